@@ -1,0 +1,51 @@
+//! What the HTTP API listens on, and its limits.
+
+use std::{net::SocketAddr, time::Duration};
+
+use super::{bytes, count, milliseconds};
+
+/// Settings of the API process.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "API")]
+pub struct ApiConfig {
+    /// Address that the API listens on.
+    #[arg(long, env = "HOLDFAST_ADDR", default_value = "127.0.0.1:8080", value_parser = address)]
+    pub addr: SocketAddr,
+
+    /// Largest request body, in bytes; a larger one is answered 413.
+    #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
+    pub max_body_bytes: usize,
+
+    /// Largest content of one message, in bytes of UTF-8; a larger one is answered 400.
+    #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
+    pub max_content_bytes: usize,
+
+    /// Connections open at the same time; further ones wait in the listening socket's backlog.
+    #[arg(long, env = "HOLDFAST_MAX_CONNECTIONS", default_value = "10000", value_parser = count)]
+    pub max_connections: usize,
+
+    /// Silence on a stream after which a heartbeat comment is sent, in ms.
+    #[arg(long, env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
+    pub heartbeat: Duration,
+
+    /// Time that a client's socket may accept nothing before it is closed, in ms.
+    #[arg(long, env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
+    pub stall: Duration,
+
+    /// Time a worker has to end a run after a cancel before the API ends it itself, in ms.
+    #[arg(long, env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
+    pub cancel_grace: Duration,
+
+    /// Encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
+    #[arg(long, env = "HOLDFAST_FEED_BYTES", default_value = "1048576", value_parser = bytes)]
+    pub feed_bytes: usize,
+
+    /// How often all followed runs are looked up in the database, in case a push was lost, in ms.
+    #[arg(long, env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
+    pub look: Duration,
+}
+
+/// Parses a listening address.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("an address and port such as 127.0.0.1:8080, not {text:?}"))
+}

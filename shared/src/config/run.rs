@@ -1,0 +1,61 @@
+//! How runs are claimed, kept, recorded and retired: the worker's settings.
+
+use std::{net::SocketAddr, time::Duration};
+
+use super::{api::address, bytes, count, milliseconds};
+
+/// Settings of the worker process.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Worker")]
+pub struct RunConfig {
+    /// Runs that one worker process executes at the same time.
+    #[arg(long, env = "HOLDFAST_WORKER_CONCURRENCY", default_value = "256", value_parser = count)]
+    pub worker_concurrency: usize,
+
+    /// Address of the worker's own /metrics and /healthz; off unless set.
+    #[arg(long, env = "HOLDFAST_METRICS_ADDR", value_parser = address)]
+    pub metrics_addr: Option<SocketAddr>,
+
+    /// Time a run stays with a worker that gives no sign of life, in ms. Renewed three times as often.
+    #[arg(long, env = "HOLDFAST_LEASE_MS", default_value = "15000", value_parser = milliseconds)]
+    pub lease: Duration,
+
+    /// How often expired leases are looked for, in ms.
+    #[arg(long, env = "HOLDFAST_SWEEP_MS", default_value = "5000", value_parser = milliseconds)]
+    pub sweep: Duration,
+
+    /// How often a worker looks for queued runs without having been woken, in ms.
+    #[arg(long, env = "HOLDFAST_POLL_MS", default_value = "1000", value_parser = milliseconds)]
+    pub poll: Duration,
+
+    /// Workers that a run may take down before it is failed with max_attempts.
+    #[arg(long, env = "HOLDFAST_MAX_CRASHES", default_value = "3", value_parser = count)]
+    pub max_crashes: usize,
+
+    /// Longest time that events of a run stay out of the archive, in ms.
+    #[arg(long, env = "HOLDFAST_FLUSH_MS", default_value = "2000", value_parser = milliseconds)]
+    pub flush: Duration,
+
+    /// Bytes of events that are archived at once, before the flush time is over.
+    #[arg(long, env = "HOLDFAST_FLUSH_BYTES", default_value = "65536", value_parser = bytes)]
+    pub flush_bytes: usize,
+
+    /// Bytes of events kept in memory while the database is away; then reading the model pauses.
+    #[arg(long, env = "HOLDFAST_TAIL_BYTES", default_value = "8388608", value_parser = bytes)]
+    pub tail_bytes: usize,
+
+    /// Time that running work has after SIGTERM before it is handed over, in ms.
+    #[arg(long, env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
+    pub drain: Duration,
+
+    /// Earlier messages of a conversation that the model is shown.
+    #[arg(long, env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
+    pub history_limit: usize,
+}
+
+fn history_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(limit) if limit <= 1000 => Ok(limit),
+        _ => Err(format!("a number of messages from 0 to 1000, not {text:?}")),
+    }
+}

@@ -1,0 +1,101 @@
+//! Which database and which Redis: the choice between embedded and scaled out.
+
+use std::{path::PathBuf, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Error, count, milliseconds};
+
+/// Settings of the meeting places that API and workers share.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Stores")]
+pub struct StoresConfig {
+    /// Folder of the embedded database.
+    #[arg(long, env = "HOLDFAST_DATA_DIR", default_value = "./holdfast-data")]
+    pub data_dir: PathBuf,
+
+    /// PostgreSQL to scale out with, as postgres://user:password@host:port/database; needs REDIS_URL too.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<SecretString>,
+
+    /// Redis to scale out with, as redis://host:port; needs DATABASE_URL too.
+    #[arg(long, env = "REDIS_URL", hide_env_values = true)]
+    pub redis_url: Option<SecretString>,
+
+    /// Where conversations are kept; by default what DATABASE_URL says.
+    #[arg(long, env = "CHAT_MEMORY_BACKEND", value_enum)]
+    pub memory_backend: Option<MemoryBackend>,
+
+    /// Connections that one process keeps to PostgreSQL.
+    #[arg(long, env = "HOLDFAST_DATABASE_POOL", default_value = "16", value_parser = count)]
+    pub database_pool: usize,
+
+    /// Time that a run's hot log is kept in Redis after its last event, in ms.
+    #[arg(long, env = "HOLDFAST_LOG_TTL_MS", default_value = "3600000", value_parser = milliseconds)]
+    pub log_ttl: Duration,
+
+    /// Time that a run's events can be replayed after its end, in ms; later, 410.
+    #[arg(long, env = "HOLDFAST_ARCHIVE_RETENTION_MS", default_value = "604800000", value_parser = milliseconds)]
+    pub archive_retention: Duration,
+}
+
+/// The names that `CHAT_MEMORY_BACKEND` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MemoryBackend {
+    /// PostgreSQL, as `DATABASE_URL` says.
+    Postgres,
+    /// A SQLite file under the data folder.
+    Sqlite,
+    /// SQLite without a file: everything is lost at the end of the process.
+    Memory,
+}
+
+/// The mode that the settings add up to.
+#[derive(Debug, Clone)]
+pub enum Stores {
+    /// One process with a SQLite file.
+    Embedded { data_dir: PathBuf },
+    /// One process that keeps nothing.
+    EmbeddedInMemory,
+    /// Any number of processes around Postgres and Redis.
+    ScaledOut { database_url: SecretString, redis_url: SecretString },
+}
+
+impl StoresConfig {
+    /// Decides the mode; the one place that does.
+    pub fn stores(&self) -> Result<Stores, Error> {
+        let (database_url, redis_url) = match (&self.database_url, &self.redis_url) {
+            (None, None) => return self.embedded(),
+            (Some(database_url), Some(redis_url)) => (database_url, redis_url),
+            (Some(_), None) => {
+                return Err(Error::new("REDIS_URL", "is needed beside DATABASE_URL, such as redis://127.0.0.1:6379; or unset both to run embedded"));
+            }
+            (None, Some(_)) => {
+                return Err(Error::new("DATABASE_URL", "is needed beside REDIS_URL, such as postgres://user@127.0.0.1/holdfast; or unset both to run embedded"));
+            }
+        };
+        expect_scheme("DATABASE_URL", database_url, &["postgres://", "postgresql://"])?;
+        expect_scheme("REDIS_URL", redis_url, &["redis://", "rediss://", "unix://"])?;
+        if !matches!(self.memory_backend, None | Some(MemoryBackend::Postgres)) {
+            return Err(Error::new("CHAT_MEMORY_BACKEND", "contradicts DATABASE_URL, which names PostgreSQL; unset one of them"));
+        }
+        Ok(Stores::ScaledOut { database_url: database_url.clone(), redis_url: redis_url.clone() })
+    }
+
+    fn embedded(&self) -> Result<Stores, Error> {
+        match self.memory_backend {
+            None | Some(MemoryBackend::Sqlite) => Ok(Stores::Embedded { data_dir: self.data_dir.clone() }),
+            Some(MemoryBackend::Memory) => Ok(Stores::EmbeddedInMemory),
+            Some(MemoryBackend::Postgres) => {
+                Err(Error::new("CHAT_MEMORY_BACKEND", "is postgres, so DATABASE_URL and REDIS_URL are needed"))
+            }
+        }
+    }
+}
+
+fn expect_scheme(variable: &'static str, url: &SecretString, schemes: &[&str]) -> Result<(), Error> {
+    if schemes.iter().any(|scheme| url.expose_secret().starts_with(scheme)) {
+        return Ok(());
+    }
+    Err(Error::new(variable, format!("expected a URL that begins with {}", schemes.join(" or "))))
+}
