@@ -1,2 +1,19 @@
+//! Holdfast's domain and its three meeting places.
+//!
+//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `message`, `conversation`), which are pure:
+//! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
+//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). `config` says which back ends they get.
+
 pub mod config;
+pub mod conversation;
+pub mod event;
+pub mod event_id;
+pub mod idempotency;
+pub mod message;
+pub mod page;
+pub mod queue;
+pub mod run;
+pub mod run_log;
+pub mod storage;
+pub mod transcript;
 pub mod usage;

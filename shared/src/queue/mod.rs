@@ -1,0 +1,86 @@
+//! The queue: wake-ups for idle workers, cancel signals for busy ones, and the claims as an apalis backend.
+//!
+//! The queue holds no jobs: the run's row is the job. Whatever is lost here costs latency only, because workers look
+//! into the database by themselves now and then.
+
+mod backend;
+mod memory;
+mod redis;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+pub use backend::{ClaimSettings, Claims};
+
+use crate::config::Stores;
+
+/// Redis could not be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {doing} in Redis")]
+pub struct Error {
+    doing: &'static str,
+    source: ::redis::RedisError,
+}
+
+/// Wake-ups and cancel signals; cheap to clone.
+#[derive(Clone)]
+pub struct Queue(Backend);
+
+#[derive(Clone)]
+enum Backend {
+    Redis(redis::RedisQueue),
+    Memory(Arc<memory::MemoryQueue>),
+}
+
+/// Connects to the queue.
+pub async fn connect(stores: &Stores) -> Result<Queue, Error> {
+    match stores {
+        Stores::ScaledOut { redis_url, .. } => Ok(Queue(Backend::Redis(redis::RedisQueue::connect(redis_url).await?))),
+        Stores::Embedded { .. } | Stores::EmbeddedInMemory => Ok(Queue(Backend::Memory(Arc::default()))),
+    }
+}
+
+impl Queue {
+    /// Tells one idle worker that there is a run to claim.
+    pub async fn wake(&self) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(queue) => queue.wake().await,
+            Backend::Memory(queue) => {
+                queue.wake();
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for a wake-up, at most `patience`.
+    pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(queue) => queue.woken(patience).await,
+            Backend::Memory(queue) => {
+                queue.woken(patience).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells whoever executes the run that it is to be cancelled.
+    pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(queue) => queue.signal_cancel(run_id).await,
+            Backend::Memory(queue) => {
+                queue.signal_cancel(run_id);
+                Ok(())
+            }
+        }
+    }
+
+    /// The cancel signals from now on, of all runs.
+    pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
+        match &self.0 {
+            Backend::Redis(queue) => queue.cancels().await,
+            Backend::Memory(queue) => Ok(queue.cancels()),
+        }
+    }
+}

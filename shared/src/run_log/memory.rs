@@ -1,0 +1,109 @@
+//! The run log of the embedded mode: in this process, by the same rules as in Redis.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::{Appended, Batch, Gap, Push};
+use crate::event_id::EventId;
+
+/// Bytes of events that one run keeps here; older ones are in the archive soon, or superseded.
+const RUN_BYTES: usize = 16 << 20;
+
+/// Runs that are kept; when there are more, the one written least recently goes, because all it lacks is in the archive.
+const RUNS: usize = 1024;
+
+pub struct MemoryLog {
+    runs: Mutex<Runs>,
+    pushes: mpsc::UnboundedSender<Push>,
+}
+
+#[derive(Default)]
+struct Runs {
+    logs: HashMap<Uuid, Log>,
+    followed: HashSet<Uuid>,
+    appends: u64,
+}
+
+#[derive(Default)]
+struct Log {
+    entries: VecDeque<(EventId, Bytes)>,
+    bytes: usize,
+    /// When it was last written, as a count of appends.
+    written: u64,
+}
+
+impl MemoryLog {
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<Push>) {
+        let (pushes, receiver) = mpsc::unbounded_channel();
+        (Self { runs: Mutex::default(), pushes }, receiver)
+    }
+
+    pub fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Appended {
+        let mut runs = self.lock();
+        let newest = runs.logs.get(&run_id).and_then(|log| log.entries.back()).map_or(EventId::ORIGIN, |entry| entry.0);
+        if newest.attempt > batch.attempt {
+            return Appended::Fenced;
+        }
+        let next = if newest.attempt == batch.attempt { newest.n + 1 } else { 1 };
+        if batch.last < next {
+            return Appended::Stored;
+        }
+        if batch.first > next && gap == Gap::Refuse {
+            return Appended::Behind;
+        }
+        let known = next.saturating_sub(batch.first) as usize;
+        let lines = match known {
+            0 => batch.lines.clone(),
+            known => batch.lines.slice(memchr::memchr_iter(b'\n', &batch.lines).nth(known - 1).map_or(0, |end| end + 1)..),
+        };
+        runs.store(run_id, EventId::new(batch.attempt, batch.last), lines.clone());
+        if runs.followed.contains(&run_id) {
+            // The receiver is gone only when the process is about to end.
+            let _ = self.pushes.send(Push { run_id, lines });
+        }
+        Appended::Stored
+    }
+
+    pub fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Vec<Bytes> {
+        let runs = self.lock();
+        let Some(log) = runs.logs.get(&run_id) else { return Vec::new() };
+        let known = log.entries.partition_point(|(last, _)| *last <= after);
+        log.entries.iter().skip(known).take(limit).map(|(_, lines)| lines.clone()).collect()
+    }
+
+    pub fn follow(&self, run_id: Uuid) {
+        self.lock().followed.insert(run_id);
+    }
+
+    pub fn unfollow(&self, run_id: Uuid) {
+        self.lock().followed.remove(&run_id);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Runs {
+    fn store(&mut self, run_id: Uuid, last: EventId, lines: Bytes) {
+        self.appends += 1;
+        let log = self.logs.entry(run_id).or_default();
+        log.written = self.appends;
+        log.bytes += lines.len();
+        log.entries.push_back((last, lines));
+        while log.bytes > RUN_BYTES && log.entries.len() > 1 {
+            let (_, dropped) = log.entries.pop_front().expect("there is more than one");
+            log.bytes -= dropped.len();
+        }
+        if self.logs.len() > RUNS {
+            let oldest = self.logs.iter().min_by_key(|(_, log)| log.written).map(|(id, _)| *id);
+            oldest.and_then(|id| self.logs.remove(&id));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The run log: the hot, per-run event log, and the push of each append to whoever follows the run.
+//!
+//! It is quick and may lose anything at any moment; the archive in `storage` is what lasts. It refuses what does not
+//! belong: events of an attempt that a later one has fenced, and events behind a gap.
+//! Wake-ups and cancel signals are not here but in `queue`.
+
+mod memory;
+mod redis;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::{
+    config::{Stores, StoresConfig},
+    event::{Damaged, Event},
+    event_id::EventId,
+};
+
+/// Events in a row of one attempt, in their encoded form.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub attempt: u32,
+    /// Numbers of the first and the last event.
+    pub first: u32,
+    pub last: u32,
+    /// The events' lines, each with its newline.
+    pub lines: Bytes,
+}
+
+impl Batch {
+    /// The batch of some events in a row; `None` if there are none.
+    pub fn of(events: &[Event]) -> Option<Self> {
+        let (first, last) = (events.first()?.id, events.last()?.id);
+        let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
+        Some(Self { attempt: first.attempt, first: first.n, last: last.n, lines: lines.into() })
+    }
+}
+
+/// What the log says to an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// The events are in the log, now or since an earlier try.
+    Stored,
+    /// A later attempt has written: stop, write nothing more.
+    Fenced,
+    /// The log has lost what came before: flush, which proves that the run is still held, then append as a rebuild.
+    Behind,
+}
+
+/// Whether an append may leave a gap in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gap {
+    Refuse,
+    /// Everything before the batch is in the archive.
+    Archived,
+}
+
+/// An append, as it reaches everyone who follows its run.
+#[derive(Debug, Clone)]
+pub struct Push {
+    pub run_id: Uuid,
+    pub lines: Bytes,
+}
+
+/// The log could not be reached, or held something unreadable; it may have lost anything.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("could not {doing} in Redis")]
+    Redis { doing: &'static str, source: ::redis::RedisError },
+    #[error("could not read the run log")]
+    Damaged(#[from] Damaged),
+}
+
+/// The hot log of every run; cheap to clone.
+#[derive(Clone)]
+pub struct RunLog(Backend);
+
+#[derive(Clone)]
+enum Backend {
+    Redis(redis::RedisLog),
+    Memory(Arc<memory::MemoryLog>),
+}
+
+/// Connects to the log. The pushes of all followed runs arrive at the receiver.
+pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, mpsc::UnboundedReceiver<Push>), Error> {
+    match stores {
+        Stores::ScaledOut { redis_url, .. } => {
+            let (log, pushes) = redis::RedisLog::connect(redis_url, config.log_ttl).await?;
+            Ok((RunLog(Backend::Redis(log)), pushes))
+        }
+        Stores::Embedded { .. } | Stores::EmbeddedInMemory => {
+            let (log, pushes) = memory::MemoryLog::new();
+            Ok((RunLog(Backend::Memory(Arc::new(log))), pushes))
+        }
+    }
+}
+
+impl RunLog {
+    /// Appends a batch and pushes it to the run's followers. May be repeated.
+    pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.append(run_id, batch, gap).await,
+            Backend::Memory(log) => Ok(log.append(run_id, batch, gap)),
+        }
+    }
+
+    /// The next events after `after`, in the order of the log, about `limit` of them; the first may lie before `after`.
+    pub async fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Result<Vec<Event>, Error> {
+        let entries = match &self.0 {
+            Backend::Redis(log) => log.read(run_id, after, limit).await?,
+            Backend::Memory(log) => log.read(run_id, after, limit),
+        };
+        let mut events = Vec::new();
+        for entry in entries {
+            events.extend(Event::parse_batch(&entry)?);
+        }
+        Ok(events)
+    }
+
+    /// Begins to receive the run's pushes.
+    pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.follow(run_id).await,
+            Backend::Memory(log) => {
+                log.follow(run_id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends `follow`.
+    pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.unfollow(run_id).await,
+            Backend::Memory(log) => {
+                log.unfollow(run_id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks the log for a sign of life.
+    pub async fn ping(&self) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.ping().await,
+            Backend::Memory(_) => Ok(()),
+        }
+    }
+}

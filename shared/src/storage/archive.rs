@@ -1,0 +1,102 @@
+//! The archive: reading a run's durable events, together with where the run stands.
+
+use bytes::Bytes;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::{Tx, args},
+};
+use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript};
+
+/// Where a run stands, as of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub status: RunStatus,
+    pub attempt: u32,
+    /// The newest durable event.
+    pub archived_to: EventId,
+    /// Whether the events have been removed because their time was over.
+    pub removed: bool,
+}
+
+/// Part of a run's archive.
+#[derive(Debug)]
+pub struct Archived {
+    pub position: Position,
+    /// Events of the chunks that end after the asked-for cursor; the first of them may lie before it.
+    pub events: Vec<Event>,
+}
+
+/// Chunks that one look reads; with chunks of 64 KiB, about 1 MiB.
+const CHUNKS: i64 = 16;
+
+#[derive(FromRow)]
+struct PositionRow {
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    attempt: i64,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+    removed: bool,
+}
+
+#[derive(FromRow)]
+struct ChunkRow {
+    #[sqlx(flatten)]
+    position: PositionRow,
+    body: Option<Vec<u8>>,
+}
+
+impl From<PositionRow> for Position {
+    fn from(row: PositionRow) -> Self {
+        Self { status: row.status, attempt: row.attempt as u32, archived_to: row.archived_to, removed: row.removed }
+    }
+}
+
+impl Storage {
+    /// The run's position and the next of its archived events after `after`, as of one moment; `None` if there is no run.
+    pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<Archived>, Error> {
+        let rows = self.database.fetch_all::<ChunkRow>(
+            "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
+             left join run_events e on e.run_id = r.id and e.last_id > $2 where r.id = $1 order by e.last_id limit $3",
+            args![run_id, after, CHUNKS],
+        );
+        let rows = rows.await.map_err(Error::doing("read a run's archive"))?;
+        let mut position = None;
+        let mut events = Vec::new();
+        for row in rows {
+            position = Some(row.position.into());
+            if let Some(body) = row.body {
+                events.extend(Event::parse_batch(&Bytes::from(body)).map_err(|source| Error::Damaged { run_id, source })?);
+            }
+        }
+        Ok(position.map(|position| Archived { position, events }))
+    }
+
+    /// The positions of many runs at once; runs that are gone are left out.
+    pub async fn positions(&self, run_ids: Vec<Uuid>) -> Result<Vec<(Uuid, Position)>, Error> {
+        #[derive(FromRow)]
+        struct Row {
+            id: Uuid,
+            #[sqlx(flatten)]
+            position: PositionRow,
+        }
+        let sql = "select id, status, attempt, archived_to, events_removed_at is not null as removed from agent_runs where id {in:$1}";
+        let rows = self.database.fetch_all::<Row>(sql, args![run_ids]).await.map_err(Error::doing("look up the followed runs"))?;
+        Ok(rows.into_iter().map(|row| (row.id, row.position.into())).collect())
+    }
+}
+
+/// The run's text as the archive has it, for whoever ends a run without holding it.
+pub(super) async fn archived_text(tx: &mut Tx, run_id: Uuid) -> Result<String, Error> {
+    let chunks = tx.fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id]).await;
+    let mut transcript = Transcript::default();
+    for (chunk,) in chunks.map_err(Error::doing("read a run's archived text"))? {
+        for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {
+            transcript.push(&event);
+        }
+    }
+    Ok(transcript.text().to_owned())
+}

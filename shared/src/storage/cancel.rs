@@ -1,0 +1,59 @@
+//! CANCEL: what an owner's wish to stop a run does at once.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::args,
+    end::{self, EndedRun},
+};
+use crate::{
+    run::{Ending, RunStatus},
+    usage::Usage,
+};
+
+/// What a cancel has come to.
+#[derive(Debug)]
+pub enum Cancelled {
+    /// Nobody held the run: it has ended.
+    Ended(EndedRun),
+    /// A worker holds the run: it is to be told, and to end it.
+    Requested,
+    /// The run had ended before.
+    Over,
+    NotFound,
+}
+
+impl Storage {
+    /// Ends a queued or waiting run, and asks for the end of a running one.
+    pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<Cancelled, Error> {
+        #[derive(FromRow)]
+        struct Row {
+            #[sqlx(try_from = "String")]
+            status: RunStatus,
+        }
+        let doing = || Error::doing("cancel a run");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let sql = "select conversation_id from agent_runs where id = $1 and owner_id = $2";
+        let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await.map_err(doing())?;
+        let Some((conversation_id,)) = conversation else { return Ok(Cancelled::NotFound) };
+        end::lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
+        let row = tx.fetch_optional::<Row>("select status from agent_runs where id = $1 {for update}", args![run_id]).await.map_err(doing())?;
+        let cancelled = match row.map(|row| row.status) {
+            None => return Ok(Cancelled::NotFound),
+            Some(status) if status.is_terminal() => return Ok(Cancelled::Over),
+            Some(RunStatus::Running) => {
+                let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+                tx.execute(sql, args![run_id]).await.map_err(doing())?;
+                Cancelled::Requested
+            }
+            Some(_) => match end::end_locked(&mut tx, run_id, &Ending::Cancelled { usage: Usage::default() }).await? {
+                Some(ended) => Cancelled::Ended(ended),
+                None => Cancelled::Over,
+            },
+        };
+        tx.commit().await.map_err(doing())?;
+        Ok(cancelled)
+    }
+}

@@ -1,0 +1,212 @@
+//! CLAIM and RENEW: how a worker gets a run, and how it keeps it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::{Tx, args},
+    end::EndedRun,
+};
+use crate::{
+    event::{AttemptReason, Event, EventBody},
+    event_id::EventId,
+};
+
+/// A worker process of one boot, by a name that is never used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder(String);
+
+impl Holder {
+    pub fn new() -> Self {
+        Self(format!("worker-{}", Uuid::now_v7().simple()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Holder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The right to write one attempt of one run. Only storage makes claims, so nothing of a run is written without one.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub run_id: Uuid,
+    pub owner_id: String,
+    pub conversation_id: Uuid,
+    /// The fence: every write carries it.
+    pub attempt: u32,
+    pub output_message_id: Uuid,
+    /// The run's place in its conversation's queue.
+    pub position: i64,
+    /// When the run was submitted.
+    pub created_at: DateTime<Utc>,
+    /// The attempt's first event, `attempt.started`, already archived.
+    pub started: Event,
+    _made_here: (),
+}
+
+/// A claim whose lease was renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renewed {
+    pub run_id: Uuid,
+    pub attempt: u32,
+    pub cancel_requested: bool,
+}
+
+#[derive(FromRow)]
+struct ClaimRow {
+    id: Uuid,
+    owner_id: String,
+    conversation_id: Uuid,
+    attempt: i64,
+    output_message_id: Uuid,
+    position: i64,
+    created_at: DateTime<Utc>,
+    #[sqlx(try_from = "i64")]
+    checkpoint: EventId,
+    crashes: i64,
+    requeued_because: Option<String>,
+}
+
+/// What both ways of claiming set; `$1` holder, `$2` lease in ms. `archived_to` becomes `<attempt>-1`.
+macro_rules! take {
+    ($cte:literal, $crashes:literal) => {
+        concat!(
+            "with candidates as materialized (", $cte, ") ",
+            "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
+            "holder = $1, lease_until = {after:$2}, executing = false, started_at = coalesce(started_at, {now}), crashes = ", $crashes, " ",
+            "from candidates where agent_runs.id = candidates.candidate_id ",
+            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, requeued_because"
+        )
+    };
+}
+
+impl Storage {
+    /// Claims up to `limit` queued runs: by priority, then age, and only the first of each conversation.
+    pub async fn claim_queued(&self, holder: &Holder, lease: Duration, limit: usize, max_crashes: usize) -> Result<Vec<Claim>, Error> {
+        let sql = take!(
+            "select r.id as candidate_id from agent_runs r where r.status = 'queued' and not exists (\
+             select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
+             and earlier.status in ('queued', 'running', 'waiting')) order by r.priority desc, r.id limit $3 {skip locked}",
+            "crashes"
+        );
+        let claim = async {
+            let mut tx = self.database.begin().await?;
+            let rows = tx.fetch_all::<ClaimRow>(sql, args![holder.as_str(), lease, limit]).await?;
+            let claims = start_attempts(&mut tx, rows, max_crashes, reason_of_queued).await?;
+            tx.commit().await?;
+            Ok(claims)
+        };
+        claim.await.map_err(Error::doing("claim queued runs"))
+    }
+
+    /// Takes over up to `limit` running runs whose holder gave no sign of life for as long as its lease.
+    pub async fn claim_expired(&self, holder: &Holder, lease: Duration, limit: usize, max_crashes: usize) -> Result<Vec<Claim>, Error> {
+        let sql = take!(
+            "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
+             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $4 \
+             order by r.lease_until limit $3 {skip locked}",
+            "crashes + (case when executing then 1 else 0 end)"
+        );
+        let claim = async {
+            let mut tx = self.database.begin().await?;
+            let rows = tx.fetch_all::<ClaimRow>(sql, args![holder.as_str(), lease, limit, max_crashes]).await?;
+            let claims = start_attempts(&mut tx, rows, max_crashes, |_| AttemptReason::LeaseExpired).await?;
+            tx.commit().await?;
+            Ok(claims)
+        };
+        claim.await.map_err(Error::doing("claim runs whose lease has expired"))
+    }
+
+    /// Ends the runs whose lease has expired and that can only end: cancelled ones, and those that took down
+    /// `max_crashes` workers.
+    pub async fn end_expired(&self, max_crashes: usize) -> Result<Vec<EndedRun>, Error> {
+        let candidates = self.database.fetch_all::<(Uuid,)>(
+            "select id from agent_runs where status = 'running' and lease_until < {now} \
+             and (cancel_requested_at is not null or crashes + (case when executing then 1 else 0 end) >= $1) limit 100",
+            args![max_crashes],
+        );
+        let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;
+        let mut ended = Vec::new();
+        for (run_id,) in candidates {
+            ended.extend(self.end_if_expired(run_id, max_crashes).await?);
+        }
+        Ok(ended)
+    }
+
+    /// Extends the lease of everything that `holder` runs. A run that is missing from the answer is no longer its own.
+    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<Renewed>, Error> {
+        #[derive(FromRow)]
+        struct Row {
+            id: Uuid,
+            attempt: i64,
+            cancel_requested: bool,
+        }
+        let sql = "update agent_runs set lease_until = {after:$2} where holder = $1 and status = 'running' \
+                   returning id, attempt, cancel_requested_at is not null as cancel_requested";
+        let rows = self.database.write::<Row>(sql, args![holder.as_str(), lease]).await.map_err(Error::doing("renew leases"))?;
+        Ok(rows.into_iter().map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested }).collect())
+    }
+
+    /// Runs that `holder` was given but does not know of, because the answer to its claim was lost: their lease is over
+    /// at once, so that the next look takes them up again.
+    pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
+        let sql = "update agent_runs set lease_until = {before:$3} where id {in:$2} and holder = $1 and status = 'running' returning id";
+        let voided = self.database.write::<(Uuid,)>(sql, args![holder.as_str(), unknown, 1_i64]).await;
+        voided.map(drop).map_err(Error::doing("give back runs whose claim was lost"))
+    }
+
+    /// Embedded: whatever an earlier process held, it holds no more.
+    pub(super) async fn void_leases(&self) -> Result<(), Error> {
+        let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
+        let voided = self.database.write::<(Uuid,)>(sql, args![1_i64]).await;
+        voided.map(drop).map_err(Error::doing("void the leases of an earlier process"))
+    }
+}
+
+/// Archives `attempt.started` for each claimed row.
+async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize, reason: impl Fn(&ClaimRow) -> AttemptReason) -> Result<Vec<Claim>, sqlx::Error> {
+    let mut claims = Vec::with_capacity(rows.len());
+    for row in rows {
+        let attempt = row.attempt as u32;
+        let body = EventBody::AttemptStarted {
+            attempt,
+            base: row.checkpoint,
+            reason: reason(&row),
+            crashes: row.crashes as u32,
+            max_crashes: max_crashes as u32,
+        };
+        let started = Event::new(EventId::first_of(attempt), Utc::now(), &body);
+        let chunk = [started.line(), &b"\n"[..]].concat();
+        tx.execute("insert into run_events (run_id, last_id, body) values ($1, $2, $3)", args![row.id, started.id, chunk]).await?;
+        claims.push(Claim {
+            run_id: row.id,
+            owner_id: row.owner_id,
+            conversation_id: row.conversation_id,
+            attempt,
+            output_message_id: row.output_message_id,
+            position: row.position,
+            created_at: row.created_at,
+            started,
+            _made_here: (),
+        });
+    }
+    Ok(claims)
+}
+
+fn reason_of_queued(row: &ClaimRow) -> AttemptReason {
+    match row.requeued_because.as_deref() {
+        Some("drain") => AttemptReason::Drain,
+        Some("resumed") => AttemptReason::Resumed,
+        _ => AttemptReason::Claimed,
+    }
+}

@@ -1,0 +1,84 @@
+//! Opens the database that the settings name.
+
+use std::{fs, path::Path, str::FromStr, sync::Arc, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    PgPool, SqlitePool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{Error, Storage, database::Database, schema};
+use crate::config::{Stores, StoresConfig};
+
+/// Longest wait for a connection; a database that takes longer counts as away.
+const ACQUIRE: Duration = Duration::from_secs(5);
+
+/// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused.
+pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
+    let storage = open(stores, config).await?;
+    let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && schema::is_empty(&storage.database).await?;
+    if fresh_file {
+        schema::migrate(&storage.database).await?;
+    }
+    schema::check(&storage.database).await?;
+    if !matches!(stores, Stores::ScaledOut { .. }) {
+        storage.void_leases().await?;
+    }
+    Ok(storage)
+}
+
+/// Brings the schema up to date, whatever it was.
+pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
+    let storage = open(stores, config).await?;
+    schema::migrate(&storage.database).await
+}
+
+async fn open(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
+    match stores {
+        Stores::ScaledOut { database_url, .. } => {
+            Ok(Storage { database: Database::Postgres(postgres(database_url, config.database_pool).await?), _folder: None })
+        }
+        Stores::Embedded { data_dir } => {
+            let folder = lock_folder(data_dir)?;
+            let options = SqliteConnectOptions::new().filename(data_dir.join("holdfast.db")).create_if_missing(true);
+            let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
+            let options = options.foreign_keys(true).busy_timeout(ACQUIRE);
+            let writer = sqlite(options.clone(), 1).await?;
+            let reader = sqlite(options, 4).await?;
+            Ok(Storage { database: Database::Sqlite { writer, reader }, _folder: Some(Arc::new(folder)) })
+        }
+        Stores::EmbeddedInMemory => {
+            let options = SqliteConnectOptions::from_str("sqlite::memory:").expect("a constant URL is valid").foreign_keys(true);
+            let only = sqlite(options, 1).await?;
+            Ok(Storage { database: Database::Sqlite { writer: only.clone(), reader: only }, _folder: None })
+        }
+    }
+}
+
+async fn postgres(url: &SecretString, pool: usize) -> Result<PgPool, Error> {
+    let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
+    let options = options.application_name("holdfast").options([("search_path", "kb")]);
+    let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
+    pool.connect_with(options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))
+}
+
+async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
+    // A connection to `:memory:` is the database, so it is never given up.
+    let pool = SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
+    pool.connect_with(options).await.map_err(Error::doing("open the SQLite database"))
+}
+
+/// Takes the data folder for this process alone, until the file is dropped.
+fn lock_folder(folder: &Path) -> Result<fs::File, Error> {
+    let name = || folder.display().to_string();
+    let unusable = |source| Error::Folder { folder: name(), source };
+    fs::create_dir_all(folder).map_err(unusable)?;
+    let file = fs::File::options().create(true).append(true).open(folder.join("holdfast.lock")).map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(Error::FolderInUse { folder: name() }),
+        Err(fs::TryLockError::Error(source)) => Err(unusable(source)),
+    }
+}

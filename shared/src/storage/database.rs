@@ -1,0 +1,227 @@
+//! One SQL text for two databases: the pool, the transaction, the values, and the few words in which the dialects differ.
+//!
+//! A text may contain
+//! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
+//! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
+//! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
+//! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sqlx::{
+    AssertSqlSafe, FromRow, PgPool, Postgres, Sqlite, SqlitePool, Transaction,
+    postgres::{PgArguments, PgRow},
+    sqlite::{SqliteArguments, SqliteRow},
+};
+use uuid::Uuid;
+
+/// A pool of connections to either database.
+#[derive(Clone)]
+pub(super) enum Database {
+    Postgres(PgPool),
+    /// SQLite has one writer; readers do not wait for it.
+    Sqlite { writer: SqlitePool, reader: SqlitePool },
+}
+
+/// A transaction; dropping it rolls it back.
+pub(super) enum Tx {
+    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>),
+}
+
+/// What can be read from a row of either database.
+pub(super) trait Row: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin {}
+
+impl<T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin> Row for T {}
+
+/// A parameter of a statement.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Uuid(Option<Uuid>),
+    Uuids(Vec<Uuid>),
+    Text(Option<String>),
+    Int(Option<i64>),
+    Bytes(Vec<u8>),
+    Time(Option<DateTime<Utc>>),
+    Json(Option<serde_json::Value>),
+}
+
+/// The parameters of a statement, in order.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { vec![$($crate::storage::database::Value::from($value)),*] };
+}
+pub(super) use args;
+
+macro_rules! value_from {
+    ($($from:ty => $variant:ident, $convert:expr;)*) => {
+        $(impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self::$variant(($convert)(value))
+            }
+        })*
+    };
+}
+
+value_from! {
+    Uuid => Uuid, Some;
+    Option<Uuid> => Uuid, std::convert::identity;
+    Vec<Uuid> => Uuids, std::convert::identity;
+    &str => Text, |text: &str| Some(text.to_owned());
+    String => Text, Some;
+    Option<String> => Text, std::convert::identity;
+    i64 => Int, Some;
+    u32 => Int, |number: u32| Some(i64::from(number));
+    usize => Int, |number: usize| Some(number as i64);
+    Option<i64> => Int, std::convert::identity;
+    crate::event_id::EventId => Int, |id: crate::event_id::EventId| Some(id.packed());
+    std::time::Duration => Int, |duration: std::time::Duration| Some(duration.as_millis() as i64);
+    Vec<u8> => Bytes, std::convert::identity;
+    Option<DateTime<Utc>> => Time, std::convert::identity;
+    Option<serde_json::Value> => Json, std::convert::identity;
+}
+
+const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
+const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
+
+impl Database {
+    /// Begins a transaction that may write.
+    pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => Ok(Tx::Postgres(pool.begin().await?)),
+            Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(writer.begin_with("begin immediate").await?)),
+        }
+    }
+
+    /// Reads rows outside any transaction.
+    pub(super) async fn fetch_all<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool).await,
+            Self::Sqlite { reader, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(reader).await,
+        }
+    }
+
+    /// Reads at most one row outside any transaction.
+    pub(super) async fn fetch_optional<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Option<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(pool).await,
+            Self::Sqlite { reader, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader).await,
+        }
+    }
+
+    /// Writes with one statement, returning the rows that it touched.
+    pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool).await,
+            Self::Sqlite { writer, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(writer).await,
+        }
+    }
+}
+
+impl Tx {
+    /// Runs a statement and tells how many rows it touched.
+    pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
+        match self {
+            Self::Postgres(tx) => Ok(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx).await?.rows_affected()),
+            Self::Sqlite(tx) => Ok(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx).await?.rows_affected()),
+        }
+    }
+
+    pub(super) async fn fetch_all<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(tx) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(&mut **tx).await,
+            Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(&mut **tx).await,
+        }
+    }
+
+    pub(super) async fn fetch_optional<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Option<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(tx) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx).await,
+            Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(&mut **tx).await,
+        }
+    }
+
+    pub(super) async fn fetch_one<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<T, sqlx::Error> {
+        self.fetch_optional(sql, args).await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Postgres(tx) => tx.commit().await,
+            Self::Sqlite(tx) => tx.commit().await,
+        }
+    }
+}
+
+fn postgres(sql: &'static str) -> AssertSqlSafe<String> {
+    AssertSqlSafe(speak(sql, |word, parameter| match word {
+        "now" => POSTGRES_NOW.to_owned(),
+        "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
+        "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
+        "in" => format!("= any({parameter})"),
+        "for update" => "for update".to_owned(),
+        "skip locked" => "for update skip locked".to_owned(),
+        _ => panic!("unknown word {{{word}}} in SQL"),
+    }))
+}
+
+fn sqlite(sql: &'static str) -> AssertSqlSafe<String> {
+    AssertSqlSafe(speak(sql, |word, parameter| match word {
+        "now" => format!("strftime({SQLITE_TIME}, 'now')"),
+        "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
+        "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
+        "in" => format!("in (select unhex(value) from json_each({parameter}))"),
+        "for update" | "skip locked" => String::new(),
+        _ => panic!("unknown word {{{word}}} in SQL"),
+    }))
+}
+
+/// Replaces each `{word}` or `{word:parameter}`.
+fn speak(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
+    let mut spoken = String::with_capacity(sql.len() + 128);
+    let mut rest = sql;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}').expect("a brace in SQL is closed");
+        let (name, parameter) = inside.split_once(':').unwrap_or((inside, ""));
+        spoken.push_str(before);
+        spoken.push_str(&word(name, parameter));
+        rest = after;
+    }
+    spoken.push_str(rest);
+    spoken
+}
+
+fn postgres_args(values: Vec<Value>) -> PgArguments {
+    use sqlx::Arguments as _;
+    let mut args = PgArguments::default();
+    for value in values {
+        let added = match value {
+            Value::Uuid(value) => args.add(value),
+            Value::Uuids(value) => args.add(value),
+            Value::Text(value) => args.add(value),
+            Value::Int(value) => args.add(value),
+            Value::Bytes(value) => args.add(value),
+            Value::Time(value) => args.add(value),
+            Value::Json(value) => args.add(value),
+        };
+        added.expect("every kind of value can be encoded");
+    }
+    args
+}
+
+fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
+    use sqlx::Arguments as _;
+    let mut args = SqliteArguments::default();
+    for value in values {
+        let added = match value {
+            Value::Uuid(value) => args.add(value),
+            Value::Uuids(value) => args.add(serde_json::json!(value.iter().map(|id| id.simple().to_string()).collect::<Vec<_>>()).to_string()),
+            Value::Text(value) => args.add(value),
+            Value::Int(value) => args.add(value),
+            Value::Bytes(value) => args.add(value),
+            Value::Time(value) => args.add(value.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, false))),
+            Value::Json(value) => args.add(value.map(|json| json.to_string())),
+        };
+        added.expect("every kind of value can be encoded");
+    }
+    args
+}
+

@@ -1,0 +1,182 @@
+//! Ending a run: what every ending writes, and the write rule for those who do not hold the run.
+
+use chrono::Utc;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    archive::archived_text,
+    database::{Tx, args},
+    flush::{chunk_of, insert_chunk},
+    rows::MessageRow,
+};
+use crate::{
+    event::Event,
+    event_id::EventId,
+    message::Message,
+    run::{Ending, RunError, RunStatus},
+    usage::Usage,
+};
+
+/// A run that was ended without its holder; its last events are to be shown now that they are committed.
+#[derive(Debug, Clone)]
+pub struct EndedRun {
+    pub run_id: Uuid,
+    pub attempt: u32,
+    pub events: Vec<Event>,
+}
+
+/// All that the last write of a run needs to know.
+pub(super) struct Closing<'a> {
+    pub run_id: Uuid,
+    pub owner_id: &'a str,
+    pub conversation_id: Uuid,
+    pub output_message_id: Uuid,
+    /// Id of the first closing event.
+    pub first: EventId,
+    /// What that event supersedes everything after, where it begins an attempt of its own.
+    pub base: Option<EventId>,
+    pub text: &'a str,
+    pub ending: &'a Ending,
+}
+
+#[derive(FromRow)]
+struct Unheld {
+    owner_id: String,
+    conversation_id: Uuid,
+    output_message_id: Uuid,
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    attempt: i64,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+    crashes: i64,
+    executing: bool,
+    cancel_requested: bool,
+    expired: bool,
+}
+
+impl Storage {
+    /// Ends the run whoever holds it, unless it has ended: takes an attempt, so that its worker is fenced.
+    pub async fn end_run(&self, run_id: Uuid, ending: &Ending) -> Result<Option<EndedRun>, Error> {
+        self.end_when(run_id, |_| Some(ending.clone())).await
+    }
+
+    /// Ends the run if its lease has expired and nobody may take it over.
+    pub(super) async fn end_if_expired(&self, run_id: Uuid, max_crashes: usize) -> Result<Option<EndedRun>, Error> {
+        let ending = |run: &Unheld| {
+            let crashes = run.crashes + i64::from(run.executing);
+            match run.status == RunStatus::Running && run.expired {
+                true if run.cancel_requested => Some(Ending::Cancelled { usage: Usage::default() }),
+                true if crashes >= max_crashes as i64 => {
+                    Some(Ending::Failed { error: RunError::max_attempts(crashes as u32), usage: Usage::default() })
+                }
+                _ => None,
+            }
+        };
+        self.end_when(run_id, ending).await
+    }
+
+    async fn end_when(&self, run_id: Uuid, ending: impl FnOnce(&Unheld) -> Option<Ending>) -> Result<Option<EndedRun>, Error> {
+        let doing = || Error::doing("end a run");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let conversation = tx.fetch_optional::<(Uuid,)>("select conversation_id from agent_runs where id = $1", args![run_id]).await;
+        let Some((conversation_id,)) = conversation.map_err(doing())? else { return Ok(None) };
+        lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
+        let Some(run) = lock_run(&mut tx, run_id).await.map_err(doing())? else { return Ok(None) };
+        let Some(ending) = (!run.status.is_terminal()).then(|| ending(&run)).flatten() else { return Ok(None) };
+        let ended = write_rule(&mut tx, run_id, run, &ending).await?;
+        tx.commit().await.map_err(doing())?;
+        Ok(Some(ended))
+    }
+}
+
+/// The write rule, in a transaction that has locked the conversation already.
+pub(super) async fn end_locked(tx: &mut Tx, run_id: Uuid, ending: &Ending) -> Result<Option<EndedRun>, Error> {
+    let run = lock_run(tx, run_id).await.map_err(Error::doing("end a run"))?;
+    match run {
+        Some(run) if !run.status.is_terminal() => Ok(Some(write_rule(tx, run_id, run, ending).await?)),
+        _ => Ok(None),
+    }
+}
+
+/// Locks a conversation's row; in a transaction that also locks a run's, this comes first.
+pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
+    tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id]).await.map(drop)
+}
+
+async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
+    let sql = "select owner_id, conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, \
+               cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
+               from agent_runs where id = $1 {for update}";
+    tx.fetch_optional(sql, args![run_id]).await
+}
+
+/// Takes an attempt and ends the run in it, with the text that the archive has.
+async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> Result<EndedRun, Error> {
+    let attempt = run.attempt as u32 + 1;
+    let text = archived_text(tx, run_id).await?;
+    let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
+    tx.execute(sql, args![run_id, ending.status().as_str()]).await.map_err(Error::doing("take an attempt to end a run"))?;
+    let closing = Closing {
+        run_id,
+        owner_id: &run.owner_id,
+        conversation_id: run.conversation_id,
+        output_message_id: run.output_message_id,
+        first: EventId::first_of(attempt),
+        base: Some(run.archived_to),
+        text: &text,
+        ending,
+    };
+    let events = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
+    Ok(EndedRun { run_id, attempt, events })
+}
+
+/// Stores the answer (a run that did not complete leaves one only if it has said something), archives the closing
+/// events and sets the terminal status.
+pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<Vec<Event>, sqlx::Error> {
+    let ending = closing.ending;
+    let has_message = ending.status() == RunStatus::Completed || !closing.text.is_empty();
+    let message = if has_message { Some(insert_answer(tx, &closing).await?) } else { None };
+    let now = Utc::now();
+    let bodies = ending.closing_bodies(closing.base, message, closing.output_message_id);
+    let mut id = closing.first;
+    let mut events = Vec::with_capacity(bodies.len());
+    for body in &bodies {
+        events.push(Event::new(id, now, body));
+        id = id.next();
+    }
+    let chunk = chunk_of(&events).expect("a run ends with an event");
+    insert_chunk(tx, closing.run_id, &chunk).await?;
+    let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
+    let usage = (*ending.usage() != Usage::default()).then(|| serde_json::json!(ending.usage()));
+    tx.execute(
+        "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
+         finished_at = {now}, holder = null, lease_until = null, executing = false where id = $1",
+        args![closing.run_id, ending.status().as_str(), chunk.last, usage, code, message],
+    )
+    .await?;
+    Ok(events)
+}
+
+async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sqlx::Error> {
+    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
+               where id = $1 returning last_position";
+    let (position,) = tx.fetch_one::<(i64,)>(sql, args![closing.conversation_id]).await?;
+    let row = tx.fetch_one::<MessageRow>(
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
+         values ($1, $2, $3, $4, $5, 'assistant', $6, $7, {now}) \
+         returning id, conversation_id, run_id, position, role, content_type, content, status, created_at",
+        args![
+            closing.output_message_id,
+            closing.conversation_id,
+            closing.owner_id,
+            closing.run_id,
+            position,
+            closing.text,
+            closing.ending.message_status().as_str()
+        ],
+    );
+    Ok(row.await?.into())
+}

@@ -1,0 +1,35 @@
+//! What can go wrong with the database.
+
+/// A call to the database failed; nothing of it was committed, unless the answer to a commit was lost.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("could not {doing}")]
+    Database { doing: &'static str, source: sqlx::Error },
+
+    #[error("the database's schema is older than this program: run `holdfast migrate` with the same settings (it keeps the data; make a backup first)")]
+    OldSchema,
+
+    #[error("could not bring the schema up to date")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+
+    #[error("could not use the data folder {folder}: set HOLDFAST_DATA_DIR to a folder that can be written")]
+    Folder { folder: String, source: std::io::Error },
+
+    #[error("the data folder {folder} is in use by another Holdfast: stop that one, or set HOLDFAST_DATA_DIR to another folder")]
+    FolderInUse { folder: String },
+
+    #[error("the archive of run {run_id} cannot be read")]
+    Damaged { run_id: uuid::Uuid, source: crate::event::Damaged },
+}
+
+impl Error {
+    /// For `map_err`: names what was being done, as in "could not <doing>".
+    pub(super) fn doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Database { doing, source }
+    }
+
+    /// Whether another transaction has already written a row with the same unique key.
+    pub(super) fn is_unique_violation(&self) -> bool {
+        matches!(self, Self::Database { source: sqlx::Error::Database(error), .. } if error.is_unique_violation())
+    }
+}

@@ -1,0 +1,177 @@
+//! FLUSH, FINISH and HAND-OVER: how the holder of a claim makes events durable.
+//!
+//! Each is idempotent: after a lost answer the same call is made again and finds its own work done. That is tested
+//! before the status, because a finished run is no longer `running`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Claim, Error, Storage,
+    database::{Tx, args},
+    end::{Closing, lock_conversation, write_closing},
+};
+use crate::{
+    event::Event,
+    event_id::EventId,
+    run::{Ending, RunStatus},
+};
+
+/// Encoded events in a row, all of one attempt.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    pub last: EventId,
+    pub body: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flushed {
+    Durable,
+    /// Somebody else holds the run, or it has ended: drop everything, write nothing.
+    Fenced,
+}
+
+#[derive(Debug)]
+pub enum Finished {
+    /// The run has ended; these are its last events, to be shown now that they are committed.
+    Ended(Vec<Event>),
+    Fenced,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandedOver {
+    Queued,
+    /// The run is to be finished as cancelled instead.
+    CancelRequested,
+    Fenced,
+}
+
+/// The row as a claim's holder finds it.
+#[derive(FromRow)]
+struct Held {
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    attempt: i64,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+    cancel_requested: bool,
+}
+
+impl Storage {
+    /// Archives the next events of the run and extends its lease.
+    pub async fn flush(&self, claim: &Claim, chunk: &Chunk, lease: Duration) -> Result<Flushed, Error> {
+        let flush = async {
+            let mut tx = self.database.begin().await?;
+            let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4} \
+                       where id = $1 and attempt = $2 and status = 'running' and archived_to < $3";
+            if tx.execute(sql, args![claim.run_id, claim.attempt, chunk.last, lease]).await? == 0 {
+                let held = look(&mut tx, claim.run_id).await?;
+                return Ok(if held.has_written(claim, chunk.last) { Flushed::Durable } else { Flushed::Fenced });
+            }
+            insert_chunk(&mut tx, claim.run_id, chunk).await?;
+            tx.commit().await?;
+            Ok(Flushed::Durable)
+        };
+        flush.await.map_err(Error::doing("archive events of a run"))
+    }
+
+    /// Ends the run: archives the tail and the closing events, and stores the answer. `text` is the whole answer;
+    /// `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
+    pub async fn finish(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId, text: &str, ending: &Ending) -> Result<Finished, Error> {
+        let doing = || Error::doing("finish a run");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
+        let held = lock(&mut tx, claim.run_id).await.map_err(doing())?;
+        if held.as_ref().is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
+            drop(tx);
+            return Ok(Finished::Ended(self.events_after(claim.run_id, last).await?));
+        }
+        if !held.is_some_and(|held| held.is_mine(claim)) {
+            return Ok(Finished::Fenced);
+        }
+        if let Some(tail) = tail {
+            insert_chunk(&mut tx, claim.run_id, tail).await.map_err(doing())?;
+        }
+        let closing = Closing {
+            run_id: claim.run_id,
+            owner_id: &claim.owner_id,
+            conversation_id: claim.conversation_id,
+            output_message_id: claim.output_message_id,
+            first: last.next(),
+            base: None,
+            text,
+            ending,
+        };
+        let events = write_closing(&mut tx, closing).await.map_err(doing())?;
+        tx.commit().await.map_err(doing())?;
+        Ok(Finished::Ended(events))
+    }
+
+    /// Gives the run back to the queue: what was streamed stays readable, the next attempt goes on from the checkpoint,
+    /// and no crash is charged.
+    pub async fn hand_over(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId) -> Result<HandedOver, Error> {
+        let hand_over = async {
+            let mut tx = self.database.begin().await?;
+            let held = match lock(&mut tx, claim.run_id).await? {
+                Some(held) if held.is_mine(claim) => held,
+                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => return Ok(HandedOver::Queued),
+                _ => return Ok(HandedOver::Fenced),
+            };
+            if held.cancel_requested {
+                return Ok(HandedOver::CancelRequested);
+            }
+            if let Some(tail) = tail {
+                insert_chunk(&mut tx, claim.run_id, tail).await?;
+            }
+            let sql = "update agent_runs set status = 'queued', requeued_because = 'drain', holder = null, lease_until = null, \
+                       executing = false, archived_to = $2 where id = $1";
+            tx.execute(sql, args![claim.run_id, last]).await?;
+            tx.commit().await?;
+            Ok(HandedOver::Queued)
+        };
+        hand_over.await.map_err(Error::doing("hand a run over"))
+    }
+
+    async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
+        let archived = self.read_archive(run_id, after).await?;
+        let events = archived.map(|archived| archived.events).unwrap_or_default();
+        Ok(events.into_iter().filter(|event| event.id > after).collect())
+    }
+}
+
+impl Held {
+    fn is_mine(&self, claim: &Claim) -> bool {
+        self.attempt == i64::from(claim.attempt) && self.status == RunStatus::Running
+    }
+
+    /// Whether this attempt's events up to `last` are durable, whatever the status is by now.
+    fn has_written(&self, claim: &Claim, last: EventId) -> bool {
+        self.attempt == i64::from(claim.attempt) && self.archived_to >= last
+    }
+}
+
+async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
+    let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
+    tx.fetch_optional(sql, args![run_id]).await
+}
+
+async fn look(tx: &mut Tx, run_id: Uuid) -> Result<Held, sqlx::Error> {
+    let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
+    tx.fetch_one(sql, args![run_id]).await
+}
+
+pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
+    let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
+    tx.execute(sql, args![run_id, chunk.last, chunk.body.to_vec()]).await.map(drop)
+}
+
+/// Encodes events in a row as one chunk.
+pub(super) fn chunk_of(events: &[Event]) -> Option<Chunk> {
+    let last = events.last()?.id;
+    let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
+    Some(Chunk { last, body: lines.into() })
+}
+

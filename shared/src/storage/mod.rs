@@ -1,0 +1,61 @@
+//! The database: the one truth about conversations, messages, runs and their archived events.
+//!
+//! `connect` chooses the back end and nobody else knows which one it is. A file per verb or noun; each SQL text stands
+//! once and `database` speaks both dialects. The protocol that these functions keep is DESIGN's "the run row is the job":
+//! every write of a worker carries its attempt, every write without a claim takes one.
+//!
+//! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
+
+mod archive;
+mod begin;
+mod cancel;
+mod claim;
+mod connect;
+mod conversations;
+mod database;
+mod end;
+mod error;
+mod flush;
+mod messages;
+mod retire;
+mod rows;
+mod runs;
+mod schema;
+mod submit;
+
+pub use archive::{Archived, Position};
+pub use begin::{Begun, History};
+pub use cancel::Cancelled;
+pub use claim::{Claim, Holder, Renewed};
+pub use connect::{connect, migrate};
+pub use end::EndedRun;
+pub use error::Error;
+pub use flush::{Chunk, Finished, Flushed, HandedOver};
+pub use retire::Retired;
+pub use runs::RunFilter;
+pub use submit::{Accepted, NewRun, Submitted, Target};
+
+use database::Database;
+
+/// A connection to the truth; cheap to clone.
+#[derive(Clone)]
+pub struct Storage {
+    database: Database,
+    /// Keeps other processes out of the data folder, for as long as any clone lives.
+    _folder: Option<std::sync::Arc<std::fs::File>>,
+}
+
+impl Storage {
+    /// Asks the database for a sign of life.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.database.fetch_all::<(i64,)>("select cast(1 as bigint)", vec![]).await.map(drop).map_err(Error::doing("ping the database"))
+    }
+
+    /// `SQLite (…)` or `PostgreSQL`, for people.
+    pub fn describe(&self) -> &'static str {
+        match self.database {
+            Database::Postgres(_) => "PostgreSQL",
+            Database::Sqlite { .. } => "SQLite",
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What the sweeper removes: events whose time is over, and deleted conversations.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Error, Storage, database::args};
+
+/// How much one sweep has removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retired {
+    /// Runs whose events were removed.
+    pub runs: usize,
+    pub conversations: usize,
+}
+
+/// Rows that one sweep touches at most, so that it never holds locks for long.
+const BATCH: i64 = 100;
+
+impl Storage {
+    /// Removes the events of runs that ended longer than `retention` ago, and the conversations that were deleted
+    /// and whose runs have all ended.
+    pub async fn retire(&self, retention: Duration) -> Result<Retired, Error> {
+        let retire = async {
+            let mut tx = self.database.begin().await?;
+            let runs = tx.fetch_all::<(Uuid,)>(
+                "update agent_runs set events_removed_at = {now} where id in (select id from agent_runs \
+                 where finished_at < {before:$1} and events_removed_at is null order by finished_at limit $2 {skip locked}) returning id",
+                args![retention, BATCH],
+            );
+            let runs: Vec<Uuid> = runs.await?.into_iter().map(|row| row.0).collect();
+            let removed_runs = runs.len();
+            if removed_runs > 0 {
+                tx.execute("delete from run_events where run_id {in:$1}", args![runs]).await?;
+            }
+            let conversations = tx.execute(
+                "delete from chat_conversations where id in (select c.id from chat_conversations c where c.deleted_at is not null \
+                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1)",
+                args![BATCH],
+            );
+            let conversations = conversations.await? as usize;
+            tx.commit().await?;
+            Ok(Retired { runs: removed_runs, conversations })
+        };
+        retire.await.map_err(Error::doing("remove what is past its time"))
+    }
+}

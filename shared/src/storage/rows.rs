@@ -1,0 +1,156 @@
+//! Rows as both databases give them, and the domain's values made of them.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    conversation::Conversation,
+    event_id::EventId,
+    message::{Message, MessageStatus, Role},
+    run::{Run, RunError, RunStatus},
+    usage::Usage,
+};
+
+/// The columns of `ConversationRow`, from `chat_conversations c`.
+macro_rules! conversation_columns {
+    () => {
+        "c.id, c.title, c.agent_definition_id as agent_id, c.created_at, c.last_message_at, c.activity_at, \
+         (select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') \
+          order by live.position limit 1) as live_run_id"
+    };
+}
+pub(super) use conversation_columns;
+
+/// The columns of `RunRow`, from `agent_runs r left join chat_messages o on o.id = r.output_message_id`.
+macro_rules! run_columns {
+    () => {
+        "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
+         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.created_at, r.started_at, r.finished_at, \
+         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.created_at as output_created_at"
+    };
+}
+pub(super) use run_columns;
+
+/// The columns of `MessageRow`, from `chat_messages m`.
+macro_rules! message_columns {
+    () => {
+        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.created_at"
+    };
+}
+pub(super) use message_columns;
+
+#[derive(FromRow)]
+pub(super) struct ConversationRow {
+    pub id: Uuid,
+    pub title: Option<String>,
+    pub agent_id: Option<Uuid>,
+    pub live_run_id: Option<Uuid>,
+    pub created_at: DateTime<Utc>,
+    pub last_message_at: Option<DateTime<Utc>>,
+    pub activity_at: DateTime<Utc>,
+}
+
+impl From<ConversationRow> for Conversation {
+    fn from(row: ConversationRow) -> Self {
+        Self {
+            id: row.id,
+            title: row.title,
+            agent_id: row.agent_id,
+            live_run_id: row.live_run_id,
+            created_at: row.created_at,
+            last_message_at: row.last_message_at,
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct MessageRow {
+    pub id: Uuid,
+    pub conversation_id: Uuid,
+    pub run_id: Uuid,
+    pub position: i64,
+    #[sqlx(try_from = "String")]
+    pub role: Role,
+    pub content_type: String,
+    pub content: String,
+    #[sqlx(try_from = "String")]
+    pub status: MessageStatus,
+    pub created_at: DateTime<Utc>,
+}
+
+impl From<MessageRow> for Message {
+    fn from(row: MessageRow) -> Self {
+        Self {
+            id: row.id,
+            conversation_id: row.conversation_id,
+            run_id: row.run_id,
+            role: row.role,
+            content_type: row.content_type,
+            content: row.content,
+            status: row.status,
+            created_at: row.created_at,
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(super) struct RunRow {
+    pub id: Uuid,
+    conversation_id: Uuid,
+    agent_id: Option<Uuid>,
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    attempt: i64,
+    model: Option<String>,
+    input_message_id: Uuid,
+    output_message_id: Uuid,
+    usage: Option<Json<Usage>>,
+    error_code: Option<String>,
+    error_message: Option<String>,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+    created_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+    output_content_type: Option<String>,
+    output_content: Option<String>,
+    output_status: Option<String>,
+    output_created_at: Option<DateTime<Utc>>,
+}
+
+impl RunRow {
+    fn output_message(&mut self) -> Option<Message> {
+        Some(Message {
+            id: self.output_message_id,
+            conversation_id: self.conversation_id,
+            run_id: self.id,
+            role: Role::Assistant,
+            content_type: self.output_content_type.take()?,
+            content: self.output_content.take()?,
+            status: self.output_status.take()?.try_into().ok()?,
+            created_at: self.output_created_at?,
+        })
+    }
+}
+
+impl From<RunRow> for Run {
+    fn from(mut row: RunRow) -> Self {
+        Self {
+            output_message: row.output_message(),
+            id: row.id,
+            conversation_id: row.conversation_id,
+            agent_id: row.agent_id,
+            status: row.status,
+            attempt: row.attempt as u32,
+            model: row.model,
+            input_message_id: row.input_message_id,
+            usage: row.usage.map(|usage| usage.0),
+            error: row.error_code.zip(row.error_message).map(|(code, message)| RunError { code, message }),
+            last_event_id: row.archived_to,
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+        }
+    }
+}

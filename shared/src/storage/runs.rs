@@ -1,0 +1,55 @@
+//! Runs: read and list.
+
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::args,
+    rows::{RunRow, run_columns},
+};
+use crate::{
+    page::Page,
+    run::{Run, RunStatus},
+};
+
+/// Which runs a list shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunFilter {
+    pub conversation_id: Option<Uuid>,
+    pub status: Option<RunStatus>,
+}
+
+/// Selects the owner's ($1) runs; those of deleted conversations are as unknown as somebody else's.
+macro_rules! select_owned_runs {
+    () => {
+        concat!(
+            "select ", run_columns!(), " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null ",
+            "left join chat_messages o on o.id = r.output_message_id where r.owner_id = $1 "
+        )
+    };
+}
+
+impl Storage {
+    /// The owner's run of that id.
+    pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
+        let sql = concat!(select_owned_runs!(), "and r.id = $2");
+        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
+        Ok(row.map_err(Error::doing("read a run"))?.map(Run::from))
+    }
+
+    /// The owner's runs, newest first. `None` for a cursor that no page gave out.
+    pub async fn runs(&self, owner: &str, filter: RunFilter, limit: usize, cursor: Option<&str>) -> Result<Option<Page<Run>>, Error> {
+        let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
+        let rows = self.database.fetch_all::<RunRow>(
+            concat!(
+                select_owned_runs!(),
+                "and ($2 is null or r.conversation_id = $2) and ($3 is null or r.status = $3) and ($4 is null or r.id < $4) ",
+                "order by r.id desc limit $5"
+            ),
+            args![owner, filter.conversation_id, filter.status.map(|status| status.as_str().to_owned()), before, limit + 1],
+        );
+        let rows = rows.await.map_err(Error::doing("list runs"))?;
+        let page = Page::of(rows, limit, |last| last.id.simple().to_string());
+        Ok(Some(Page { items: page.items.into_iter().map(Run::from).collect(), next: page.next }))
+    }
+}

@@ -1,0 +1,50 @@
+//! The schema's version: forward only, one numbered file per step and dialect in `migrations/`.
+
+use std::collections::HashSet;
+
+use sqlx::migrate::Migrator;
+
+use super::{Error, database::Database};
+
+static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
+static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// Applies every migration that the database does not have yet.
+pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
+    match database {
+        Database::Postgres(pool) => {
+            let created = sqlx::query("create schema if not exists kb").execute(pool).await;
+            created.map_err(Error::doing("create the schema kb"))?;
+            POSTGRES.run(pool).await?;
+        }
+        Database::Sqlite { writer, .. } => SQLITE.run(writer).await?,
+    }
+    Ok(())
+}
+
+/// Refuses a database that lacks a migration. One that has more is of a newer version, which keeps it readable.
+pub(super) async fn check(database: &Database) -> Result<(), Error> {
+    if is_empty(database).await? {
+        return Err(Error::OldSchema);
+    }
+    let applied = database.fetch_all::<(i64,)>("select version from _sqlx_migrations where success", vec![]).await;
+    let applied: HashSet<i64> = applied.map_err(Error::doing("read the schema's version"))?.into_iter().map(|row| row.0).collect();
+    let known = match database {
+        Database::Postgres(_) => &POSTGRES,
+        Database::Sqlite { .. } => &SQLITE,
+    };
+    if known.iter().any(|migration| !applied.contains(&migration.version)) {
+        return Err(Error::OldSchema);
+    }
+    Ok(())
+}
+
+/// Whether no migration was ever applied.
+pub(super) async fn is_empty(database: &Database) -> Result<bool, Error> {
+    let table = match database {
+        Database::Postgres(_) => "select tablename::text from pg_tables where schemaname = 'kb' and tablename = '_sqlx_migrations'",
+        Database::Sqlite { .. } => "select name from sqlite_master where name = '_sqlx_migrations'",
+    };
+    let tables = database.fetch_all::<(String,)>(table, vec![]).await.map_err(Error::doing("look for the schema"))?;
+    Ok(tables.is_empty())
+}

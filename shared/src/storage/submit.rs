@@ -1,0 +1,247 @@
+//! SUBMIT: a message and its run, committed together.
+
+use chrono::Utc;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::{Tx, args},
+    end::{self, EndedRun},
+    rows::{ConversationRow, MessageRow, RunRow, conversation_columns, message_columns, run_columns},
+};
+use crate::{
+    conversation::Conversation,
+    event::{Event, EventBody},
+    event_id::EventId,
+    idempotency::IdempotencyKey,
+    message::Message,
+    run::{Ending, Run, RunStatus, SubmitMode},
+    usage::Usage,
+};
+
+/// A message that is to start a run.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Chosen by the caller, so that it can follow the run before it exists.
+    pub run_id: Uuid,
+    pub target: Target,
+    pub content: String,
+    pub mode: SubmitMode,
+    pub key: Option<IdempotencyKey>,
+}
+
+/// The conversation that a message goes to.
+#[derive(Debug, Clone)]
+pub enum Target {
+    Existing(Uuid),
+    New { agent_id: Option<Uuid> },
+}
+
+/// What became of a message.
+pub enum Submitted {
+    /// Message and run are committed.
+    Accepted(Box<Accepted>),
+    /// The same request was accepted before, under the same key.
+    Repeated(Box<(Conversation, Message, Run)>),
+    /// The key belongs to another request.
+    KeyReused,
+    /// The conversation has a run that has not ended, and the mode was `reject`.
+    Busy,
+    ConversationNotFound,
+    AgentNotFound,
+}
+
+/// A committed message and what its commit has brought with it.
+pub struct Accepted {
+    pub conversation: Conversation,
+    pub message: Message,
+    pub run: Run,
+    /// The run's first event, `run.queued`.
+    pub queued: Event,
+    /// Runs that the message has ended at once (`interrupt`).
+    pub ended: Vec<EndedRun>,
+    /// Running runs that were asked to stop (`interrupt`); their workers are to be told.
+    pub cancel_requested: Vec<Uuid>,
+}
+
+/// The conversation, its row locked, and the message's place in it.
+struct Place {
+    conversation: Conversation,
+    position: i64,
+}
+
+#[derive(FromRow)]
+struct PlaceRow {
+    position: i64,
+    #[sqlx(flatten)]
+    conversation: ConversationRow,
+}
+
+impl From<PlaceRow> for Place {
+    fn from(row: PlaceRow) -> Self {
+        Self { conversation: row.conversation.into(), position: row.position }
+    }
+}
+
+impl Storage {
+    /// Commits message and run, or says why not. The same key and request give the same run, however often and from
+    /// wherever they come.
+    pub async fn submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
+        match self.try_submit(owner, new).await {
+            // Another request with the same key was faster by a moment; now its run can be seen.
+            Err(error) if error.is_unique_violation() && new.key.is_some() => self.try_submit(owner, new).await,
+            submitted => submitted,
+        }
+    }
+
+    async fn try_submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
+        let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
+        let stored = store(&mut tx, owner, new).await?;
+        if matches!(stored, Submitted::Accepted(_)) {
+            tx.commit().await.map_err(Error::doing("commit a message"))?;
+        }
+        Ok(stored)
+    }
+}
+
+async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
+    let doing = || Error::doing("store a message");
+    if let Some(key) = &new.key
+        && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
+    {
+        return Ok(earlier);
+    }
+    let place = match new.target {
+        Target::Existing(id) => match lock_conversation(tx, owner, id).await.map_err(doing())? {
+            Some(place) => place,
+            None => return Ok(Submitted::ConversationNotFound),
+        },
+        Target::New { agent_id } => match create_conversation(tx, owner, agent_id).await.map_err(doing())? {
+            Some(place) => place,
+            None => return Ok(Submitted::AgentNotFound),
+        },
+    };
+    let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
+    if new.mode != SubmitMode::Enqueue && matches!(new.target, Target::Existing(_)) {
+        let unfinished = unfinished_runs(tx, place.conversation.id).await.map_err(doing())?;
+        if new.mode == SubmitMode::Reject && !unfinished.is_empty() {
+            return Ok(Submitted::Busy);
+        }
+        for (run_id, status) in unfinished {
+            if status == RunStatus::Running {
+                tx.execute("update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1", args![run_id]).await.map_err(doing())?;
+                cancel_requested.push(run_id);
+            } else {
+                let cancelled = Ending::Cancelled { usage: Usage::default() };
+                ended.extend(end::end_locked(tx, run_id, &cancelled).await?);
+            }
+        }
+    }
+    let (message, run, queued) = insert(tx, owner, new, &place).await.map_err(doing())?;
+    let mut conversation = place.conversation;
+    let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
+    conversation.live_run_id = still_live.or(Some(new.run_id));
+    Ok(Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested })))
+}
+
+/// The run that the key stands for, if it was used before.
+async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<Submitted>, sqlx::Error> {
+    let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
+    let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
+    let Some((run_id, conversation_id, message_id, fingerprint)) = earlier else { return Ok(None) };
+    if fingerprint != key.fingerprint {
+        return Ok(Some(Submitted::KeyReused));
+    }
+    let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
+    let message = tx.fetch_one::<MessageRow>(sql, args![message_id]).await?;
+    let repeated = (read_conversation(tx, conversation_id).await?, message.into(), read_run(tx, run_id).await?);
+    Ok(Some(Submitted::Repeated(Box::new(repeated))))
+}
+
+/// Locks the conversation and takes the next position in it.
+async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
+    let sql = concat!(
+        "update chat_conversations as c set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} ",
+        "where c.id = $1 and c.owner_id = $2 and c.deleted_at is null returning c.last_position as position, ", conversation_columns!()
+    );
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![id, owner]).await?.map(Place::from))
+}
+
+async fn create_conversation(tx: &mut Tx, owner: &str, agent_id: Option<Uuid>) -> Result<Option<Place>, sqlx::Error> {
+    let sql = "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
+               select $1, $2, $3, 1, {now}, {now}, {now} where $3 is null or exists (select 1 from agent_definitions where id = $3) \
+               returning last_position as position, id, title, agent_definition_id as agent_id, created_at, last_message_at, activity_at, null as live_run_id";
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![Uuid::now_v7(), owner, agent_id]).await?.map(Place::from))
+}
+
+async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<(Uuid, RunStatus)>, sqlx::Error> {
+    #[derive(FromRow)]
+    struct Unfinished {
+        id: Uuid,
+        #[sqlx(try_from = "String")]
+        status: RunStatus,
+    }
+    let sql = "select id, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
+    let rows = tx.fetch_all::<Unfinished>(sql, args![conversation_id]).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.status)).collect())
+}
+
+/// Inserts the message, its run, and the first chunk of the run's archive.
+async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result<(Message, Run, Event), sqlx::Error> {
+    let (conversation_id, agent_id) = (place.conversation.id, place.conversation.agent_id);
+    let (input_message_id, output_message_id) = (Uuid::now_v7(), Uuid::now_v7());
+    let message = tx.fetch_one::<MessageRow>(
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
+         values ($1, $2, $3, $4, $5, 'user', $6, 'complete', {now}) \
+         returning id, conversation_id, run_id, position, role, content_type, content, status, created_at",
+        args![input_message_id, conversation_id, owner, new.run_id, place.position, new.content.as_str()],
+    );
+    let message = Message::from(message.await?);
+    let queued_id = EventId::first_of(0);
+    let body = EventBody::RunQueued {
+        base: EventId::ORIGIN,
+        conversation_id,
+        input_message_id,
+        message_id: output_message_id,
+        agent_id,
+    };
+    let queued = Event::new(queued_id, Utc::now(), &body);
+    let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
+    tx.execute(
+        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
+         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at) \
+         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, $11)",
+        args![new.run_id, owner, conversation_id, agent_id, place.position, input_message_id, output_message_id, queued_id, key, fingerprint, Some(message.created_at)],
+    )
+    .await?;
+    let chunk = [queued.line(), &b"\n"[..]].concat();
+    tx.execute("insert into run_events (run_id, last_id, body) values ($1, $2, $3)", args![new.run_id, queued_id, chunk]).await?;
+    let run = Run {
+        id: new.run_id,
+        conversation_id,
+        agent_id,
+        status: RunStatus::Queued,
+        attempt: 0,
+        model: None,
+        input_message_id,
+        output_message: None,
+        usage: None,
+        error: None,
+        last_event_id: queued_id,
+        created_at: message.created_at,
+        started_at: None,
+        finished_at: None,
+    };
+    Ok((message, run, queued))
+}
+
+async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {
+    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+}
+
+async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
+    let sql = concat!("select ", run_columns!(), " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1");
+    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
+}
