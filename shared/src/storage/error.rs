@@ -6,6 +6,9 @@ pub enum Error {
     #[error("could not {doing}")]
     Database { doing: &'static str, source: sqlx::Error },
 
+    #[error("could not {doing}: the database takes too long")]
+    TooSlow { doing: &'static str },
+
     #[error("the database's schema is older than this program: run `holdfast migrate` with the same settings (it keeps the data; make a backup first)")]
     OldSchema,
 

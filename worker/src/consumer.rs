@@ -1,0 +1,91 @@
+//! The consumer: apalis hands claims out, each is executed in a task of its own.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use apalis::{layers::WorkerBuilderExt, prelude::*};
+use holdfast_shared::{
+    queue::{ClaimSettings, Claims},
+    storage::Claim,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{Shared, executor, lease::Lease};
+
+/// What apalis gives to each task.
+#[derive(Clone)]
+struct Context {
+    shared: Arc<Shared>,
+    tracker: TaskTracker,
+}
+
+/// Time for the last hand-overs after the drain's deadline.
+const LAST_WRITES: Duration = Duration::from_secs(3);
+
+/// Executes claims until `shutdown`, then drains.
+pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
+    let config = &shared.worker.config;
+    let settings = ClaimSettings {
+        holder: shared.holder.clone(),
+        slots: config.worker_concurrency,
+        lease: config.lease,
+        poll: config.poll,
+        sweep: config.sweep,
+        max_crashes: config.max_crashes,
+    };
+    let claims = Claims::new(shared.worker.storage.clone(), shared.worker.queue.clone(), settings);
+    let tracker = TaskTracker::new();
+    let context = Context { shared: Arc::clone(shared), tracker: tracker.clone() };
+    let worker = WorkerBuilder::new(shared.holder.as_str())
+        .backend(claims)
+        .concurrency(config.worker_concurrency)
+        .catch_panic()
+        .data(context)
+        .build(execute);
+    let stop = shutdown.clone();
+    let stopped = async move {
+        stop.cancelled().await;
+        Ok::<(), std::io::Error>(())
+    };
+    let mut working = std::pin::pin!(worker.run_until(stopped));
+    let mut finished = false;
+    tokio::select! {
+        result = &mut working => {
+            report(result);
+            finished = true;
+        }
+        () = drain_deadline(&shutdown, config.drain) => shared.leases.drain(),
+    }
+    if !finished && let Ok(result) = tokio::time::timeout(LAST_WRITES, &mut working).await {
+        report(result);
+    }
+    tracker.close();
+    if tokio::time::timeout(LAST_WRITES, tracker.wait()).await.is_err() {
+        tracing::warn!(runs = tracker.len(), "leaving runs behind; others take them over when their leases expire");
+    }
+}
+
+async fn drain_deadline(shutdown: &CancellationToken, drain: Duration) {
+    shutdown.cancelled().await;
+    tokio::time::sleep(drain).await;
+}
+
+fn report(result: Result<(), WorkerError>) {
+    if let Err(error) = result {
+        tracing::error!(error = &error as &dyn Error, "the worker stopped on an error");
+    }
+}
+
+/// Executes one claim in a task of its own, so that neither a panic nor the end of apalis tears it.
+async fn execute(claim: Claim, context: Data<Context>) {
+    let shared = Arc::clone(&context.shared);
+    let run_id = claim.run_id;
+    // Order matters: the lease is held before the claim's task can be anywhere else than here.
+    let lease = Lease::hold(&shared, &claim);
+    let executed = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
+    if let Err(panicked) = executed {
+        tracing::error!(run.id = %run_id, error = %panicked, "executing a run panicked; it counts as a crash");
+        if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, vec![run_id]).await {
+            tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "the run keeps its lease until it is missed");
+        }
+    }
+}

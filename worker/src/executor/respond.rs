@@ -1,0 +1,52 @@
+//! The answer: every delta of the model becomes one event.
+
+use futures::StreamExt;
+use holdfast_shared::{
+    event::EventBody,
+    run::RunError,
+    storage::Claim,
+    usage::Usage,
+};
+
+use super::{Stop, age};
+use crate::{
+    Shared,
+    lease::Lease,
+    model::{self, Delta, Request},
+    recorder::Recorder,
+};
+
+/// Asks the model and records its answer, delta by delta, never merged.
+pub async fn respond(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder, request: &Request) -> Result<Usage, Stop> {
+    let mut answer = {
+        let asked = shared.worker.model.ask(request);
+        tokio::select! {
+            answer = recorder.alongside(asked) => answer?.map_err(failed)?,
+            signal = lease.signalled() => return Err(signal.into()),
+        }
+    };
+    let mut first = true;
+    loop {
+        let delta = tokio::select! {
+            biased;
+            signal = lease.signalled() => return Err(signal.into()),
+            delta = recorder.alongside_with_room(answer.next()) => delta?,
+        };
+        let message_id = claim.output_message_id;
+        let body = match delta {
+            Some(Ok(Delta::Text(text))) => EventBody::MessageDelta { message_id, text },
+            Some(Ok(Delta::Reasoning(text))) => EventBody::ReasoningDelta { message_id, text },
+            Some(Ok(Delta::End(usage))) => return Ok(usage),
+            Some(Err(error)) => return Err(failed(error)),
+            None => return Err(Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))),
+        };
+        if std::mem::take(&mut first) {
+            metrics::histogram!("holdfast_first_token_seconds").record(age(claim).as_secs_f64());
+        }
+        recorder.emit(&body);
+    }
+}
+
+fn failed(error: model::Error) -> Stop {
+    Stop::Failed(RunError::new(error.code(), error.to_string()))
+}

@@ -1,0 +1,196 @@
+//! Leases: one statement keeps all runs of this process; and the signals that end a run early.
+
+use std::{
+    collections::{HashMap, HashSet},
+    error::Error,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use holdfast_shared::storage::{Claim, Renewed};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::Shared;
+
+/// Why a run should stop. Later ones outrank earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// Go on.
+    None,
+    /// The process is about to end: hand the run over.
+    Drain,
+    /// The owner wants it to end.
+    Cancel,
+    /// Somebody else holds it: drop everything, write nothing.
+    Fenced,
+}
+
+/// The runs that this process executes.
+#[derive(Default)]
+pub struct Leases(Mutex<HashMap<Uuid, Held>>);
+
+struct Held {
+    attempt: u32,
+    signal: watch::Sender<Signal>,
+}
+
+/// One held run; it is given up when this is dropped.
+pub struct Lease {
+    shared: Arc<Shared>,
+    run_id: Uuid,
+    attempt: u32,
+    signal: watch::Receiver<Signal>,
+}
+
+impl Lease {
+    /// Begins to keep the lease of a claim.
+    pub fn hold(shared: &Arc<Shared>, claim: &Claim) -> Self {
+        let (sender, signal) = watch::channel(Signal::None);
+        shared.leases.lock().insert(claim.run_id, Held { attempt: claim.attempt, signal: sender });
+        Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
+    }
+
+    /// Resolves when the run should stop, with the reason. Cancel-safe.
+    pub async fn signalled(&mut self) -> Signal {
+        self.until(Signal::Drain).await
+    }
+
+    /// Resolves at the first signal that is at least `signal`. Cancel-safe.
+    pub async fn until(&mut self, signal: Signal) -> Signal {
+        match self.signal.wait_for(|current| *current >= signal).await {
+            Ok(signal) => *signal,
+            // The entry was replaced by a later attempt in this same process.
+            Err(_) => Signal::Fenced,
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut held = self.shared.leases.lock();
+        if held.get(&self.run_id).is_some_and(|held| held.attempt == self.attempt) {
+            held.remove(&self.run_id);
+        }
+    }
+}
+
+impl Leases {
+    /// Tells the run's executor, if it is in this process.
+    fn signal(&self, run_id: Uuid, signal: Signal) {
+        if let Some(held) = self.lock().get(&run_id) {
+            held.raise(signal);
+        }
+    }
+
+    /// Tells every run of this process to hand itself over.
+    pub fn drain(&self) {
+        for held in self.lock().values() {
+            held.raise(Signal::Drain);
+        }
+    }
+
+    fn attempts(&self) -> HashMap<Uuid, u32> {
+        self.lock().iter().map(|(run_id, held)| (*run_id, held.attempt)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn raise(&self, signal: Signal) {
+        self.signal.send_if_modified(|current| {
+            let raised = signal > *current;
+            *current = signal.max(*current);
+            raised
+        });
+    }
+}
+
+/// Renews all leases three times per lease, until `stop`.
+pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
+    let lease = shared.worker.config.lease;
+    let interval = lease / 3;
+    let mut unknown = HashSet::new();
+    let mut pause = interval;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        // What is claimed while the statement runs is not in its answer, and need not be.
+        let before = shared.leases.attempts();
+        let renewal = tokio::time::timeout(interval, shared.worker.storage.renew(&shared.holder, lease)).await;
+        pause = match renewal {
+            Ok(Ok(renewed)) => {
+                unknown = settle(&shared, &before, &renewed, &unknown).await;
+                interval
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(error = &error as &dyn Error, runs = before.len(), "cannot renew leases");
+                retry_pause(interval)
+            }
+            Err(_) => {
+                tracing::warn!(runs = before.len(), "renewing leases takes too long");
+                retry_pause(interval)
+            }
+        };
+    }
+}
+
+fn retry_pause(interval: Duration) -> Duration {
+    (interval / 5).min(Duration::from_secs(1))
+}
+
+/// Applies the answer to a renewal; answers the runs that the database says are ours and that nobody here knows of.
+async fn settle(shared: &Shared, before: &HashMap<Uuid, u32>, renewed: &[Renewed], unknown_before: &HashSet<Uuid>) -> HashSet<Uuid> {
+    let kept: HashMap<Uuid, Renewed> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
+    for (run_id, attempt) in before {
+        match kept.get(run_id) {
+            Some(renewed) if renewed.attempt == *attempt => {
+                if renewed.cancel_requested {
+                    shared.leases.signal(*run_id, Signal::Cancel);
+                }
+            }
+            _ => shared.leases.signal(*run_id, Signal::Fenced),
+        }
+    }
+    let now = shared.leases.attempts();
+    let unknown: HashSet<Uuid> = kept.into_keys().filter(|run_id| !now.contains_key(run_id)).collect();
+    // A claim on its way to its executor is unknown for a moment; one that stays unknown was lost.
+    let lost: Vec<Uuid> = unknown.intersection(unknown_before).copied().collect();
+    if !lost.is_empty() {
+        tracing::warn!(runs = lost.len(), "the answer to a claim was lost; its runs start again");
+        if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, lost).await {
+            tracing::warn!(error = &error as &dyn Error, "lost claims keep their lease a little longer");
+        }
+    }
+    unknown
+}
+
+/// Passes cancel signals on to the runs of this process, until `stop`.
+pub async fn listen_for_cancels(shared: Arc<Shared>, stop: CancellationToken) {
+    let retry = shared.worker.config.poll;
+    let mut cancels = loop {
+        match shared.worker.queue.cancels().await {
+            Ok(cancels) => break cancels,
+            Err(error) => tracing::warn!(error = &error as &dyn Error, "cancels arrive late, with the lease's renewal"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(retry) => {}
+        }
+    };
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            cancelled = cancels.recv() => match cancelled {
+                Some(run_id) => shared.leases.signal(run_id, Signal::Cancel),
+                None => return,
+            },
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How a recorder ends: FINISH and HAND-OVER, tried until the database has answered.
+
+use std::{error::Error, time::Duration};
+
+use holdfast_shared::{
+    run::Ending,
+    storage::{Chunk, Finished, HandedOver},
+    usage::Usage,
+};
+
+use super::{Ended, Fenced, Recorder};
+use crate::lease::{Lease, Signal};
+
+/// Wait after a failed try; it doubles up to the longest.
+const BACKOFF: Duration = Duration::from_millis(100);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+
+/// How long the log may take for the last events of a run; later, clients see them from the archive.
+const LAST_APPEND: Duration = Duration::from_secs(2);
+
+impl Recorder {
+    /// Ends the run in the database, and only then shows its end.
+    pub async fn finish(mut self, ending: Ending, lease: &mut Lease) -> Ended {
+        let Ok(tail) = self.settle_flushes(lease).await else { return Ended::Fenced };
+        self.finish_with(tail, &ending, lease).await
+    }
+
+    /// Gives the run back to the queue; what was said so far stays readable.
+    pub async fn hand_over(mut self, lease: &mut Lease) -> Ended {
+        let Ok(tail) = self.settle_flushes(lease).await else { return Ended::Fenced };
+        let mut backoff = BACKOFF;
+        loop {
+            match self.flushes.storage().hand_over(&self.claim, tail.as_ref(), self.last).await {
+                Ok(HandedOver::Queued) => {
+                    self.append_rest().await;
+                    return Ended::HandedOver;
+                }
+                Ok(HandedOver::CancelRequested) => {
+                    return self.finish_with(tail, &Ending::Cancelled { usage: Usage::default() }, lease).await;
+                }
+                Ok(HandedOver::Fenced) => return Ended::Fenced,
+                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot hand the run over yet"),
+            }
+            if pause(&mut backoff, lease).await.is_err() {
+                return Ended::Fenced;
+            }
+        }
+    }
+
+    async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending, lease: &mut Lease) -> Ended {
+        let mut backoff = BACKOFF;
+        loop {
+            let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, self.transcript.text(), ending);
+            match finish.await {
+                Ok(Finished::Ended(events)) => {
+                    for event in &events {
+                        self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
+                    }
+                    self.append_rest().await;
+                    return Ended::Finished(ending.status());
+                }
+                Ok(Finished::Fenced) => return Ended::Fenced,
+                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet"),
+            }
+            if pause(&mut backoff, lease).await.is_err() {
+                return Ended::Fenced;
+            }
+        }
+    }
+
+    /// Waits until no flush is in flight; appends go on meanwhile.
+    async fn settle_flushes(&mut self, lease: &mut Lease) -> Result<Option<Chunk>, Fenced> {
+        loop {
+            if !self.flushes.is_trying() {
+                return Ok(self.flushes.take_tail());
+            }
+            tokio::select! {
+                stepped = self.step() => stepped?,
+                fenced = fenced(lease) => return Err(fenced),
+            }
+        }
+    }
+
+    /// Shows what is committed by now. Everything is in the archive, so a log that lost something may have a gap.
+    async fn append_rest(&mut self) {
+        self.appends.archived_all();
+        let rest = async {
+            while !self.appends.is_idle() {
+                if self.appends.step().await.is_err() {
+                    return;
+                }
+                self.appends.archived_all();
+            }
+        };
+        if tokio::time::timeout(LAST_APPEND, rest).await.is_err() {
+            tracing::debug!("clients see the run's last events by way of the archive");
+        }
+    }
+}
+
+/// Waits a little longer each time, unless the run is lost.
+async fn pause(backoff: &mut Duration, lease: &mut Lease) -> Result<(), Fenced> {
+    tokio::select! {
+        () = tokio::time::sleep(*backoff) => {}
+        fenced = fenced(lease) => return Err(fenced),
+    }
+    *backoff = (*backoff * 2).min(LONGEST_BACKOFF);
+    Ok(())
+}
+
+/// Resolves when the run is held by somebody else; no other signal matters at the end.
+async fn fenced(lease: &mut Lease) -> Fenced {
+    lease.until(Signal::Fenced).await;
+    Fenced
+}

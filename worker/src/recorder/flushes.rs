@@ -1,0 +1,161 @@
+//! The way to the archive: the tail of events that are not durable yet, one flush in flight.
+//!
+//! A flush that fails is repeated as it was, because its answer may have been lost after the commit; events that come
+//! meanwhile wait for the next.
+
+use std::{error::Error as _, time::Duration};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use holdfast_shared::{
+    event_id::EventId,
+    storage::{Chunk, Claim, Error, Flushed, Storage},
+};
+use tokio::time::Instant;
+
+use super::Fenced;
+use crate::Worker;
+
+/// Wait after a failed flush; it doubles up to the longest.
+const BACKOFF: Duration = Duration::from_millis(100);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// Longest time that one flush may take before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub struct Flushes {
+    storage: Storage,
+    claim: Claim,
+    lease: Duration,
+    interval: Duration,
+    flush_bytes: usize,
+    cap_bytes: usize,
+    /// Lines of the events that are in no flush yet, and the last of them.
+    tail: Vec<u8>,
+    last: EventId,
+    /// When the oldest event of the tail must be flushed.
+    due_at: Option<Instant>,
+    /// The flush that is being tried, and since it failed, when it is tried again.
+    chunk: Option<Chunk>,
+    in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
+    retry_at: Option<Instant>,
+    backoff: Duration,
+}
+
+/// What a step has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Everything up to this event is in the archive.
+    Durable(EventId),
+    /// The database is away; the flush is tried again.
+    Failed,
+}
+
+impl Flushes {
+    pub fn new(worker: &Worker, claim: Claim) -> Self {
+        let config = &worker.config;
+        Self {
+            storage: worker.storage.clone(),
+            lease: config.lease,
+            interval: config.flush,
+            flush_bytes: config.flush_bytes,
+            cap_bytes: config.tail_bytes,
+            tail: Vec::new(),
+            last: claim.started.id,
+            claim,
+            due_at: None,
+            chunk: None,
+            in_flight: None,
+            retry_at: None,
+            backoff: BACKOFF,
+        }
+    }
+
+    /// Takes the next event's line.
+    pub fn push(&mut self, id: EventId, line: &[u8]) {
+        self.tail.extend_from_slice(line);
+        self.last = id;
+        if self.tail.len() >= self.flush_bytes {
+            self.demand();
+        } else if self.due_at.is_none() {
+            self.due_at = Some(Instant::now() + self.interval);
+        }
+    }
+
+    /// Makes the next flush due now. With nothing to flush, it still proves that the run is held.
+    pub fn demand(&mut self) {
+        self.due_at = Some(Instant::now());
+    }
+
+    /// Whether more events than allowed wait for the database.
+    pub fn is_full(&self) -> bool {
+        self.tail.len() + self.chunk.as_ref().map_or(0, |chunk| chunk.body.len()) > self.cap_bytes
+    }
+
+    /// Begins the next flush when it is due, and resolves when one has ended. Cancel-safe.
+    pub async fn step(&mut self) -> Result<Step, Fenced> {
+        if self.in_flight.is_none() {
+            let due_at = if self.chunk.is_some() { self.retry_at } else { self.due_at };
+            match due_at {
+                Some(due_at) => tokio::time::sleep_until(due_at).await,
+                None => std::future::pending().await,
+            }
+            self.begin();
+        }
+        let flushed = self.in_flight.as_mut().expect("a flush was just begun").await;
+        self.in_flight = None;
+        self.settle(flushed)
+    }
+
+    /// Whether a flush is in flight, or failed and to be repeated.
+    pub fn is_trying(&self) -> bool {
+        self.chunk.is_some()
+    }
+
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// What is not durable yet, once no flush is being tried.
+    pub fn take_tail(&mut self) -> Option<Chunk> {
+        self.due_at = None;
+        (!self.tail.is_empty()).then(|| Chunk { last: self.last, body: Bytes::from(std::mem::take(&mut self.tail)) })
+    }
+
+    fn begin(&mut self) {
+        self.retry_at = None;
+        let chunk = match &self.chunk {
+            Some(chunk) => chunk.clone(),
+            None => {
+                self.due_at = None;
+                Chunk { last: self.last, body: Bytes::from(std::mem::take(&mut self.tail)) }
+            }
+        };
+        self.chunk = Some(chunk.clone());
+        let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
+        self.in_flight = Some(Box::pin(async move {
+            match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
+                Ok(flushed) => flushed,
+                Err(_) => Err(Error::TooSlow { doing: "archive events of a run" }),
+            }
+        }));
+    }
+
+    fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
+        match flushed {
+            Ok(Flushed::Durable) => {
+                self.backoff = BACKOFF;
+                let chunk = self.chunk.take().expect("the chunk that was flushed");
+                Ok(Step::Durable(chunk.last))
+            }
+            Ok(Flushed::Fenced) => Err(Fenced),
+            Err(error) => {
+                let cause = error.source().map(ToString::to_string);
+                tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "events stay in memory");
+                self.retry_at = Some(Instant::now() + self.backoff);
+                self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                Ok(Step::Failed)
+            }
+        }
+    }
+}

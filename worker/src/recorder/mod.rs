@@ -1,0 +1,133 @@
+//! The recorder: the only writer of a run's events.
+//!
+//! An event is encoded once and goes two ways: at once to the run log (`appends`), where clients see it, and within
+//! seconds to the archive (`flushes`), where it lasts. Both go on while the executor waits for something else
+//! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `hand_over` end it.
+
+mod appends;
+mod ending;
+mod flushes;
+
+use std::{convert::Infallible, future::Future};
+
+use chrono::Utc;
+use holdfast_shared::{
+    event::{Event, EventBody},
+    event_id::EventId,
+    run::RunStatus,
+    storage::Claim,
+    transcript::Transcript,
+};
+
+use crate::{Worker, executor::Stop};
+use appends::Appends;
+use flushes::Flushes;
+
+/// Writes the events of one attempt.
+pub struct Recorder {
+    claim: Claim,
+    /// The newest event that was emitted.
+    last: EventId,
+    transcript: Transcript,
+    appends: Appends,
+    flushes: Flushes,
+    /// Whether clients were told that the database is away.
+    warned: bool,
+    line: Vec<u8>,
+}
+
+/// What became of a recorder's run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Finished(RunStatus),
+    HandedOver,
+    Fenced,
+}
+
+/// Somebody else holds the run.
+#[derive(Debug, Clone, Copy)]
+struct Fenced;
+
+impl From<Fenced> for Stop {
+    fn from(_: Fenced) -> Self {
+        Self::Fenced
+    }
+}
+
+impl Recorder {
+    /// Begins with the claim's own event, which is archived already and not yet in the log.
+    pub fn start(worker: &Worker, claim: Claim) -> Self {
+        let last = claim.started.id;
+        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt);
+        appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
+        let flushes = Flushes::new(worker, claim.clone());
+        Self { claim, last, transcript: Transcript::default(), appends, flushes, warned: false, line: Vec::with_capacity(256) }
+    }
+
+    /// Records that something has happened. It is on its way when the executor next waits `alongside`.
+    pub fn emit(&mut self, body: &EventBody) {
+        self.last = self.last.next();
+        if let EventBody::MessageDelta { text, .. } = body {
+            self.transcript.push_text(self.last, text);
+        }
+        self.line.clear();
+        Event::encode_into(&mut self.line, self.last, Utc::now().timestamp_millis(), body);
+        self.appends.push(self.last.n, &self.line);
+        self.flushes.push(self.last, &self.line);
+    }
+
+    /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.
+    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+        tokio::select! {
+            biased;
+            fenced = self.progress() => match fenced? {},
+            output = other => Ok(output),
+        }
+    }
+
+    /// The same, but first waits until there is room for what `other` will bring: while the database is away, events
+    /// pile up in memory.
+    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+        while self.flushes.is_full() {
+            self.until_flushed().await?;
+        }
+        self.alongside(other).await
+    }
+
+    /// Goes on appending and flushing for ever. Cancel-safe: what is in flight stays so.
+    async fn progress(&mut self) -> Result<Infallible, Fenced> {
+        loop {
+            self.step().await?;
+        }
+    }
+
+    async fn until_flushed(&mut self) -> Result<(), Fenced> {
+        while self.flushes.is_full() {
+            self.step().await?;
+        }
+        Ok(())
+    }
+
+    /// One step of whatever is due next. Cancel-safe.
+    async fn step(&mut self) -> Result<(), Fenced> {
+        tokio::select! {
+            behind = self.appends.step() => if behind?.is_behind() {
+                self.flushes.demand();
+            },
+            flushed = self.flushes.step() => match flushed? {
+                flushes::Step::Durable(archived_to) => self.appends.archived_to(archived_to),
+                flushes::Step::Failed => self.warn_once(),
+            },
+        }
+        Ok(())
+    }
+
+    fn warn_once(&mut self) {
+        if !std::mem::replace(&mut self.warned, true) {
+            self.emit(&EventBody::WarningRaised {
+                code: "database_away".into(),
+                message: "The database cannot be reached: the answer goes on, but may be lost until the database is back.".into(),
+            });
+        }
+    }
+}
