@@ -1,1 +1,3 @@
+//! Executes runs.
 
+pub mod model;
