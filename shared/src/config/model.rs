@@ -1,7 +1,302 @@
 //! Which model answers: `CHAT_MODEL_PROVIDER`, its name, keys, addresses and patience.
+//!
+//! `choice` is the one place that decides; what a provider's protocol looks like is the worker's business.
+
+use std::{fmt, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Error, count, milliseconds};
+
+/// Settings of the model behind the runs.
 #[derive(Debug, Clone, clap::Args)]
-pub struct ModelConfig {}
-#[derive(Debug)]
-pub struct ModelChoice;
-#[derive(Debug)]
-pub enum Provider {}
+#[command(next_help_heading = "Model")]
+pub struct ModelConfig {
+    /// Who answers. Without it: gemini if GEMINI_API_KEY is set, the scripted model if no key is.
+    #[arg(long, env = "CHAT_MODEL_PROVIDER", value_enum)]
+    pub chat_model_provider: Option<Provider>,
+
+    /// The provider's name of the model; gemini-1.5-flash by default for gemini.
+    #[arg(long, env = "CHAT_MODEL_NAME")]
+    pub chat_model_name: Option<String>,
+
+    /// Key for Gemini.
+    #[arg(long, env = "GEMINI_API_KEY", hide_env_values = true)]
+    pub gemini_api_key: Option<SecretString>,
+
+    /// Address of Gemini's API or of one that speaks like it.
+    #[arg(long, env = "GEMINI_BASE_URL")]
+    pub gemini_base_url: Option<String>,
+
+    /// Key for Anthropic.
+    #[arg(long, env = "ANTHROPIC_API_KEY", hide_env_values = true)]
+    pub anthropic_api_key: Option<SecretString>,
+
+    /// Address of Anthropic's API or of one that speaks like it.
+    #[arg(long, env = "ANTHROPIC_BASE_URL")]
+    pub anthropic_base_url: Option<String>,
+
+    /// Key for OpenAI; not needed for an OPENAI_BASE_URL of your own.
+    #[arg(long, env = "OPENAI_API_KEY", hide_env_values = true)]
+    pub openai_api_key: Option<SecretString>,
+
+    /// Address of OpenAI's API or of one that speaks like it, with the version, such as http://localhost:8000/v1.
+    #[arg(long, env = "OPENAI_BASE_URL")]
+    pub openai_base_url: Option<String>,
+
+    /// Address of Ollama.
+    #[arg(long, env = "OLLAMA_BASE_URL")]
+    pub ollama_base_url: Option<String>,
+
+    /// OAuth access token for Vertex AI.
+    #[arg(long, env = "VERTEX_API_KEY", hide_env_values = true)]
+    pub vertex_api_key: Option<SecretString>,
+
+    /// Google Cloud project that Vertex AI is used in.
+    #[arg(long, env = "VERTEX_PROJECT_ID")]
+    pub vertex_project_id: Option<String>,
+
+    /// Google Cloud location that Vertex AI is used in; global by default.
+    #[arg(long, env = "VERTEX_LOCATION")]
+    pub vertex_location: Option<String>,
+
+    /// Longest answer to ask for, in tokens; by default what the provider, or its client library, takes.
+    #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub model_max_tokens: Option<u32>,
+
+    /// Time to connect to the provider, in ms.
+    #[arg(long, env = "HOLDFAST_MODEL_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
+    pub model_connect: Duration,
+
+    /// Time until the provider sends the first bytes of an answer, in ms.
+    #[arg(long, env = "HOLDFAST_MODEL_FIRST_BYTE_MS", default_value = "60000", value_parser = milliseconds)]
+    pub model_first_byte: Duration,
+
+    /// Silence in the middle of an answer after which it is given up, in ms.
+    #[arg(long, env = "HOLDFAST_MODEL_IDLE_MS", default_value = "30000", value_parser = milliseconds)]
+    pub model_idle: Duration,
+
+    /// Time that one answer may take, retries included, in ms.
+    #[arg(long, env = "HOLDFAST_MODEL_TOTAL_MS", default_value = "600000", value_parser = milliseconds)]
+    pub model_total: Duration,
+
+    /// Further tries when the provider fails before the first piece of its answer.
+    #[arg(long, env = "HOLDFAST_MODEL_RETRIES", default_value = "2")]
+    pub model_retries: u32,
+
+    /// Pause before the first further try, in ms; doubled before each one after that.
+    #[arg(long, env = "HOLDFAST_MODEL_RETRY_MS", default_value = "250", value_parser = milliseconds)]
+    pub model_retry: Duration,
+
+    /// Longest pause that a provider may ask for with Retry-After, in ms; if it asks for more, the run fails at once.
+    #[arg(long, env = "HOLDFAST_MODEL_RETRY_AFTER_MAX_MS", default_value = "60000", value_parser = milliseconds)]
+    pub model_retry_after_max: Duration,
+
+    /// Idle connections kept open to the provider.
+    #[arg(long, env = "HOLDFAST_MODEL_POOL", default_value = "64", value_parser = count)]
+    pub model_pool: usize,
+}
+
+/// The names that `CHAT_MODEL_PROVIDER` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Provider {
+    /// Google's Gemini API.
+    Gemini,
+    /// Google's Vertex AI, for the models of Google and Anthropic.
+    Vertex,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// OpenAI's chat completions, and whatever else speaks them.
+    #[value(name = "openai")]
+    OpenAi,
+    /// A local Ollama.
+    Ollama,
+    /// Built in, without any network: for a first try and for tests.
+    Scripted,
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gemini => "gemini",
+            Self::Vertex => "vertex",
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+            Self::Scripted => "scripted",
+        })
+    }
+}
+
+/// The model that the settings add up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    pub provider: Provider,
+    pub name: String,
+}
+
+impl fmt::Display for ModelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} model {:?}", self.provider, self.name)
+    }
+}
+
+impl ModelConfig {
+    /// Decides who answers, and refuses settings with which every run would fail.
+    pub fn choice(&self) -> Result<ModelChoice, Error> {
+        let provider = self.provider()?;
+        self.expect_address(provider)?;
+        self.expect_key(provider)?;
+        let name = self.name(provider)?;
+        Ok(ModelChoice { provider, name })
+    }
+
+    /// Where the provider's API is, with a slash at the end. Empty for the scripted model.
+    pub fn base_url(&self, provider: Provider) -> String {
+        match self.own_address(provider) {
+            Some((_, url)) => with_path(url, usual_path(provider)),
+            None => self.usual_address(provider),
+        }
+    }
+
+    /// Whether the provider is reached at an address of the operator's own.
+    pub fn has_own_address(&self, provider: Provider) -> bool {
+        self.own_address(provider).is_some()
+    }
+
+    /// The key for the provider, if one is set.
+    pub fn key(&self, provider: Provider) -> Option<&SecretString> {
+        let key = match provider {
+            Provider::Gemini => &self.gemini_api_key,
+            Provider::Vertex => &self.vertex_api_key,
+            Provider::Anthropic => &self.anthropic_api_key,
+            Provider::OpenAi => &self.openai_api_key,
+            Provider::Ollama | Provider::Scripted => &None,
+        };
+        // Compose files pass unset variables on as empty ones.
+        key.as_ref().filter(|key| !key.expose_secret().trim().is_empty())
+    }
+
+    fn provider(&self) -> Result<Provider, Error> {
+        if let Some(provider) = self.chat_model_provider {
+            return Ok(provider);
+        }
+        if self.key(Provider::Gemini).is_some() {
+            return Ok(Provider::Gemini);
+        }
+        for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Vertex] {
+            if self.key(provider).is_some() {
+                let problem = format!("is needed beside {}, such as {provider}", key_variable(provider));
+                return Err(Error::new("CHAT_MODEL_PROVIDER", problem));
+            }
+        }
+        Ok(Provider::Scripted)
+    }
+
+    fn name(&self, provider: Provider) -> Result<String, Error> {
+        let example = match provider {
+            Provider::Scripted => return Ok("scripted".to_owned()),
+            Provider::Gemini => "gemini-1.5-flash",
+            Provider::Vertex => "gemini-2.5-flash or claude-sonnet-4-5",
+            Provider::Anthropic => "claude-sonnet-4-5",
+            Provider::OpenAi => "gpt-4o-mini",
+            Provider::Ollama => "llama3.2",
+        };
+        match (given(&self.chat_model_name), provider) {
+            (Some(name), Provider::Vertex) if !name.starts_with("gemini") && !name.starts_with("claude") => {
+                Err(Error::new("CHAT_MODEL_NAME", format!("vertex is used for gemini and claude models, such as {example}, not {name:?}")))
+            }
+            (Some(name), _) => Ok(name.to_owned()),
+            (None, Provider::Gemini) => Ok(example.to_owned()),
+            (None, _) => Err(Error::new("CHAT_MODEL_NAME", format!("is needed for {provider}, such as {example}"))),
+        }
+    }
+
+    fn expect_address(&self, provider: Provider) -> Result<(), Error> {
+        match self.own_address(provider) {
+            Some((variable, url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
+                Err(Error::new(variable, "expected a URL that begins with http:// or https://"))
+            }
+            None if provider == Provider::Vertex && given(&self.vertex_project_id).is_none() => {
+                Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn expect_key(&self, provider: Provider) -> Result<(), Error> {
+        let keyless = matches!(provider, Provider::Ollama | Provider::Scripted);
+        // Local servers and gateways often want no key, or hold it themselves.
+        if keyless || self.key(provider).is_some() || self.own_address(provider).is_some() {
+            return Ok(());
+        }
+        Err(Error::new(key_variable(provider), format!("is needed for {provider}")))
+    }
+
+    fn own_address(&self, provider: Provider) -> Option<(&'static str, &str)> {
+        let (variable, url) = match provider {
+            Provider::Gemini => ("GEMINI_BASE_URL", &self.gemini_base_url),
+            Provider::Anthropic => ("ANTHROPIC_BASE_URL", &self.anthropic_base_url),
+            Provider::OpenAi => ("OPENAI_BASE_URL", &self.openai_base_url),
+            Provider::Ollama => ("OLLAMA_BASE_URL", &self.ollama_base_url),
+            Provider::Vertex | Provider::Scripted => return None,
+        };
+        Some((variable, given(url)?))
+    }
+
+    fn usual_address(&self, provider: Provider) -> String {
+        match provider {
+            Provider::Gemini => "https://generativelanguage.googleapis.com/v1beta/".to_owned(),
+            Provider::Anthropic => "https://api.anthropic.com/v1/".to_owned(),
+            Provider::OpenAi => "https://api.openai.com/v1/".to_owned(),
+            Provider::Ollama => "http://localhost:11434/".to_owned(),
+            Provider::Vertex => self.vertex_address(),
+            Provider::Scripted => String::new(),
+        }
+    }
+
+    fn vertex_address(&self) -> String {
+        let project = given(&self.vertex_project_id).unwrap_or_default();
+        let location = given(&self.vertex_location).unwrap_or("global");
+        let host = match location {
+            "global" => "aiplatform.googleapis.com".to_owned(),
+            region => format!("{region}-aiplatform.googleapis.com"),
+        };
+        format!("https://{host}/v1/projects/{project}/locations/{location}/")
+    }
+}
+
+/// The path that the providers' own tools add to a bare host; both habits are in use, so both are understood.
+fn usual_path(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Gemini => "v1beta/",
+        Provider::Anthropic => "v1/",
+        _ => "",
+    }
+}
+
+fn with_path(url: &str, path: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let host_at = url.find("://").map_or(0, |scheme_end| scheme_end + 3);
+    match url[host_at..].contains('/') {
+        true => format!("{url}/"),
+        false => format!("{url}/{path}"),
+    }
+}
+
+fn key_variable(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Gemini => "GEMINI_API_KEY",
+        Provider::Vertex => "VERTEX_API_KEY",
+        Provider::Anthropic => "ANTHROPIC_API_KEY",
+        Provider::OpenAi => "OPENAI_API_KEY",
+        Provider::Ollama | Provider::Scripted => "CHAT_MODEL_PROVIDER",
+    }
+}
+
+fn given(value: &Option<String>) -> Option<&str> {
+    value.as_deref().map(str::trim).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The decision table of `ModelConfig::choice`, and addresses.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    model: ModelConfig,
+}
+
+fn config(flags: &[&str]) -> ModelConfig {
+    Cli::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
+}
+
+/// The choice as `provider/name`, or the variable that the error names.
+#[track_caller]
+fn check(flags: &[&str], expected: &str) {
+    let found = match config(flags).choice() {
+        Ok(choice) => format!("{}/{}", choice.provider, choice.name),
+        Err(error) => format!("error: {}", error.variable),
+    };
+    assert_eq!(found, expected, "for {flags:?}");
+}
+
+#[test]
+fn the_settings_decide_who_answers() {
+    const NAME: &str = "--chat-model-name=m";
+    check(&[], "scripted/scripted");
+    check(&[NAME], "scripted/scripted");
+    check(&["--gemini-api-key="], "scripted/scripted");
+    check(&["--chat-model-provider=scripted", NAME], "scripted/scripted");
+    check(&["--chat-model-provider=scripted", "--openai-api-key=k"], "scripted/scripted");
+
+    check(&["--gemini-api-key=k"], "gemini/gemini-1.5-flash");
+    check(&["--gemini-api-key=k", "--openai-api-key=k"], "gemini/gemini-1.5-flash");
+    check(&["--gemini-api-key=k", NAME], "gemini/m");
+    check(&["--chat-model-provider=gemini"], "error: GEMINI_API_KEY");
+    check(&["--chat-model-provider=gemini", "--gemini-base-url=http://h"], "gemini/gemini-1.5-flash");
+
+    check(&["--openai-api-key=k", NAME], "error: CHAT_MODEL_PROVIDER");
+    check(&["--anthropic-api-key=k"], "error: CHAT_MODEL_PROVIDER");
+    check(&["--vertex-api-key=k"], "error: CHAT_MODEL_PROVIDER");
+
+    check(&["--chat-model-provider=openai", NAME], "error: OPENAI_API_KEY");
+    check(&["--chat-model-provider=openai", "--openai-api-key= ", NAME], "error: OPENAI_API_KEY");
+    check(&["--chat-model-provider=openai", "--openai-api-key=k"], "error: CHAT_MODEL_NAME");
+    check(&["--chat-model-provider=openai", "--openai-api-key=k", NAME], "openai/m");
+    check(&["--chat-model-provider=openai", "--openai-base-url=http://h/v1", NAME], "openai/m");
+    check(&["--chat-model-provider=openai", "--openai-base-url=h:80/v1", NAME], "error: OPENAI_BASE_URL");
+
+    check(&["--chat-model-provider=anthropic", NAME], "error: ANTHROPIC_API_KEY");
+    check(&["--chat-model-provider=anthropic", "--anthropic-api-key=k"], "error: CHAT_MODEL_NAME");
+    check(&["--chat-model-provider=anthropic", "--anthropic-base-url=https://h", NAME], "anthropic/m");
+    check(&["--chat-model-provider=anthropic", "--anthropic-base-url=ftp://h", NAME], "error: ANTHROPIC_BASE_URL");
+
+    check(&["--chat-model-provider=ollama"], "error: CHAT_MODEL_NAME");
+    check(&["--chat-model-provider=ollama", NAME], "ollama/m");
+    check(&["--chat-model-provider=ollama", "--ollama-base-url=h", NAME], "error: OLLAMA_BASE_URL");
+
+    const VERTEX: &str = "--chat-model-provider=vertex";
+    check(&[VERTEX, "--chat-model-name=gemini-x"], "error: VERTEX_PROJECT_ID");
+    check(&[VERTEX, "--chat-model-name=gemini-x", "--vertex-project-id=p"], "error: VERTEX_API_KEY");
+    check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k"], "error: CHAT_MODEL_NAME");
+    check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", NAME], "error: CHAT_MODEL_NAME");
+    check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", "--chat-model-name=claude-x"], "vertex/claude-x");
+}
+
+#[test]
+fn addresses_end_with_one_slash_and_have_a_version() {
+    let check = |provider, flags: &[&str], expected: &str| assert_eq!(config(flags).base_url(provider), expected);
+    check(Provider::OpenAi, &[], "https://api.openai.com/v1/");
+    check(Provider::OpenAi, &["--openai-base-url=http://h:1/v1"], "http://h:1/v1/");
+    check(Provider::OpenAi, &["--openai-base-url=http://h:1/v1/"], "http://h:1/v1/");
+    check(Provider::OpenAi, &["--openai-base-url=http://h:1"], "http://h:1/");
+    check(Provider::Anthropic, &["--anthropic-base-url=http://h:1"], "http://h:1/v1/");
+    check(Provider::Anthropic, &["--anthropic-base-url=http://h:1/v1"], "http://h:1/v1/");
+    check(Provider::Anthropic, &["--anthropic-base-url=http://h:1/proxy/"], "http://h:1/proxy/");
+    check(Provider::Gemini, &["--gemini-base-url=http://h:1/"], "http://h:1/v1beta/");
+    check(Provider::Gemini, &["--gemini-base-url=http://h:1/v1beta"], "http://h:1/v1beta/");
+    check(Provider::Ollama, &["--ollama-base-url=http://h:1"], "http://h:1/");
+    check(
+        Provider::Vertex,
+        &["--vertex-project-id=p", "--vertex-location=europe-west1"],
+        "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/",
+    );
+    check(
+        Provider::Vertex,
+        &["--vertex-project-id=p"],
+        "https://aiplatform.googleapis.com/v1/projects/p/locations/global/",
+    );
+}
+
+#[test]
+fn keys_are_not_shown_by_debug() {
+    let shown = format!("{:?}", config(&["--openai-api-key=secret-value", "--gemini-api-key=secret-value"]));
+    assert!(!shown.contains("secret-value"), "{shown}");
+}

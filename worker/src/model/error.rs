@@ -1,0 +1,161 @@
+//! Why a model did not answer, or not to the end: what a run's error is made from.
+//!
+//! `code` is for programs and stays; the message is for the reader. Neither ever holds a key.
+
+use std::time::Duration;
+
+use holdfast_shared::config::ModelChoice;
+use reqwest::{StatusCode, header::HeaderMap};
+
+use super::subject::Subject;
+
+mod complaint;
+mod retry_after;
+
+use complaint::{Complaint, Verdict};
+
+/// A failure of the model.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The provider, or the way to it, was too slow.
+    #[error("gave up on {model}: {phase} took longer than {} ms", limit.as_millis())]
+    Timeout { model: ModelChoice, phase: Phase, limit: Duration },
+
+    /// Too many requests, or no credit left.
+    #[error("{model} is rate limited: {said}")]
+    RateLimited { model: ModelChoice, said: String, retry_after: Option<Duration> },
+
+    /// The provider cannot be reached, or says that it cannot answer now.
+    #[error("{model} is unavailable: {said}")]
+    Unavailable { model: ModelChoice, said: String, retry_after: Option<Duration> },
+
+    /// The provider has no model of this name.
+    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME to one that it offers: {said}", model.provider, model.name)]
+    UnknownModel { model: ModelChoice, said: String },
+
+    /// The provider says that the request is wrong; so would every further one be.
+    #[error("{model} refused the request (status {status}): {said}")]
+    Refused { model: ModelChoice, status: u16, said: String },
+
+    /// The stream ended before the answer did, or is none.
+    #[error("the answer of {model} broke off: {cause}")]
+    BrokenStream { model: ModelChoice, cause: String },
+
+    /// The provider reports a failure of its own.
+    #[error("{model} failed: {said}")]
+    Failed { model: ModelChoice, said: String },
+
+    /// The scripted model was told to fail.
+    #[error("the scripted model failed, as [fail] told it to")]
+    Scripted,
+}
+
+/// The part of a call that has a time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Connecting,
+    FirstByte,
+    Idle,
+    Total,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Connecting => "connecting",
+            Self::FirstByte => "the beginning of the answer",
+            Self::Idle => "the next piece of the answer",
+            Self::Total => "the whole answer",
+        })
+    }
+}
+
+impl Error {
+    /// The stable name of the failure.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Timeout { .. } => "model_timeout",
+            Self::RateLimited { .. } => "model_rate_limited",
+            Self::Unavailable { .. } => "model_unavailable",
+            Self::UnknownModel { .. } => "model_not_found",
+            Self::Refused { .. } => "model_refused",
+            Self::BrokenStream { .. } => "model_broken_stream",
+            Self::Failed { .. } => "model_failed",
+            Self::Scripted => "scripted_failure",
+        }
+    }
+
+    /// Whether the same request may succeed a moment later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Timeout { phase, .. } => *phase != Phase::Total,
+            Self::RateLimited { .. } | Self::Unavailable { .. } | Self::BrokenStream { .. } => true,
+            Self::UnknownModel { .. } | Self::Refused { .. } | Self::Failed { .. } | Self::Scripted => false,
+        }
+    }
+
+    /// The pause that the provider asks for.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The answer had a status other than 2xx.
+    pub(super) fn from_status(subject: &Subject, status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
+        let complaint = Complaint::read(body);
+        let retry_after = retry_after::read(headers);
+        let verdict = complaint.verdict_on(status.as_u16());
+        let said = format!("{} (status {})", subject.quote(complaint.message().unwrap_or(body)), status.as_u16());
+        Self::judged(subject, verdict, said, retry_after, status.as_u16())
+    }
+
+    /// The provider sent an error where an answer, or a piece of one, was expected.
+    pub(super) fn from_body(subject: &Subject, body: &str) -> Self {
+        let complaint = Complaint::read(body);
+        let said = subject.quote(complaint.message().unwrap_or(body));
+        Self::judged(subject, complaint.verdict(), said, None, complaint.status().unwrap_or(200))
+    }
+
+    /// The transport failed.
+    pub(super) fn from_transport(subject: &Subject, error: &reqwest::Error, connect_limit: Duration) -> Self {
+        let model = subject.choice.clone();
+        if error.is_connect() && error.is_timeout() {
+            return Self::Timeout { model, phase: Phase::Connecting, limit: connect_limit };
+        }
+        let cause = subject.quote(&innermost(error));
+        if error.is_body() || error.is_decode() {
+            return Self::BrokenStream { model, cause: format!("the connection was lost ({cause})") };
+        }
+        let said = match error.is_connect() {
+            true => format!("cannot connect ({cause})"),
+            false => format!("no answer to the request ({cause})"),
+        };
+        Self::Unavailable { model, said, retry_after: None }
+    }
+
+    pub(super) fn broken(subject: &Subject, cause: impl Into<String>) -> Self {
+        Self::BrokenStream { model: subject.choice.clone(), cause: cause.into() }
+    }
+
+    fn judged(subject: &Subject, verdict: Verdict, said: String, retry_after: Option<Duration>, status: u16) -> Self {
+        let model = subject.choice.clone();
+        match verdict {
+            Verdict::UnknownModel => Self::UnknownModel { model, said },
+            Verdict::RateLimited => Self::RateLimited { model, said, retry_after },
+            Verdict::Unavailable => Self::Unavailable { model, said, retry_after },
+            Verdict::Refused => Self::Refused { model, status, said },
+            Verdict::Failed => Self::Failed { model, said },
+        }
+    }
+}
+
+/// The innermost cause says what happened; the outer ones repeat the URL, which may hold a password.
+fn innermost(error: &reqwest::Error) -> String {
+    let Some(mut cause) = std::error::Error::source(error) else { return "the request failed".to_owned() };
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,119 @@
+//! What a provider's error says, whatever the provider: `{"error": {"message", "type", "code", "status"}}`, the same in
+//! an array, `{"type": "error", "error": …}`, or `{"error": "text"}`.
+
+use serde_json::Value;
+
+/// Names by which the providers say "no such model".
+const UNKNOWN_MODEL: [&str; 3] = ["model_not_found", "not_found_error", "NOT_FOUND"];
+const RATE_LIMITED: [&str; 4] = ["rate_limit_error", "rate_limit_exceeded", "insufficient_quota", "RESOURCE_EXHAUSTED"];
+const UNAVAILABLE: [&str; 8] = [
+    "overloaded_error",
+    "api_error",
+    "server_error",
+    "internal_server_error",
+    "timeout_error",
+    "UNAVAILABLE",
+    "INTERNAL",
+    "DEADLINE_EXCEEDED",
+];
+
+/// The readable part of an error's body; empty if the body is no such thing.
+#[derive(Debug, Default)]
+pub(super) struct Complaint {
+    names: Vec<String>,
+    status: Option<u16>,
+    message: Option<String>,
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    UnknownModel,
+    RateLimited,
+    Unavailable,
+    Refused,
+    Failed,
+}
+
+impl Complaint {
+    pub fn read(body: &str) -> Self {
+        let Ok(value) = serde_json::from_str::<Value>(body) else { return Self::default() };
+        let outer = value.get(0).unwrap_or(&value);
+        let inner = outer.get("error").unwrap_or(outer);
+        let names = ["type", "code", "status"].iter().filter_map(|field| inner.get(field)?.as_str());
+        let status = inner.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        let message = inner.as_str().or_else(|| inner.get("message")?.as_str());
+        Self { names: names.map(str::to_owned).collect(), status, message: message.map(str::to_owned) }
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// Judges an answer with a status of its own.
+    pub fn verdict_on(&self, status: u16) -> Verdict {
+        match status {
+            404 => Verdict::UnknownModel,
+            _ if self.is_one_of(&UNKNOWN_MODEL) => Verdict::UnknownModel,
+            429 => Verdict::RateLimited,
+            408 | 500.. => Verdict::Unavailable,
+            _ => Verdict::Refused,
+        }
+    }
+
+    /// Judges an error inside an answer whose status said that all was well.
+    pub fn verdict(&self) -> Verdict {
+        match self.status {
+            _ if self.is_one_of(&UNKNOWN_MODEL) => Verdict::UnknownModel,
+            _ if self.is_one_of(&RATE_LIMITED) => Verdict::RateLimited,
+            _ if self.is_one_of(&UNAVAILABLE) => Verdict::Unavailable,
+            Some(status) if status >= 400 => self.verdict_on(status),
+            _ => Verdict::Failed,
+        }
+    }
+
+    fn is_one_of(&self, known: &[&str]) -> bool {
+        self.names.iter().any(|name| known.contains(&name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_providers_way_of_saying_it_is_understood() {
+        let check = |body: &str, message: Option<&str>, verdict: Verdict| {
+            let complaint = Complaint::read(body);
+            assert_eq!((complaint.message(), complaint.verdict()), (message, verdict), "{body}");
+        };
+        check(
+            r#"{"error":{"message":"no","type":"invalid_request_error","code":"model_not_found"}}"#,
+            Some("no"),
+            Verdict::UnknownModel,
+        );
+        check(
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
+            Some("busy"),
+            Verdict::Unavailable,
+        );
+        check(
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
+            Some("slow"),
+            Verdict::RateLimited,
+        );
+        check(
+            r#"[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]"#,
+            Some("later"),
+            Verdict::Unavailable,
+        );
+        check(r#"{"error":{"code":502,"message":"bad gateway"}}"#, Some("bad gateway"), Verdict::Unavailable);
+        check(r#"{"error":{"code":400,"message":"bad"}}"#, Some("bad"), Verdict::Refused);
+        check(r#"{"error":"the model crashed"}"#, Some("the model crashed"), Verdict::Failed);
+        check("<html>", None, Verdict::Failed);
+    }
+}

@@ -1,0 +1,82 @@
+//! What genai's errors mean, and what it does not report: it drops the error lines of Ollama and the reason why Gemini
+//! blocked a prompt, so these are listened for.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use genai::chat::{FrameCtx, RawFrameRef};
+
+use crate::model::{Error, subject::Subject};
+
+/// Explains the failures of one call.
+#[derive(Clone)]
+pub(super) struct Failures {
+    subject: Arc<Subject>,
+    connect_limit: Duration,
+    /// The last frame that looks like a complaint.
+    complaint: Arc<Mutex<Option<String>>>,
+}
+
+impl Failures {
+    pub fn new(subject: Arc<Subject>, connect_limit: Duration) -> Self {
+        Self { subject, connect_limit, complaint: Arc::default() }
+    }
+
+    /// The same, with nothing heard yet.
+    pub fn for_one_call(&self) -> Self {
+        Self::new(self.subject.clone(), self.connect_limit)
+    }
+
+    /// To be called with every frame as it came from the provider.
+    pub fn listener(&self) -> impl Fn(&FrameCtx, RawFrameRef<'_>) + Send + Sync + 'static {
+        let complaint = self.complaint.clone();
+        move |_: &FrameCtx, frame: RawFrameRef<'_>| {
+            // Inside of a JSON string the quotes would be escaped, so an answer about errors is not mistaken for one.
+            if frame.data.contains(r#""error""#) || frame.data.contains(r#""promptFeedback""#) {
+                *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
+            }
+        }
+    }
+
+    /// The stream ended early: because of a complaint, if there was one.
+    pub fn truncated(&self) -> Error {
+        self.complained().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
+    }
+
+    pub fn explain(&self, error: genai::Error) -> Error {
+        match error {
+            genai::Error::HttpError { status, body, headers, .. } => {
+                Error::from_status(&self.subject, status, &headers, &body)
+            }
+            genai::Error::WebStream { error, cause, .. } => self.explain_stream(error, &cause),
+            genai::Error::ChatResponse { body, .. } => {
+                self.complained().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
+            }
+            genai::Error::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
+            genai::Error::JsonValueExt(error) => self.malformed(&error.to_string()),
+            other => Error::from_body(&self.subject, &other.to_string()),
+        }
+    }
+
+    fn explain_stream(&self, error: genai::BoxError, cause: &str) -> Error {
+        let error = match error.downcast::<genai::Error>() {
+            Ok(error) => return self.explain(*error),
+            Err(error) => error,
+        };
+        match error.downcast_ref::<reqwest::Error>() {
+            Some(error) => Error::from_transport(&self.subject, error, self.connect_limit),
+            None => self.malformed(cause),
+        }
+    }
+
+    fn complained(&self) -> Option<Error> {
+        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).take();
+        complaint.map(|body| Error::from_body(&self.subject, &body))
+    }
+
+    fn malformed(&self, cause: &str) -> Error {
+        Error::broken(&self.subject, format!("a chunk of it is malformed: {}", self.subject.quote(cause)))
+    }
+}

@@ -1,0 +1,165 @@
+//! OpenAI's chat completions, and every server that speaks them: the stream that is hot, so with a parser of its own.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
+use holdfast_shared::config::{ModelConfig, Provider};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use secrecy::ExposeSecret;
+use serde::Serialize;
+
+use super::{
+    Delta, Error, Request, Speaker,
+    subject::Subject,
+    upstream::{self, Signal, Signals, Upstream},
+};
+
+mod chunk;
+mod parser;
+
+use parser::{Flaw, Parser};
+
+/// An endpoint for chat completions.
+pub(super) struct OpenAi {
+    client: reqwest::Client,
+    url: String,
+    /// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only that one.
+    max_completion_tokens: Option<u32>,
+    max_tokens: Option<u32>,
+    connect_limit: Duration,
+    subject: Arc<Subject>,
+}
+
+impl OpenAi {
+    pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
+        let (max_tokens, max_completion_tokens) = match config.has_own_address(Provider::OpenAi) {
+            true => (config.model_max_tokens, None),
+            false => (None, config.model_max_tokens),
+        };
+        Self {
+            client,
+            url: format!("{}chat/completions", config.base_url(Provider::OpenAi)),
+            max_completion_tokens,
+            max_tokens,
+            connect_limit: config.model_connect,
+            subject,
+        }
+    }
+}
+
+impl Upstream for OpenAi {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+        let system = request.system.as_deref().map(|content| Message { role: "system", content });
+        let turns = request.turns.iter().map(|turn| Message { role: role(turn.speaker), content: &turn.text });
+        let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(&Body {
+            model: &self.subject.choice.name,
+            messages: system.into_iter().chain(turns).collect(),
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_completion_tokens: self.max_completion_tokens,
+            max_tokens: self.max_tokens,
+        });
+        if let Some(key) = &self.subject.key {
+            post = post.bearer_auth(key.expose_secret());
+        }
+        let (subject, connect_limit) = (self.subject.clone(), self.connect_limit);
+        async move {
+            let response = post.send().await.map_err(|error| Error::from_transport(&subject, &error, connect_limit))?;
+            let status = response.status();
+            if !status.is_success() {
+                let headers = response.headers().clone();
+                let body = upstream::read_error_body(response).await;
+                return Err(Error::from_status(&subject, status, &headers, &body));
+            }
+            let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
+            if content_type.is_some_and(|kind| kind.starts_with(b"application/json")) {
+                let body = upstream::read_error_body(response).await;
+                return Err(Error::from_body(&subject, &body));
+            }
+            Ok(Incoming {
+                bytes: response.bytes_stream().boxed(),
+                parser: Parser::default(),
+                deltas: VecDeque::new(),
+                flaw: None,
+                connect_limit,
+                subject,
+            }
+            .boxed())
+        }
+        .boxed()
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+fn role(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+    }
+}
+
+/// The body of an answer, turned into signals.
+struct Incoming {
+    bytes: BoxStream<'static, reqwest::Result<Bytes>>,
+    parser: Parser,
+    /// What was parsed and not yet handed out.
+    deltas: VecDeque<Delta>,
+    /// What came after those deltas.
+    flaw: Option<Flaw>,
+    connect_limit: Duration,
+    subject: Arc<Subject>,
+}
+
+impl Stream for Incoming {
+    type Item = Result<Signal, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if this.deltas.is_empty() && this.flaw.is_none() {
+            let parsed = match ready!(this.bytes.poll_next_unpin(cx)) {
+                Some(Ok(bytes)) => this.parser.feed(&bytes, &mut this.deltas),
+                Some(Err(error)) => {
+                    let error = Error::from_transport(&this.subject, &error, this.connect_limit);
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => this.parser.finish(&mut this.deltas),
+            };
+            this.flaw = parsed.err();
+        }
+        // Order matters: what was received before a flaw stays.
+        Poll::Ready(Some(match (this.deltas.pop_front(), &this.flaw) {
+            (Some(delta), _) => Ok(Signal::Delta(delta)),
+            (None, Some(flaw)) => Err(flaw.to_error(&this.subject)),
+            (None, None) => Ok(Signal::Alive),
+        }))
+    }
+}

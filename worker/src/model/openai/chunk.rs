@@ -1,0 +1,63 @@
+//! One chunk of a streamed chat completion, as OpenAI and the servers like it send it.
+//!
+//! Everything is optional: each server leaves something else out, and what is not named here is ignored.
+
+use holdfast_shared::usage::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    pub choices: Option<Vec<Choice>>,
+    pub usage: Option<Tokens>,
+    /// Sent in place of a piece when the provider fails in mid-answer.
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    pub delta: Option<Piece>,
+    pub finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Piece {
+    pub content: Option<String>,
+    /// Why the model will not answer; the reader sees it as the answer that it is.
+    pub refusal: Option<String>,
+    // Two names for the same; a server that is changing from one to the other sends both.
+    pub reasoning_content: Option<String>,
+    pub reasoning: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
+        let reasoning = tokens.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        Self {
+            input_tokens: tokens.prompt_tokens.unwrap_or(0),
+            output_tokens: tokens.completion_tokens.unwrap_or(0),
+            cached_tokens: cached.unwrap_or(0),
+            reasoning_tokens: reasoning.unwrap_or(0),
+        }
+    }
+}

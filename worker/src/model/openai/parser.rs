@@ -1,0 +1,165 @@
+//! From bytes to deltas: the lines of an event stream, of which only `data:` matters here.
+//!
+//! How the bytes are cut makes no difference to what comes out.
+
+use std::collections::VecDeque;
+
+use holdfast_shared::usage::Usage;
+use memchr::memchr;
+
+use super::chunk::{Chunk, Piece};
+use crate::model::{Delta, Error, subject::Subject};
+
+/// Bytes of one line; a provider that sends more is broken.
+const LINE_BYTES: usize = 1024 * 1024;
+
+/// The state between two pieces of the body.
+#[derive(Default)]
+pub(super) struct Parser {
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+    usage: Usage,
+    /// A finish_reason has come: only usage and `[DONE]` are left.
+    finishing: bool,
+    done: bool,
+}
+
+/// Why the bytes are no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Flaw {
+    LongLine,
+    NotAStream(String),
+    Malformed(String),
+    /// An error of the provider's, as JSON.
+    Complaint(String),
+    Truncated,
+}
+
+impl Flaw {
+    pub fn to_error(&self, subject: &Subject) -> Error {
+        let cause = match self {
+            Self::Complaint(body) => return Error::from_body(subject, body),
+            Self::LongLine => format!("a line of it is longer than {LINE_BYTES} bytes"),
+            Self::NotAStream(line) => format!("it is no event stream: {}", subject.quote(line)),
+            Self::Malformed(data) => format!("a chunk of it is malformed: {}", subject.quote(data)),
+            Self::Truncated => "it ended before it was complete".to_owned(),
+        };
+        Error::broken(subject, cause)
+    }
+}
+
+impl Parser {
+    /// Takes the next bytes. What is in `deltas` after a flaw came before it.
+    pub fn feed(&mut self, bytes: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+        let mut rest = bytes;
+        while let Some(end) = memchr(b'\n', rest) {
+            let line = &rest[..end];
+            rest = &rest[end + 1..];
+            if self.partial.is_empty() {
+                self.read_line(line, deltas)?;
+            } else {
+                self.keep(line)?;
+                let mut whole = std::mem::take(&mut self.partial);
+                self.read_line(&whole, deltas)?;
+                whole.clear();
+                self.partial = whole;
+            }
+        }
+        self.keep(rest)
+    }
+
+    /// The body has ended.
+    pub fn finish(&mut self, deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+        let last = std::mem::take(&mut self.partial);
+        // The end of the body may stand for the end of the line; but if that line is no whole chunk, it was cut off.
+        self.read_line(&last, deltas).map_err(|flaw| match flaw {
+            Flaw::Malformed(_) => Flaw::Truncated,
+            flaw => flaw,
+        })?;
+        match (self.done, self.finishing) {
+            (true, _) => Ok(()),
+            (false, true) => {
+                self.end(deltas);
+                Ok(())
+            }
+            (false, false) => Err(Flaw::Truncated),
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
+        if self.partial.len() + bytes.len() > LINE_BYTES {
+            return Err(Flaw::LongLine);
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_line(&mut self, line: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+        // Nothing counts after the end.
+        if self.done {
+            return Ok(());
+        }
+        if line.len() > LINE_BYTES {
+            return Err(Flaw::LongLine);
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(data) = line.strip_prefix(b"data:") else {
+            return match line.first() {
+                // An error, or a login page, where a stream should be. Other fields are none of our business.
+                Some(b'{' | b'[' | b'<') => Err(not_a_stream(line)),
+                _ => Ok(()),
+            };
+        };
+        match data.trim_ascii() {
+            b"" => Ok(()),
+            b"[DONE]" => {
+                self.end(deltas);
+                Ok(())
+            }
+            data => self.read_chunk(data, deltas),
+        }
+    }
+
+    fn read_chunk(&mut self, data: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|_| Flaw::Malformed(text(data)))?;
+        if chunk.error.is_some() {
+            return Err(Flaw::Complaint(text(data)));
+        }
+        if let Some(tokens) = chunk.usage {
+            self.usage = tokens.into();
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            if let Some(piece) = choice.delta {
+                hand_out(piece, deltas);
+            }
+            self.finishing |= choice.finish_reason.is_some();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, deltas: &mut VecDeque<Delta>) {
+        self.done = true;
+        deltas.push_back(Delta::End(self.usage));
+    }
+}
+
+fn hand_out(piece: Piece, deltas: &mut VecDeque<Delta>) {
+    let reasoning = piece.reasoning_content.filter(|text| !text.is_empty()).or(piece.reasoning);
+    let pieces = [reasoning.map(Delta::Reasoning), piece.content.map(Delta::Text), piece.refusal.map(Delta::Text)];
+    let is_empty = |delta: &Delta| matches!(delta, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty());
+    deltas.extend(pieces.into_iter().flatten().filter(|delta| !is_empty(delta)));
+}
+
+fn not_a_stream(line: &[u8]) -> Flaw {
+    match serde_json::from_slice::<Chunk<'_>>(line) {
+        Ok(Chunk { error: Some(_), .. }) => Flaw::Complaint(text(line)),
+        _ => Flaw::NotAStream(text(line)),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

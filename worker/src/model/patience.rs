@@ -1,0 +1,216 @@
+//! How long a provider is waited for, and how often it is asked again.
+//!
+//! Further tries are made only before the first delta: after it, the reader has seen a part that a new answer would not
+//! continue.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
+use holdfast_shared::config::ModelConfig;
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
+
+use super::{
+    Answer, Delta, Error, Model, Phase, Request,
+    subject::Subject,
+    upstream::{Signal, Signals, Upstream},
+};
+
+/// The limits of one question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// From the request to the first signal, of each try.
+    pub first_byte: Duration,
+    /// Between two signals.
+    pub idle: Duration,
+    /// From the question to the end of the answer, all tries included.
+    pub total: Duration,
+    /// Tries after the first one.
+    pub retries: u32,
+    /// Pause before the second try; doubled before each further one.
+    pub retry: Duration,
+    /// Longest pause that the provider may ask for.
+    pub retry_after_max: Duration,
+}
+
+impl Limits {
+    pub fn of(config: &ModelConfig) -> Self {
+        Self {
+            first_byte: config.model_first_byte,
+            idle: config.model_idle,
+            total: config.model_total,
+            retries: config.model_retries,
+            retry: config.model_retry,
+            retry_after_max: config.model_retry_after_max,
+        }
+    }
+
+    /// The pause before the next try; none if the error is final.
+    fn pause_after(&self, error: &Error, tries: u32) -> Option<Duration> {
+        if tries > self.retries || !error.may_pass() {
+            return None;
+        }
+        let own = self.retry.saturating_mul(1 << (tries - 1).min(16));
+        match error.retry_after() {
+            Some(asked) if asked > self.retry_after_max => None,
+            // Never less than our own pause: "Retry-After: 0" is no licence to hammer.
+            Some(asked) => Some(asked.max(own)),
+            None => Some(own),
+        }
+    }
+}
+
+/// A `Model` made of an `Upstream`.
+pub(super) struct Patience<U> {
+    upstream: Arc<U>,
+    limits: Limits,
+    subject: Arc<Subject>,
+}
+
+impl<U: Upstream> Patience<U> {
+    pub fn new(upstream: U, limits: Limits, subject: Arc<Subject>) -> Self {
+        Self { upstream: Arc::new(upstream), limits, subject }
+    }
+}
+
+impl<U: Upstream> Model for Patience<U> {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>> {
+        let (upstream, request) = (self.upstream.clone(), request.clone());
+        let (limits, subject) = (self.limits, self.subject.clone());
+        async move {
+            let ends_at = Instant::now() + limits.total;
+            let mut tries = 1;
+            loop {
+                let error = match first_delta(&*upstream, &request, limits, ends_at, &subject).await {
+                    Ok(answer) => return Ok(answer.boxed()),
+                    Err(error) => error,
+                };
+                let Some(pause) = limits.pause_after(&error, tries) else { return Err(error) };
+                if Instant::now() + pause >= ends_at {
+                    return Err(error);
+                }
+                tracing::warn!(
+                    model.error = error.code(),
+                    model.tries = tries,
+                    pause_ms = pause.as_millis() as u64,
+                    "the model is asked again"
+                );
+                sleep(pause).await;
+                tries += 1;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Makes one try and waits for the first delta, which is then the first item of the stream.
+async fn first_delta<U: Upstream>(
+    upstream: &U,
+    request: &Request,
+    limits: Limits,
+    ends_at: Instant,
+    subject: &Arc<Subject>,
+) -> Result<Watched, Error> {
+    let first_byte_at = Instant::now() + limits.first_byte;
+    let Ok(signals) = timeout_at(first_byte_at.min(ends_at), upstream.ask(request)).await else {
+        return Err(late(subject, &limits, first_byte_at, ends_at));
+    };
+    let mut answer = Watched {
+        signals: Some(signals?),
+        first: None,
+        limits,
+        first_byte_at: Some(first_byte_at),
+        silent_since: None,
+        ends_at,
+        alarm: Box::pin(sleep_until(first_byte_at.min(ends_at))),
+        subject: subject.clone(),
+    };
+    answer.first = match answer.next().await {
+        Some(first) => Some(first?),
+        None => return Err(truncated(subject)),
+    };
+    Ok(answer)
+}
+
+/// An answer under its time limits; ends at the first error.
+struct Watched {
+    /// Dropped at the end of the answer, which closes the connection or gives it back.
+    signals: Option<Signals>,
+    first: Option<Delta>,
+    limits: Limits,
+    /// None once something was heard.
+    first_byte_at: Option<Instant>,
+    /// Since when the provider is being waited for. A reader that takes its time does not count against the provider.
+    silent_since: Option<Instant>,
+    ends_at: Instant,
+    /// Rings at the current deadline or earlier, so that it need not be set again for each delta.
+    alarm: Pin<Box<Sleep>>,
+    subject: Arc<Subject>,
+}
+
+impl Stream for Watched {
+    type Item = Result<Delta, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let Some(first) = this.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        loop {
+            let Some(signals) = &mut this.signals else { return Poll::Ready(None) };
+            let Poll::Ready(signal) = signals.poll_next_unpin(cx) else { break };
+            this.first_byte_at = None;
+            this.silent_since = None;
+            let item = match signal {
+                // An endless stream is never silent, so this limit is looked at here too.
+                Some(Ok(_)) if Instant::now() >= this.ends_at => {
+                    Err(timeout(&this.subject, Phase::Total, this.limits.total))
+                }
+                Some(Ok(Signal::Alive)) => continue,
+                Some(Ok(Signal::Delta(delta))) => Ok(delta),
+                Some(Err(error)) => Err(error),
+                None => Err(truncated(&this.subject)),
+            };
+            if matches!(item, Ok(Delta::End(_)) | Err(_)) {
+                this.signals = None;
+            }
+            return Poll::Ready(Some(item));
+        }
+        let silent_since = *this.silent_since.get_or_insert_with(Instant::now);
+        let signal_by = this.first_byte_at.unwrap_or(silent_since + this.limits.idle);
+        let deadline = signal_by.min(this.ends_at);
+        while this.alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= deadline {
+                this.signals = None;
+                let error = match this.first_byte_at {
+                    Some(first_byte_at) => late(&this.subject, &this.limits, first_byte_at, this.ends_at),
+                    None if this.ends_at <= signal_by => timeout(&this.subject, Phase::Total, this.limits.total),
+                    None => timeout(&this.subject, Phase::Idle, this.limits.idle),
+                };
+                return Poll::Ready(Some(Err(error)));
+            }
+            this.alarm.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}
+
+/// Nothing came in time: which of the two limits was it?
+fn late(subject: &Subject, limits: &Limits, first_byte_at: Instant, ends_at: Instant) -> Error {
+    match first_byte_at <= ends_at {
+        true => timeout(subject, Phase::FirstByte, limits.first_byte),
+        false => timeout(subject, Phase::Total, limits.total),
+    }
+}
+
+fn timeout(subject: &Subject, phase: Phase, limit: Duration) -> Error {
+    Error::Timeout { model: subject.choice.clone(), phase, limit }
+}
+
+fn truncated(subject: &Subject) -> Error {
+    Error::broken(subject, "it ended before it was complete")
+}
