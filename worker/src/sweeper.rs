@@ -27,6 +27,9 @@ async fn sweep_once(shared: &Shared) {
         Ok(ended) => {
             for run in ended {
                 tracing::warn!(run.id = %run.run_id, run.attempt = run.attempt, "ended a run whose worker is gone");
+                if run.next_waits {
+                    let _ = worker.queue.wake().await;
+                }
                 // The events are in the archive; the log only makes them arrive sooner.
                 if let Some(batch) = Batch::of(&run.events)
                     && let Err(error) = worker.run_log.append(run.run_id, &batch, Gap::Archived).await

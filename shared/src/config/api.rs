@@ -20,6 +20,18 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,
 
+    /// Longest title of a conversation, in characters.
+    #[arg(long, env = "HOLDFAST_MAX_TITLE_CHARS", default_value = "200", value_parser = count)]
+    pub max_title_chars: usize,
+
+    /// Most items that one page of a list may have.
+    #[arg(long, env = "HOLDFAST_MAX_PAGE", default_value = "200", value_parser = count)]
+    pub max_page: usize,
+
+    /// Longest time that a client may wait for a run in one request, in ms.
+    #[arg(long, env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
+    pub max_wait: Duration,
+
     /// Connections open at the same time; further ones wait in the listening socket's backlog.
     #[arg(long, env = "HOLDFAST_MAX_CONNECTIONS", default_value = "10000", value_parser = count)]
     pub max_connections: usize,

@@ -25,6 +25,8 @@ pub struct EndedRun {
     pub run_id: Uuid,
     pub attempt: u32,
     pub events: Vec<Event>,
+    /// Whether a run of the same conversation has waited for this end.
+    pub next_waits: bool,
 }
 
 /// All that the last write of a run needs to know.
@@ -129,13 +131,13 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
         text: &text,
         ending,
     };
-    let events = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
-    Ok(EndedRun { run_id, attempt, events })
+    let (events, next_waits) = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
+    Ok(EndedRun { run_id, attempt, events, next_waits })
 }
 
 /// Stores the answer (a run that did not complete leaves one only if it has said something), archives the closing
-/// events and sets the terminal status.
-pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<Vec<Event>, sqlx::Error> {
+/// events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
+pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(Vec<Event>, bool), sqlx::Error> {
     let ending = closing.ending;
     let has_message = ending.status() == RunStatus::Completed || !closing.text.is_empty();
     let message = if has_message { Some(insert_answer(tx, &closing).await?) } else { None };
@@ -151,13 +153,15 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<V
     insert_chunk(tx, closing.run_id, &chunk).await?;
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
     let usage = (*ending.usage() != Usage::default()).then(|| serde_json::json!(ending.usage()));
-    tx.execute(
-        "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
-         finished_at = {now}, holder = null, lease_until = null, executing = false where id = $1",
-        args![closing.run_id, ending.status().as_str(), chunk.last, usage, code, message],
-    )
-    .await?;
-    Ok(events)
+    let (next_waits,) = tx
+        .fetch_one::<(bool,)>(
+            "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
+             finished_at = {now}, holder = null, lease_until = null, executing = false where id = $1 \
+             returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1)",
+            args![closing.run_id, ending.status().as_str(), chunk.last, usage, code, message, closing.conversation_id],
+        )
+        .await?;
+    Ok((events, next_waits))
 }
 
 async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sqlx::Error> {

@@ -31,6 +31,18 @@ impl Error {
         move |source| Self::Database { doing, source }
     }
 
+    /// Whether the database cannot be reached, so that the same call may succeed later.
+    pub fn is_away(&self) -> bool {
+        use sqlx::Error as Cause;
+        match self {
+            Self::TooSlow { .. } => true,
+            Self::Database { source, .. } => matches!(source, Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)
+                // 57P: the server is shutting down or starting up.
+                || matches!(source, Cause::Database(error) if error.code().is_some_and(|code| code.starts_with("57P"))),
+            _ => false,
+        }
+    }
+
     /// Whether another transaction has already written a row with the same unique key.
     pub(super) fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Database { source: sqlx::Error::Database(error), .. } if error.is_unique_violation())

@@ -37,7 +37,11 @@ pub enum Flushed {
 #[derive(Debug)]
 pub enum Finished {
     /// The run has ended; these are its last events, to be shown now that they are committed.
-    Ended(Vec<Event>),
+    Ended {
+        events: Vec<Event>,
+        /// Whether a run of the same conversation has waited for this end.
+        next_waits: bool,
+    },
     Fenced,
 }
 
@@ -87,7 +91,8 @@ impl Storage {
         let held = lock(&mut tx, claim.run_id).await.map_err(doing())?;
         if held.as_ref().is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
             drop(tx);
-            return Ok(Finished::Ended(self.events_after(claim.run_id, last).await?));
+            // Whether a run waits is not known any more; one wake-up too many does no harm.
+            return Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true });
         }
         if !held.is_some_and(|held| held.is_mine(claim)) {
             return Ok(Finished::Fenced);
@@ -105,9 +110,9 @@ impl Storage {
             text,
             ending,
         };
-        let events = write_closing(&mut tx, closing).await.map_err(doing())?;
+        let (events, next_waits) = write_closing(&mut tx, closing).await.map_err(doing())?;
         tx.commit().await.map_err(doing())?;
-        Ok(Finished::Ended(events))
+        Ok(Finished::Ended { events, next_waits })
     }
 
     /// Gives the run back to the queue: what was streamed stays readable, the next attempt goes on from the checkpoint,

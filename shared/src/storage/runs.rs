@@ -52,4 +52,10 @@ impl Storage {
         let page = Page::of(rows, limit, |last| last.id.simple().to_string());
         Ok(Some(Page { items: page.items.into_iter().map(Run::from).collect(), next: page.next }))
     }
+
+    /// How many runs there are in each status that is not terminal; those without any are left out.
+    pub async fn count_unfinished(&self) -> Result<Vec<(String, i64)>, Error> {
+        let sql = "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
+        self.database.fetch_all(sql, args![]).await.map_err(Error::doing("count runs"))
+    }
 }

@@ -47,7 +47,7 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
     let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt);
     async {
         let worker = &shared.worker;
-        metrics::histogram!("holdfast_queue_wait_seconds").record(crate::executor::age(&claim).as_secs_f64());
+        metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64());
         if claim.attempt > 1 {
             metrics::counter!("holdfast_takeovers_total").increment(1);
         }
@@ -66,7 +66,10 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
         };
         metrics::gauge!("holdfast_runs_executing").decrement(1);
         match ended {
-            Ended::Finished(status) => {
+            Ended::Finished { status, next_waits } => {
+                if next_waits {
+                    let _ = worker.queue.wake().await;
+                }
                 metrics::counter!("holdfast_runs_ended_total", "status" => status.as_str()).increment(1);
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
@@ -92,7 +95,7 @@ async fn work(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut 
 /// Marks the run as executing and reads its context, as soon as the database lets it.
 async fn begin(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<History, Stop> {
     let worker = &shared.worker;
-    let model = worker.choice.to_string();
+    let model = format!("{}/{}", worker.choice.provider, worker.choice.name);
     loop {
         let begin = worker.storage.begin(claim, &model, worker.config.history_limit);
         let begun = tokio::select! {

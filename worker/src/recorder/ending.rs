@@ -52,12 +52,12 @@ impl Recorder {
         loop {
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, self.transcript.text(), ending);
             match finish.await {
-                Ok(Finished::Ended(events)) => {
+                Ok(Finished::Ended { events, next_waits }) => {
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
                     self.append_rest().await;
-                    return Ended::Finished(ending.status());
+                    return Ended::Finished { status: ending.status(), next_waits };
                 }
                 Ok(Finished::Fenced) => return Ended::Fenced,
                 Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet"),

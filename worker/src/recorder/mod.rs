@@ -39,7 +39,11 @@ pub struct Recorder {
 /// What became of a recorder's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    Finished(RunStatus),
+    Finished {
+        status: RunStatus,
+        /// Whether a run of the same conversation has waited for this end.
+        next_waits: bool,
+    },
     HandedOver,
     Fenced,
 }
