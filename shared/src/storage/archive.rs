@@ -29,8 +29,8 @@ pub struct Archived {
     pub events: Vec<Event>,
 }
 
-/// Chunks that one look reads; with chunks of 64 KiB, about 1 MiB.
-const CHUNKS: i64 = 16;
+/// Rows that one look reads; a row has about 64 KiB.
+const CHUNKS: i64 = 2;
 
 #[derive(FromRow)]
 struct PositionRow {

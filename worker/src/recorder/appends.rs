@@ -20,6 +20,9 @@ const LINGER: Duration = Duration::from_millis(2);
 const BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
+/// Size of one append, give or take an event.
+const APPEND_BYTES: usize = 64 << 10;
+
 /// Most bytes that wait for an append; beyond, the log must catch up from the archive.
 const WAITING_BYTES: usize = 8 << 20;
 
@@ -142,11 +145,25 @@ impl Appends {
         let hurried = self.last_begun.replace(now).is_some_and(|last| now.duration_since(last) <= 2 * LINGER);
         // The first events after a pause go at once; only a run that appends again and again lingers.
         self.not_before = hurried.then_some(now + LINGER);
-        let lines = Bytes::from(std::mem::take(&mut self.waiting));
-        let batch = Batch { attempt: self.attempt, first: self.first, last: self.last, lines };
+        let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
         let append = async move { run_log.append(run_id, &sent, gap).await };
         self.in_flight = Some((batch, Box::pin(append)));
+    }
+
+    /// Takes what waits, or as much of it as one append should carry.
+    fn next_batch(&mut self) -> Batch {
+        let (attempt, first) = (self.attempt, self.first);
+        if self.waiting.len() <= APPEND_BYTES {
+            let lines = Bytes::from(std::mem::take(&mut self.waiting));
+            return Batch { attempt, first, last: self.last, lines };
+        }
+        let end = memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..]).map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1);
+        let rest = self.waiting.split_off(end);
+        let lines = Bytes::from(std::mem::replace(&mut self.waiting, rest));
+        let events = memchr::memchr_iter(b'\n', &lines).count() as u32;
+        self.first = first + events;
+        Batch { attempt, first, last: first + events - 1, lines }
     }
 
     fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<Step, Fenced> {

@@ -1,0 +1,112 @@
+//! Reading requests: body, query, path and headers, each with a clear error.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Path, Request, rejection::BytesRejection},
+    http::{HeaderMap, header, request::Parts},
+};
+use holdfast_shared::idempotency::IdempotencyKey;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::{app::App, problem::Problem};
+
+/// A JSON body.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(Problem::unsupported_media_type());
+        }
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection {
+            BytesRejection::FailedToBufferBody(error) if error.status() == 413 => Problem::body_too_large(app.config().max_body_bytes),
+            rejection => Problem::invalid_body(rejection.body_text()),
+        })?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| match error.classify() {
+            serde_json::error::Category::Data => Problem::invalid_body(format!("The body does not fit: {error}.")),
+            _ => Problem::invalid_json(format!("The body is not valid JSON: {error}.")),
+        })
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let essence = media_type.split(';').next().unwrap_or("").trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// The query string.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let query = axum::extract::Query::try_from_uri(&parts.uri);
+        query.map(|query| Self(query.0)).map_err(|rejection| Problem::invalid_query(format!("{}.", rejection.body_text())))
+    }
+}
+
+/// The id of a conversation in the path. A text that is no id is the id of nothing.
+pub struct ConversationId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::conversation_not_found)
+    }
+}
+
+/// The id of a run in the path.
+pub struct RunId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for RunId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::run_not_found)
+    }
+}
+
+async fn id_in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Uuid, String> {
+    let Ok(Path(text)) = Path::<String>::from_request_parts(parts, state).await else {
+        return Err("of that name".to_owned());
+    };
+    // Only the usual spelling: an id has one URL.
+    Uuid::try_parse(&text).ok().filter(|id| id.to_string() == text.to_ascii_lowercase()).ok_or_else(|| text.chars().take(64).collect())
+}
+
+/// Whether the client asks for a stream of events rather than for JSON.
+pub fn accepts_event_stream(headers: &HeaderMap) -> bool {
+    accepts(headers, "text/event-stream")
+}
+
+/// Whether the client asks for JSON by name.
+pub fn accepts_json(headers: &HeaderMap) -> bool {
+    accepts(headers, "application/json")
+}
+
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|range| {
+        let essence = range.split(';').next().unwrap_or("").trim();
+        essence.eq_ignore_ascii_case(media_type)
+    })
+}
+
+/// The `Idempotency-Key` header, bound to what is asked for.
+pub fn idempotency_key(headers: &HeaderMap, parts: &[&str]) -> Result<Option<IdempotencyKey>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let invalid = || Problem::invalid_key(IdempotencyKey::MAX_CHARS);
+    let key = value.to_str().map_err(|_| invalid())?;
+    if key.trim().is_empty() || key.len() > IdempotencyKey::MAX_CHARS {
+        return Err(invalid());
+    }
+    Ok(Some(IdempotencyKey::new(key.to_owned(), parts)))
+}

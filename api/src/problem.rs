@@ -1,0 +1,164 @@
+//! Errors as clients see them: problem+json (RFC 9457) with a stable lower-case `code`.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use holdfast_shared::{event_id, storage};
+use serde::Serialize;
+use uuid::Uuid;
+
+/// An answer that says what was wrong and what to do about it.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Problem {
+    /// The HTTP status code.
+    #[serde(serialize_with = "number")]
+    #[schema(value_type = u16)]
+    pub status: StatusCode,
+    /// Stable and lower-case, for programs.
+    pub code: &'static str,
+    /// The status in words.
+    pub title: &'static str,
+    /// A sentence for people.
+    pub detail: String,
+    /// The run that the problem is about, where there is one to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, title: status.canonical_reason().unwrap_or("Error"), detail: detail.into(), run: None }
+    }
+
+    pub fn route_not_found(path: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("There is nothing at {path}; /openapi.json lists what there is."))
+    }
+
+    pub fn method_not_allowed(method: &str, path: &str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{path} does not take {method}; /openapi.json lists what it takes."))
+    }
+
+    pub fn conversation_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "conversation_not_found", format!("There is no conversation {id}."))
+    }
+
+    pub fn run_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
+    }
+
+    pub fn agent_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
+    }
+
+    pub fn conversation_busy(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::CONFLICT, "conversation_busy", format!("Conversation {id} has a run that has not ended; wait for it, or use the mode enqueue or interrupt."))
+    }
+
+    pub fn key_reused() -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", "This Idempotency-Key was used for another request; use a new key for a new request.")
+    }
+
+    pub fn invalid_key(max_chars: usize) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", format!("An Idempotency-Key has 1 to {max_chars} visible ASCII characters."))
+    }
+
+    pub fn invalid_user(max_chars: usize) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_user", format!("X-User has 1 to {max_chars} characters and no control characters."))
+    }
+
+    pub fn foreign_host(host: &str) -> Self {
+        let detail = format!("In development mode only loopback Host names are answered, such as localhost, not {host:?}.");
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host", detail)
+    }
+
+    pub fn empty_content() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "empty_content", "A message must say something: its content is empty or only white space.")
+    }
+
+    pub fn content_too_long(bytes: usize, max: usize) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "content_too_long", format!("The content has {bytes} bytes; at most {max} are taken."))
+    }
+
+    pub fn invalid_title(max_chars: usize) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_title", format!("A title has 1 to {max_chars} characters; leave it out or null for none."))
+    }
+
+    pub fn invalid_json(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_json", detail)
+    }
+
+    pub fn invalid_body(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_body", detail)
+    }
+
+    pub fn body_too_large(max: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("A request body has at most {max} bytes."))
+    }
+
+    pub fn unsupported_media_type() -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Send JSON, with Content-Type: application/json.")
+    }
+
+    pub fn invalid_query(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
+    }
+
+    pub fn invalid_cursor() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_cursor", "The cursor is not one that a page of this list gave out as next.")
+    }
+
+    pub fn malformed_event_id(error: &event_id::Malformed) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("{error}."))
+    }
+
+    pub fn foreign_event_id(id: impl std::fmt::Display, run_id: Uuid) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} never had an event {id}.")).about(run_id)
+    }
+
+    pub fn events_gone(run_id: Uuid) -> Self {
+        Self::new(StatusCode::GONE, "events_gone", format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}.")).about(run_id)
+    }
+
+    pub fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Something went wrong here; the server's log says what.")
+    }
+
+    pub fn database_away() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_away", "The database cannot be reached; nothing was stored. Try again in a moment.")
+    }
+
+    pub fn shutting_down() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "This process is shutting down; try again.")
+    }
+
+    fn about(mut self, run_id: Uuid) -> Self {
+        self.run = Some(format!("/v1/runs/{run_id}"));
+        self
+    }
+}
+
+impl From<storage::Error> for Problem {
+    fn from(error: storage::Error) -> Self {
+        tracing::error!(error = &error as &dyn std::error::Error, "request failed");
+        if error.is_away() { Self::database_away() } else { Self::internal() }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

@@ -1,0 +1,229 @@
+//! The relay: replay, then tail, of a run's log, for any number of clients.
+//!
+//! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
+//! caught up, it reads from the run's `feed`, which all who watch the run in this process share. `follows` proves at
+//! every step that nothing is missing, so a push that was lost costs time and never an event.
+
+mod feed;
+mod follower;
+mod replay;
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use holdfast_shared::{
+    config::ApiConfig,
+    event::Event,
+    event_id::EventId,
+    run_log::{Push, RunLog},
+    storage::Storage,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::problem::Problem;
+use feed::Feed;
+pub use follower::Follower;
+use replay::Replayed;
+
+/// Relays runs to the clients of this process.
+pub struct Relay {
+    storage: Storage,
+    run_log: RunLog,
+    feeds: Mutex<HashMap<Uuid, Arc<Feed>>>,
+    feed_bytes: usize,
+    heartbeat: Duration,
+    look: Duration,
+    drain: CancellationToken,
+}
+
+/// A client's share in a run's feed; the feed goes when the last of them has gone.
+pub struct Watch {
+    feed: Arc<Feed>,
+}
+
+/// What a client that asks for events gets.
+pub enum Opened {
+    Stream(Box<Follower>),
+    /// The run has ended and the client has everything.
+    Finished,
+}
+
+impl Relay {
+    pub fn new(storage: Storage, run_log: RunLog, config: &ApiConfig, drain: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            storage,
+            run_log,
+            feeds: Mutex::default(),
+            feed_bytes: config.feed_bytes,
+            heartbeat: config.heartbeat,
+            look: config.look,
+            drain,
+        })
+    }
+
+    /// Begins to receive a run's pushes. Done before its log is read, so that nothing falls in between.
+    pub async fn watch(&self, run_id: Uuid) -> Watch {
+        let (watch, is_new) = self.join(run_id);
+        if is_new {
+            self.subscribe(&watch.feed).await;
+        }
+        watch
+    }
+
+    /// Follows a run from a cursor, after a first look that tells whether the cursor can be continued.
+    pub async fn open(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
+        let watch = self.watch(run_id).await;
+        let version = watch.feed.version();
+        match self.replay(run_id, cursor).await? {
+            Replayed::Events(events) => Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events)))),
+            Replayed::Nothing => {
+                watch.feed.anchor(cursor, version);
+                Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, Vec::new()))))
+            }
+            Replayed::Finished => Ok(Opened::Finished),
+            Replayed::NeverIssued => Err(Problem::foreign_event_id(cursor, run_id)),
+            Replayed::Removed => Err(Problem::events_gone(run_id)),
+            Replayed::NoSuchRun => Err(Problem::run_not_found(run_id)),
+        }
+    }
+
+    /// Follows a run that was just made, from its first event on.
+    pub fn open_new(self: &Arc<Self>, watch: Watch, queued: Event) -> Follower {
+        // Nothing can have been pushed before the run was committed, so the feed begins here.
+        watch.feed.anchor(queued.id, watch.feed.version());
+        Follower::new(Arc::clone(self), watch, EventId::ORIGIN, vec![queued])
+    }
+
+    /// The next events after `cursor`, from the log or else the archive.
+    pub async fn page(&self, run_id: Uuid, cursor: EventId) -> Result<Vec<Event>, Problem> {
+        match self.replay(run_id, cursor).await? {
+            Replayed::Events(events) => Ok(events),
+            Replayed::Nothing | Replayed::Finished => Ok(Vec::new()),
+            Replayed::NeverIssued => Err(Problem::foreign_event_id(cursor, run_id)),
+            Replayed::Removed => Err(Problem::events_gone(run_id)),
+            Replayed::NoSuchRun => Err(Problem::run_not_found(run_id)),
+        }
+    }
+
+    /// Whether the run has ended with the event `cursor`.
+    pub async fn has_ended_at(&self, run_id: Uuid, cursor: EventId) -> Result<bool, Problem> {
+        Ok(matches!(self.replay(run_id, cursor).await?, Replayed::Finished))
+    }
+
+    /// Whether this process is shutting down.
+    pub fn is_draining(&self) -> bool {
+        self.drain.is_cancelled()
+    }
+
+    /// Gives each push to its run's feed, until the log is closed.
+    pub async fn dispatch(self: Arc<Self>, mut pushes: mpsc::UnboundedReceiver<Push>) {
+        while let Some(push) = pushes.recv().await {
+            let feed = self.feeds().get(&push.run_id).cloned();
+            let Some(feed) = feed else { continue };
+            match Event::parse_batch(&push.lines) {
+                Ok(events) => {
+                    if feed.extend(events).has_gap() {
+                        self.fill(feed);
+                    }
+                }
+                Err(error) => tracing::error!(run.id = %push.run_id, error = &error as &dyn Error, "a push cannot be read"),
+            }
+        }
+    }
+
+    /// Looks all followed runs up, with one statement each time, in case a push was lost; and drops feeds that nobody watches.
+    pub async fn look(self: Arc<Self>, interval: Duration) {
+        let mut ticks = tokio::time::interval(interval);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.drop_unwatched().await;
+            self.look_once().await;
+        }
+    }
+
+    async fn look_once(self: &Arc<Self>) {
+        let feeds: Vec<Arc<Feed>> = self.feeds().values().cloned().collect();
+        for feed in feeds.iter().filter(|feed| !feed.is_subscribed()) {
+            self.subscribe(feed).await;
+        }
+        let run_ids = feeds.iter().filter(|feed| feed.is_live()).map(|feed| feed.run_id).collect::<Vec<_>>();
+        if run_ids.is_empty() {
+            return;
+        }
+        let positions: HashMap<Uuid, _> = match self.storage.positions(run_ids).await {
+            Ok(positions) => positions.into_iter().collect(),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn Error, "cannot look up the followed runs");
+                return;
+            }
+        };
+        for feed in feeds {
+            if let Some(position) = positions.get(&feed.run_id)
+                && feed.lacks(position.archived_to)
+            {
+                self.fill(feed);
+            }
+        }
+    }
+
+    /// Reads what a feed lacks, in a task of its own; one at a time per feed.
+    fn fill(self: &Arc<Self>, feed: Arc<Feed>) {
+        let Some(filling) = feed.begin_filling() else { return };
+        let relay = Arc::clone(self);
+        tokio::spawn(async move {
+            while let Some(tail) = feed.tail() {
+                match relay.replay(feed.run_id, tail).await {
+                    Ok(Replayed::Events(events)) => drop(feed.extend(events)),
+                    _ => break,
+                }
+            }
+            drop(filling);
+        });
+    }
+
+    fn join(&self, run_id: Uuid) -> (Watch, bool) {
+        let mut feeds = self.feeds();
+        let mut is_new = false;
+        let feed = feeds.entry(run_id).or_insert_with(|| {
+            is_new = true;
+            Arc::new(Feed::new(run_id, self.feed_bytes))
+        });
+        (Watch { feed: Arc::clone(feed) }, is_new)
+    }
+
+    async fn subscribe(&self, feed: &Feed) {
+        match self.run_log.follow(feed.run_id).await {
+            Ok(()) => feed.subscribed(),
+            Err(error) => tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes"),
+        }
+    }
+
+    async fn drop_unwatched(&self) {
+        let unwatched: Vec<Arc<Feed>> = {
+            let mut feeds = self.feeds();
+            // The map holds one reference, every watcher another.
+            feeds.extract_if(|_, feed| Arc::strong_count(feed) == 1).map(|(_, feed)| feed).collect()
+        };
+        for feed in unwatched {
+            if let Err(error) = self.run_log.unfollow(feed.run_id).await {
+                tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "cannot stop following a run");
+            }
+            // Order matters: whoever has begun to watch it meanwhile subscribed before this unsubscribed.
+            let again = self.feeds().get(&feed.run_id).cloned();
+            if let Some(again) = again {
+                self.subscribe(&again).await;
+            }
+        }
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Feed>>> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,72 @@
+//! Replay: the next events after a cursor, from the log, or else from the archive.
+
+use std::error::Error;
+
+use holdfast_shared::{
+    event::{Event, following},
+    event_id::EventId,
+    storage,
+};
+use uuid::Uuid;
+
+use super::Relay;
+
+/// Log entries that one read asks for.
+const ENTRIES: usize = 64;
+
+/// Encoded events that one client holds while it catches up, in bytes: what a slow one costs.
+const HELD_BYTES: usize = 128 * 1024;
+
+/// What there is after a cursor.
+pub enum Replayed {
+    /// The next events, at least one.
+    Events(Vec<Event>),
+    /// Nothing yet; the run goes on.
+    Nothing,
+    /// Nothing any more; the client has everything.
+    Finished,
+    /// No event of the run was ever named like this.
+    NeverIssued,
+    /// The events are past their time.
+    Removed,
+    NoSuchRun,
+}
+
+impl Relay {
+    /// Reads on after `cursor`.
+    pub(super) async fn replay(&self, run_id: Uuid, cursor: EventId) -> Result<Replayed, storage::Error> {
+        let logged = match self.run_log.read(run_id, cursor, ENTRIES).await {
+            Ok(events) => held(following(events, cursor)),
+            Err(error) => {
+                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "reading the archive instead of the log");
+                Vec::new()
+            }
+        };
+        if !logged.is_empty() {
+            return Ok(Replayed::Events(logged));
+        }
+        let Some(archived) = self.storage.read_archive(run_id, cursor).await? else { return Ok(Replayed::NoSuchRun) };
+        let events = held(following(archived.events, cursor));
+        let position = archived.position;
+        Ok(match events.is_empty() {
+            false => Replayed::Events(events),
+            true if position.status.is_terminal() && cursor == position.archived_to => Replayed::Finished,
+            true if position.removed && cursor < position.archived_to => Replayed::Removed,
+            true if position.status.is_terminal() || cursor.attempt > position.attempt => Replayed::NeverIssued,
+            true => Replayed::Nothing,
+        })
+    }
+}
+
+/// The leading events that one client may hold, at least one.
+fn held(mut events: Vec<Event>) -> Vec<Event> {
+    let mut bytes = 0;
+    let fitting = events.iter().take_while(|event| {
+        let fits = bytes < HELD_BYTES;
+        bytes += event.line().len();
+        fits
+    });
+    let fitting = fitting.count();
+    events.truncate(fitting);
+    events
+}

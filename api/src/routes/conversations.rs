@@ -1,0 +1,91 @@
+//! `/v1/conversations`: create, list, read, rename, delete.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use holdfast_shared::{conversation::Conversation, page::Page};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::ListQuery;
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Body, ConversationId, Query},
+    problem::Problem,
+};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewConversation {
+    agent_id: Option<Uuid>,
+    title: Option<String>,
+}
+
+/// Create an empty conversation.
+#[utoipa::path(post, path = "/v1/conversations", tag = "conversations", request_body = NewConversation, responses(
+    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found")
+))]
+pub async fn create(State(app): State<Arc<App>>, caller: Caller, Body(new): Body<NewConversation>) -> Result<impl IntoResponse, Problem> {
+    let title = checked_title(&app, new.title)?;
+    let created = app.storage().create_conversation(&caller.owner, Uuid::now_v7(), title, new.agent_id).await?;
+    let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
+    let location = format!("/v1/conversations/{}", conversation.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(conversation)))
+}
+
+/// List conversations, those with the newest activity first.
+#[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(ListQuery), responses((status = 200, body = Page<Conversation>)))]
+pub async fn list(State(app): State<Arc<App>>, caller: Caller, Query(query): Query<ListQuery>) -> Result<Json<Page<Conversation>>, Problem> {
+    let limit = query.limit(&app)?;
+    let page = app.storage().conversations(&caller.owner, limit, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
+/// Read a conversation.
+#[utoipa::path(get, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
+))]
+pub async fn read(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId) -> Result<Json<Conversation>, Problem> {
+    app.storage().conversation(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// The new title; null takes it away.
+    #[serde(deserialize_with = "Option::deserialize")]
+    title: Option<String>,
+}
+
+/// Give a conversation another title.
+#[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), request_body = Rename, responses(
+    (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
+))]
+pub async fn rename(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId, Body(rename): Body<Rename>) -> Result<Json<Conversation>, Problem> {
+    let title = checked_title(&app, rename.title)?;
+    let renamed = app.storage().rename_conversation(&caller.owner, id, title).await?;
+    renamed.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
+}
+
+/// Delete a conversation with its messages and runs. A live run is cancelled.
+#[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
+    (status = 204), (status = 404, body = Problem, description = "conversation_not_found")
+))]
+pub async fn delete(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId) -> Result<StatusCode, Problem> {
+    app.delete_conversation(&caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn checked_title(app: &App, title: Option<String>) -> Result<Option<String>, Problem> {
+    let max = app.config().max_title_chars;
+    match title {
+        Some(title) if title.trim().is_empty() || title.chars().count() > max => Err(Problem::invalid_title(max)),
+        title => Ok(title),
+    }
+}

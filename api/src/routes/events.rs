@@ -1,0 +1,102 @@
+//! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use holdfast_shared::event_id::EventId;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::checked_limit;
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Query, RunId, accepts_event_stream, accepts_json},
+    problem::Problem,
+    relay::Opened,
+    wire::native,
+};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct EventsQuery {
+    /// The last event id that the client has; the header `Last-Event-ID` wins.
+    after: Option<String>,
+    /// Most events of one JSON page.
+    limit: Option<usize>,
+}
+
+/// Follow a run: everything after the cursor, then the tail as it comes. With `Accept: application/json`, a page of it.
+#[utoipa::path(get, path = "/v1/runs/{id}/events", tag = "runs",
+    params(("id" = Uuid, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has.")),
+    responses(
+        (status = 200, content_type = "text/event-stream", description = "The events; the stream ends with the run."),
+        (status = 204, description = "The run has ended and the client has everything."),
+        (status = 400, body = Problem, description = "invalid_event_id"),
+        (status = 404, body = Problem, description = "run_not_found"),
+        (status = 410, body = Problem, description = "events_gone: past their time; `run` links to the result.")
+    )
+)]
+pub async fn follow(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId, headers: HeaderMap, Query(query): Query<EventsQuery>) -> Result<Response, Problem> {
+    if app.storage().run(&caller.owner, id).await?.is_none() {
+        return Err(Problem::run_not_found(id));
+    }
+    let cursor = cursor(&headers, query.after.as_deref())?;
+    if accepts_json(&headers) && !accepts_event_stream(&headers) {
+        return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
+    }
+    Ok(stream(id, app.relay().open(id, cursor).await?))
+}
+
+/// Answers with the frames of a run, or 204 when there is nothing to come.
+pub fn stream(run_id: Uuid, opened: Opened) -> Response {
+    let run_header = (HeaderName::from_static("x-run-id"), HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value"));
+    let Opened::Stream(follower) = opened else {
+        return (StatusCode::NO_CONTENT, [run_header]).into_response();
+    };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+        run_header,
+    ];
+    (headers, Body::from_stream(follower.into_frames())).into_response()
+}
+
+/// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.
+async fn page(app: &App, run_id: Uuid, cursor: EventId, limit: usize) -> Result<Response, Problem> {
+    let mut events = Vec::new();
+    let mut last = cursor;
+    let mut complete = false;
+    while events.len() < limit && !complete {
+        let more = app.relay().page(run_id, last).await?;
+        let Some(newest) = more.last() else { break };
+        last = newest.id;
+        events.extend(more);
+        events.truncate(limit);
+        complete = events.last().is_some_and(|event| event.is_terminal());
+    }
+    last = events.last().map_or(cursor, |event| event.id);
+    let complete = complete || events.is_empty() && app.relay().has_ended_at(run_id, cursor).await?;
+    let mut body = br#"{"events":["#.to_vec();
+    for (index, event) in events.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        native::json(&mut body, run_id, event);
+    }
+    body.extend(format!(r#"],"last_event_id":"{last}","complete":{complete}}}"#).bytes());
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response())
+}
+
+fn cursor(headers: &HeaderMap, after: Option<&str>) -> Result<EventId, Problem> {
+    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
+    // An empty header is what some clients send before they have seen an event.
+    let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(after);
+    cursor.map_or(Ok(EventId::ORIGIN), str::parse).map_err(|error| Problem::malformed_event_id(&error))
+}

@@ -1,0 +1,140 @@
+//! `/v1/runs`: start, list, read, wait for, cancel.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+use holdfast_shared::{
+    conversation::Conversation,
+    message::Message,
+    page::Page,
+    run::{Run, RunStatus, SubmitMode},
+    storage::{RunFilter, Target},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{accepted, checked_limit, events::stream, messages::mode_name};
+use crate::{
+    app::{App, NewMessage},
+    auth::Caller,
+    extract::{Body, Query, RunId, accepts_event_stream, idempotency_key},
+    problem::Problem,
+    relay::Opened,
+};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRunBody {
+    input: String,
+    /// For a new conversation; an existing one keeps its own.
+    agent_id: Option<Uuid>,
+    /// Made if absent.
+    conversation_id: Option<Uuid>,
+    #[serde(default)]
+    mode: SubmitMode,
+}
+
+/// A committed run with its message and conversation.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct AcceptedRun {
+    conversation: Conversation,
+    message: Message,
+    run: Run,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ListRuns {
+    conversation_id: Option<Uuid>,
+    status: Option<RunStatus>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct WaitQuery {
+    /// Longest wait, in ms; 30,000 by default.
+    timeout_ms: Option<u64>,
+}
+
+const DEFAULT_WAIT_MS: u64 = 30_000;
+
+/// Start a run, in a new conversation unless one is named. With `Accept: text/event-stream` the answer is the run's stream.
+#[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = NewRunBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
+    responses(
+        (status = 202, body = AcceptedRun, description = "Committed; `Location` names the run."),
+        (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, agent_not_found, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found"),
+        (status = 409, body = Problem, description = "conversation_busy"),
+        (status = 422, body = Problem, description = "idempotency_key_reused")
+    )
+)]
+pub async fn create(State(app): State<Arc<App>>, caller: Caller, headers: HeaderMap, Body(body): Body<NewRunBody>) -> Result<Response, Problem> {
+    let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
+    let key = idempotency_key(&headers, &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, mode_name(body.mode)])?;
+    let target = match body.conversation_id {
+        Some(id) => Target::Existing(id),
+        None => Target::New { agent_id: body.agent_id },
+    };
+    let new = NewMessage { target, content: body.input, mode: body.mode, key };
+    if accepts_event_stream(&headers) {
+        let (posted, opened) = app.post_and_follow(&caller.owner, new).await?;
+        return Ok(stream(posted.run.id, opened));
+    }
+    let posted = app.post(&caller.owner, new).await?;
+    let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
+    Ok(accepted(answer.run.id, answer))
+}
+
+/// List runs, newest first.
+#[utoipa::path(get, path = "/v1/runs", tag = "runs", params(ListRuns), responses((status = 200, body = Page<Run>)))]
+pub async fn list(State(app): State<Arc<App>>, caller: Caller, Query(query): Query<ListRuns>) -> Result<Json<Page<Run>>, Problem> {
+    let limit = checked_limit(&app, query.limit)?;
+    let filter = RunFilter { conversation_id: query.conversation_id, status: query.status };
+    let page = app.storage().runs(&caller.owner, filter, limit, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
+/// Read a run.
+#[utoipa::path(get, path = "/v1/runs/{id}", tag = "runs", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
+))]
+pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<Json<Run>, Problem> {
+    app.storage().run(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::run_not_found(id))
+}
+
+/// Wait for the end of a run: the run when it has ended, or as it is when the time is over.
+#[utoipa::path(get, path = "/v1/runs/{id}/wait", tag = "runs", params(("id" = Uuid, Path), WaitQuery), responses(
+    (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
+))]
+pub async fn wait(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId, Query(query): Query<WaitQuery>) -> Result<Json<Run>, Problem> {
+    let patience = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
+    if patience > app.config().max_wait {
+        return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
+    }
+    let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    if run.status.is_terminal() {
+        return Ok(Json(run));
+    }
+    if let Opened::Stream(follower) = app.relay().open(id, run.last_event_id).await? {
+        follower.ended(patience).await;
+    }
+    read(State(app), caller, RunId(id)).await
+}
+
+/// Cancel a run. What it has said so far is kept; an ended run is answered unchanged.
+#[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", params(("id" = Uuid, Path)), responses(
+    (status = 202, body = Run), (status = 404, body = Problem, description = "run_not_found")
+))]
+pub async fn cancel(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<(StatusCode, Json<Run>), Problem> {
+    let run = app.cancel(&caller.owner, id).await?;
+    Ok((StatusCode::ACCEPTED, Json(run)))
+}

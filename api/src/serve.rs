@@ -1,0 +1,120 @@
+//! Sockets: accepts connections and serves HTTP/1.1 on them, with limits on all that a stranger could hold on to.
+//!
+//! It is not `axum::serve`, which limits neither the time of a request's head nor the number of connections, and whose
+//! connections take about twice the memory.
+
+use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use axum::Router;
+use holdfast_shared::config::ApiConfig;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::Semaphore,
+};
+use tokio_io_timeout::TimeoutStream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Time for a request's head to arrive.
+const HEAD: Duration = Duration::from_secs(15);
+
+/// Time for short requests to end at a shutdown.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// What the kernel may buffer for one connection, so that a slow reader is noticed, and costs little.
+const SEND_BUFFER: u32 = 64 * 1024;
+
+/// What hyper may buffer for one connection.
+const HTTP_BUFFER: usize = 16 * 1024;
+
+/// Wait after an accept that failed, for want of file descriptors most likely.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// The address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("{0} is taken by another program: stop that one, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081")]
+    Taken(SocketAddr),
+    #[error("could not listen on {address}: set HOLDFAST_ADDR to an address of this host")]
+    Unusable { address: SocketAddr, source: io::Error },
+}
+
+/// A bound address.
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// Takes the address, so that a taken one is noticed before anything else is started.
+    pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
+        let bind = || {
+            let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            socket.set_reuseaddr(true)?;
+            socket.set_send_buffer_size(SEND_BUFFER)?;
+            socket.bind(address)?;
+            socket.listen(4096)
+        };
+        bind().map(Self).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => ListenError::Taken(address),
+            _ => ListenError::Unusable { address, source: error },
+        })
+    }
+
+    /// The address with its real port.
+    pub fn address(&self) -> SocketAddr {
+        self.0.local_addr().expect("a bound socket has an address")
+    }
+
+    /// Serves until `shutdown`, then lets short requests end.
+    pub(crate) async fn serve(self, router: Router, config: &ApiConfig, shutdown: CancellationToken) {
+        let permits = Arc::new(Semaphore::new(config.max_connections));
+        let connections = TaskTracker::new();
+        loop {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
+            let accepted = tokio::select! {
+                accepted = self.0.accept() => accepted,
+                () = shutdown.cancelled() => break,
+            };
+            match accepted {
+                Ok((socket, _)) => {
+                    let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
+                    connections.spawn(async move {
+                        serve_connection(socket, router, stall, shutdown).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+        drop(self.0);
+        connections.close();
+        if tokio::time::timeout(LAST_REQUESTS, connections.wait()).await.is_err() {
+            tracing::warn!(connections = connections.len(), "closing connections whose requests did not end");
+        }
+    }
+}
+
+async fn serve_connection(socket: TcpStream, router: Router, stall: Duration, shutdown: CancellationToken) {
+    let _ = socket.set_nodelay(true);
+    let mut socket = TimeoutStream::new(socket);
+    socket.set_write_timeout(Some(stall));
+    let service = TowerToHyperService::new(router);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HTTP_BUFFER);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::trace!(%error, "a connection ended");
+    }
+}

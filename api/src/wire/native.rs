@@ -1,0 +1,59 @@
+//! The native wire: every event as it is, one SSE frame each.
+//!
+//! `id: 1-17`, `event: message.delta`, `data: {"id":"1-17","run_id":"…","type":"message.delta","at":"…", …payload}`.
+
+use std::io::Write as _;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use holdfast_shared::event::Event;
+use uuid::Uuid;
+
+/// Appends the frame of an event.
+pub fn frame(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
+    write!(buffer, "id: {}\nevent: {}\ndata: ", event.id, event.kind()).expect("a Vec takes every write");
+    json(buffer, run_id, event);
+    buffer.extend_from_slice(b"\n\n");
+}
+
+/// Appends the event as one JSON object, on one line.
+pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
+    let at = DateTime::<Utc>::from_timestamp_millis(event.at_ms).unwrap_or_default();
+    let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    write!(buffer, r#"{{"id":"{}","run_id":"{run_id}","type":"{}","at":"{at}""#, event.id, event.kind()).expect("a Vec takes every write");
+    // The payload is an object: its fields go on where these end.
+    let fields = &event.payload()[1..];
+    if fields.first() != Some(&b'}') {
+        buffer.push(b',');
+    }
+    buffer.extend_from_slice(fields);
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_shared::{event::EventBody, event_id::EventId};
+
+    use super::*;
+
+    #[test]
+    fn a_frame_is_an_id_a_type_and_one_line_of_json() {
+        let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: "two\nlines".into() };
+        let event = Event::new(EventId::new(1, 17), DateTime::from_timestamp_millis(1_790_000_000_123).unwrap(), &body);
+        let mut buffer = Vec::new();
+        frame(&mut buffer, Uuid::nil(), &event);
+        let expected = concat!(
+            "id: 1-17\nevent: message.delta\n",
+            r#"data: {"id":"1-17","run_id":"00000000-0000-0000-0000-000000000000","type":"message.delta","at":"2026-09-21T14:13:20.123Z","#,
+            r#""message_id":"00000000-0000-0000-0000-000000000000","text":"two\nlines"}"#,
+            "\n\n"
+        );
+        assert_eq!(String::from_utf8(buffer).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_empty_payload_leaves_no_comma() {
+        let event = Event::parse("1-2 0 dream.dreamt {}".into()).unwrap();
+        let mut buffer = Vec::new();
+        json(&mut buffer, Uuid::nil(), &event);
+        serde_json::from_slice::<serde_json::Value>(&buffer).unwrap();
+    }
+}
