@@ -25,7 +25,7 @@ async fn a_clean_end_in_mid_answer_is_an_error() {
 #[tokio::test]
 async fn a_lost_connection_in_mid_answer_is_an_error() {
     for wire in wires() {
-        let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).then_reset()]).await;
+        let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).then_cut()]).await;
         check_broken_after_the_first_deltas(&wire, &outcome, "model_broken_stream");
     }
 }

@@ -1,14 +1,18 @@
 //! Every provider's protocol, and every way in which it goes wrong, against a provider that replays bytes.
 
 mod faults;
+mod patience;
 mod protocols;
 mod provider;
 mod retries;
 mod wires;
 
+use std::time::Duration;
+
 use clap::Parser;
 use futures::StreamExt;
 use holdfast_shared::config::ModelConfig;
+use tokio::time::timeout;
 
 use super::{Delta, Error, Request, Speaker, Turn, connect};
 use provider::{Provider, Reply, Seen};
@@ -50,8 +54,13 @@ impl Outcome {
     }
 }
 
-/// Asks a model behind this wire, with further flags, and reads the answer until its end.
+/// Asks a model behind this wire, with further flags, and reads the answer until its end, which must come soon: a limit
+/// that is kept too late is not kept.
 async fn ask(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
+    timeout(Duration::from_secs(10), ask_at_leisure(wire, flags, replies)).await.expect("an end within 10 s")
+}
+
+async fn ask_at_leisure(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
     let provider = Provider::start(replies).await;
     let model = connect(&wire.config(&provider.url, flags)).unwrap();
     let (mut deltas, mut error) = (Vec::new(), None);

@@ -13,6 +13,9 @@ use tokio::{
 #[derive(Debug, Clone, Copy)]
 enum Ending {
     Clean,
+    /// The connection is closed in the middle of the body; what was sent arrives.
+    Cut,
+    /// The connection is reset; what was sent may not arrive.
     Reset,
     /// Nothing, for ever.
     Hang,
@@ -55,6 +58,10 @@ impl Reply {
     pub fn chunks(mut self, chunks: &[String]) -> Self {
         self.chunks.extend_from_slice(chunks);
         self
+    }
+
+    pub fn then_cut(self) -> Self {
+        Self { ending: Ending::Cut, ..self }
     }
 
     pub fn then_reset(self) -> Self {
@@ -130,8 +137,8 @@ async fn serve(socket: TcpStream, reply: Reply, log: &Mutex<Vec<Seen>>) -> std::
     }
     match reply.ending {
         Ending::Clean => socket.write_all(b"0\r\n\r\n").await,
-        // Let the client read what was sent: a reset throws away what is still on its way.
-        Ending::Reset => socket.shutdown().await,
+        Ending::Cut => socket.shutdown().await,
+        Ending::Reset => socket.get_ref().set_zero_linger(),
         Ending::Hang => socket.read_to_end(&mut Vec::new()).await.map(drop),
         Ending::Repeat => loop {
             write_chunk(&mut socket, reply.chunks.last().expect("a chunk to repeat")).await?;

@@ -71,7 +71,16 @@ async fn what_the_provider_refuses_is_not_asked_again() {
 #[tokio::test]
 async fn silence_a_lost_connection_and_truncation_before_the_first_delta_are_survived() {
     for wire in wires() {
-        for broken in [Reply::silence(), wire.reply().then_hang(), wire.reply(), wire.reply().then_reset()] {
+        let answered = wire.reply();
+        let broken = [
+            Reply::silence(),
+            Reply::silence().then_reset(),
+            answered.clone(),
+            answered.clone().then_hang(),
+            answered.clone().then_cut(),
+            answered.then_reset(),
+        ];
+        for broken in broken {
             let outcome = ask(&wire, &["--model-first-byte=80"], vec![broken.clone(), wire.whole()]).await;
             assert_eq!(outcome.deltas, wire.deltas(), "{} {broken:?}: {outcome:?}", wire.provider);
         }
