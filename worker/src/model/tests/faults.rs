@@ -33,9 +33,12 @@ async fn a_lost_connection_in_mid_answer_is_an_error() {
 #[tokio::test]
 async fn a_malformed_chunk_is_an_error_although_the_stream_goes_on() {
     for wire in wires() {
-        let reply = wire.reply().chunks(&wire.begin).chunk(&wire.malformed).chunks(&wire.rest).chunks(&wire.end);
-        let outcome = ask(&wire, &[], vec![reply]).await;
-        check_broken_after_the_first_deltas(&wire, &outcome, "model_broken_stream");
+        let broken = format!("{}{}", wire.begin.concat(), wire.malformed);
+        let apart = wire.reply().chunks(&wire.begin).chunk(&wire.malformed);
+        for reply in [apart, wire.reply().chunk(broken)] {
+            let outcome = ask(&wire, &[], vec![reply.chunks(&wire.rest).chunks(&wire.end)]).await;
+            check_broken_after_the_first_deltas(&wire, &outcome, "model_broken_stream");
+        }
     }
 }
 
