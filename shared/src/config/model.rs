@@ -204,7 +204,10 @@ impl ModelConfig {
         };
         match (given(&self.chat_model_name), provider) {
             (Some(name), Provider::Vertex) if !name.starts_with("gemini") && !name.starts_with("claude") => {
-                Err(Error::new("CHAT_MODEL_NAME", format!("vertex is used for gemini and claude models, such as {example}, not {name:?}")))
+                Err(Error::new(
+                    "CHAT_MODEL_NAME",
+                    format!("vertex is used for gemini and claude models, such as {example}, not {name:?}"),
+                ))
             }
             (Some(name), _) => Ok(name.to_owned()),
             (None, Provider::Gemini) => Ok(example.to_owned()),

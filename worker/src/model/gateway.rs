@@ -98,8 +98,7 @@ fn message(turn: &Turn) -> ChatMessage {
 }
 
 fn signals(chat: ChatStream, ending: Ending, failures: Failures) -> Signals {
-    let items = stream::unfold(Some((chat, failures)), move |state| async move {
-        let (mut chat, failures) = state?;
+    let items = stream::unfold((chat, failures), move |(mut chat, failures)| async move {
         let signal = loop {
             match chat.next().await {
                 // Comes before the request is even sent, so it is no sign of life.
@@ -109,8 +108,7 @@ fn signals(chat: ChatStream, ending: Ending, failures: Failures) -> Signals {
                 None => break Err(failures.truncated()),
             }
         };
-        let is_last = matches!(signal, Err(_) | Ok(Signal::Delta(Delta::End(_))));
-        Some((signal, (!is_last).then_some((chat, failures))))
+        Some((signal, (chat, failures)))
     });
     items.boxed()
 }

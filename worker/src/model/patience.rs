@@ -147,7 +147,7 @@ struct Watched {
     /// Since when the provider is being waited for. A reader that takes its time does not count against the provider.
     silent_since: Option<Instant>,
     ends_at: Instant,
-    /// Rings at the current deadline or earlier, so that it need not be set again for each delta.
+    /// Rings at the deadline or earlier, so that it need not be set again for each delta.
     alarm: Pin<Box<Sleep>>,
     subject: Arc<Subject>,
 }
@@ -183,15 +183,14 @@ impl Stream for Watched {
         let silent_since = *this.silent_since.get_or_insert_with(Instant::now);
         let signal_by = this.first_byte_at.unwrap_or(silent_since + this.limits.idle);
         let deadline = signal_by.min(this.ends_at);
+        // Only the step from the first byte to the first silence can bring the deadline forward.
+        if this.alarm.deadline() > deadline {
+            this.alarm.as_mut().reset(deadline);
+        }
         while this.alarm.as_mut().poll(cx).is_ready() {
             if Instant::now() >= deadline {
                 this.signals = None;
-                let error = match this.first_byte_at {
-                    Some(first_byte_at) => late(&this.subject, &this.limits, first_byte_at, this.ends_at),
-                    None if this.ends_at <= signal_by => timeout(&this.subject, Phase::Total, this.limits.total),
-                    None => timeout(&this.subject, Phase::Idle, this.limits.idle),
-                };
-                return Poll::Ready(Some(Err(error)));
+                return Poll::Ready(Some(Err(this.overdue(signal_by))));
             }
             this.alarm.as_mut().reset(deadline);
         }
@@ -199,7 +198,18 @@ impl Stream for Watched {
     }
 }
 
-/// Nothing came in time: which of the two limits was it?
+impl Watched {
+    /// Nothing came in time: which limit was it?
+    fn overdue(&self, signal_by: Instant) -> Error {
+        match self.first_byte_at {
+            Some(first_byte_at) => late(&self.subject, &self.limits, first_byte_at, self.ends_at),
+            None if self.ends_at <= signal_by => timeout(&self.subject, Phase::Total, self.limits.total),
+            None => timeout(&self.subject, Phase::Idle, self.limits.idle),
+        }
+    }
+}
+
+/// Nothing came at all in time: which of the two limits was it?
 fn late(subject: &Subject, limits: &Limits, first_byte_at: Instant, ends_at: Instant) -> Error {
     match first_byte_at <= ends_at {
         true => timeout(subject, Phase::FirstByte, limits.first_byte),

@@ -14,8 +14,8 @@ pub(super) trait Upstream: Send + Sync + 'static {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>>;
 }
 
-/// What comes from the provider in order. The last item is `Delta::End` or an error; a stream that ends without either
-/// was truncated.
+/// What comes from the provider in order. Nothing after `Delta::End` or the first error counts; a stream that ends
+/// without either was truncated.
 pub(super) type Signals = BoxStream<'static, Result<Signal, Error>>;
 
 /// A sign of life.

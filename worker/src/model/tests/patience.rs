@@ -1,0 +1,73 @@
+//! Patience with providers that no network could be: always ready, or failing at once.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use holdfast_shared::config::{ModelChoice, Provider};
+use tokio::time::Instant;
+
+use super::super::{
+    Delta, Error, Model, Phase, Request,
+    patience::{Limits, Patience},
+    subject::Subject,
+    upstream::{Signal, Signals, Upstream},
+};
+
+fn subject() -> Arc<Subject> {
+    let choice = ModelChoice { provider: Provider::OpenAi, name: "some-model".to_owned() };
+    Arc::new(Subject::new(choice, None))
+}
+
+/// Answers for ever without ever being waited for.
+struct Endless;
+
+impl Upstream for Endless {
+    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+        let word = || Ok(Signal::Delta(Delta::Text("word ".to_owned())));
+        async move { Ok(stream::repeat_with(word).boxed()) }.boxed()
+    }
+}
+
+/// Counts how often it is asked.
+struct Failing(Arc<AtomicU32>);
+
+impl Upstream for Failing {
+    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        async move { Err(Error::broken(&subject(), "it is a test")) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_never_silent_is_stopped_too() {
+    let limits = Limits { total: Duration::from_millis(50), ..Limits::of(&super::config(&[])) };
+    let model = Patience::new(Endless, limits, subject());
+    let asked_at = Instant::now();
+    let mut answer = model.ask(&Request::default()).await.unwrap_or_else(|error| panic!("{error}"));
+    let error = loop {
+        assert!(asked_at.elapsed() < Duration::from_secs(5), "still going on");
+        if let Some(Err(error)) = answer.next().await {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::Timeout { phase: Phase::Total, .. }), "{error}");
+    assert!(answer.next().await.is_none(), "nothing comes after the error");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_double() {
+    let count = Arc::new(AtomicU32::new(0));
+    let limits = Limits::of(&super::config(&["--model-retries=3"]));
+    let asked_at = Instant::now();
+    let model = Patience::new(Failing(count.clone()), limits, subject());
+    assert_eq!(model.ask(&Request::default()).await.err().map(|error| error.code()), Some("model_broken_stream"));
+    assert_eq!(count.load(Ordering::Relaxed), 4);
+    let pauses = Duration::from_millis(250 + 500 + 1000);
+    assert!(asked_at.elapsed().abs_diff(pauses) < Duration::from_millis(10), "{:?}", asked_at.elapsed());
+}

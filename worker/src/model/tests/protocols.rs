@@ -1,0 +1,154 @@
+//! A complete answer, and what is sent for it.
+
+use serde_json::{Value, json};
+
+use super::{
+    Delta, Outcome, Provider, Reply, ask, wires,
+    wires::{Wire, anthropic, gemini, ollama, openai},
+};
+
+async fn ask_whole(wire: &Wire, flags: &[&str]) -> Outcome {
+    let outcome = ask(wire, flags, vec![wire.whole()]).await;
+    assert_eq!(outcome.error.as_ref().map(ToString::to_string), None, "{}", wire.provider);
+    outcome
+}
+
+#[tokio::test]
+async fn deltas_come_in_order_one_by_one_with_reasoning_and_usage() {
+    for wire in wires() {
+        assert_eq!(ask_whole(&wire, &[]).await.deltas, wire.deltas(), "{}", wire.provider);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_or_byte_by_byte_is_the_same_answer() {
+    for wire in wires() {
+        let all = [&wire.begin[..], &wire.rest, &wire.end].concat().concat();
+        let in_one_piece = ask(&wire, &[], vec![wire.reply().chunk(all.as_str())]).await;
+        assert_eq!(in_one_piece.deltas, wire.deltas(), "{}", wire.provider);
+        let characters: Vec<String> = all.chars().map(String::from).collect();
+        let one_by_one = ask(&wire, &[], vec![wire.reply().chunks(&characters)]).await;
+        assert_eq!(one_by_one.deltas, wire.deltas(), "{}", wire.provider);
+    }
+}
+
+/// The request line, a header, and the body that are sent.
+async fn check_request(wire: Wire, flags: &[&str], line: &str, header: &str, body: Value) {
+    let seen = ask_whole(&wire, flags).await.seen.remove(0);
+    assert_eq!(seen.head.lines().next(), Some(line));
+    assert!(seen.head.contains(header), "{}", seen.head);
+    assert_eq!(seen.body, body);
+}
+
+#[tokio::test]
+async fn openai_is_asked_for_a_stream_with_usage() {
+    let body = json!({
+        "model": "some-model",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": "And now?"},
+        ],
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "max_tokens": 99,
+    });
+    let flags = ["--model-max-tokens=99"];
+    check_request(openai(), &flags, "POST /chat/completions HTTP/1.1", "authorization: bearer secret-key", body).await;
+}
+
+#[tokio::test]
+async fn anthropic_is_asked_with_the_system_prompt_in_its_own_field() {
+    let body = json!({
+        "model": "some-model",
+        "stream": true,
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": "And now?"},
+        ],
+        "max_tokens": 99,
+    });
+    let flags = ["--model-max-tokens=99"];
+    check_request(anthropic(), &flags, "POST /v1/messages HTTP/1.1", "x-api-key: secret-key", body).await;
+}
+
+#[tokio::test]
+async fn gemini_is_asked_with_the_system_prompt_as_an_instruction() {
+    let body = json!({
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [{"text": "Hello"}]},
+            {"role": "user", "parts": [{"text": "And now?"}]},
+        ],
+        "generationConfig": {"maxOutputTokens": 99},
+    });
+    let line = "POST /v1beta/models/some-model:streamGenerateContent?alt=sse HTTP/1.1";
+    check_request(gemini(), &["--model-max-tokens=99"], line, "x-goog-api-key: secret-key", body).await;
+}
+
+#[tokio::test]
+async fn ollama_is_asked_with_the_system_prompt_as_the_first_message() {
+    let body = json!({
+        "model": "some-model",
+        "stream": true,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": "And now?"},
+        ],
+        "options": {"num_predict": 99},
+    });
+    check_request(ollama(), &["--model-max-tokens=99"], "POST /api/chat HTTP/1.1", "content-type", body).await;
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_of_the_address_makes_no_difference() {
+    for wire in wires() {
+        let mut lines = Vec::new();
+        for path in ["/proxy/v9", "/proxy/v9/"] {
+            let provider = Provider::start(vec![wire.whole()]).await;
+            let model = super::connect(&wire.config(&format!("{}{path}", provider.url), &[])).unwrap();
+            let _answer = model.ask(&super::request()).await.unwrap_or_else(|error| panic!("{error}"));
+            lines.push(provider.seen()[0].head.lines().next().unwrap().to_owned());
+        }
+        assert!(lines[0].starts_with("POST /proxy/v9/"), "{}", lines[0]);
+        assert_eq!(lines[0], lines[1]);
+    }
+}
+
+#[tokio::test]
+async fn no_key_is_needed_at_an_address_of_ones_own() {
+    for wire in wires() {
+        let flag = format!("--{}-api-key=", wire.provider);
+        if wire.provider == "ollama" {
+            continue;
+        }
+        let provider = Provider::start(vec![wire.whole()]).await;
+        let mut config = wire.config(&provider.url, &[]);
+        (config.openai_api_key, config.anthropic_api_key, config.gemini_api_key) = (None, None, None);
+        let model = super::connect(&config).unwrap_or_else(|error| panic!("{flag}: {error}"));
+        let _answer = model.ask(&super::request()).await.unwrap_or_else(|error| panic!("{error}"));
+        assert!(!provider.seen()[0].head.contains("authorization"));
+    }
+}
+
+#[tokio::test]
+async fn openais_answer_may_end_without_a_word_after_the_finish_reason() {
+    let wire = openai();
+    let replies = vec![wire.reply().chunks(&wire.begin).chunk(&wire.end[0])];
+    let outcome = ask(&wire, &[], replies).await;
+    assert!(matches!(outcome.deltas[..], [_, _, Delta::End(_)]), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_of_openais_is_text() {
+    let wire = openai();
+    let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let outcome = ask(&wire, &[], vec![Reply::new(200, wire.content_type).chunk(refusal)]).await;
+    assert_eq!(outcome.deltas[0], Delta::Text("No.".to_owned()));
+}

@@ -1,0 +1,162 @@
+//! The same answer in the words of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
+
+use holdfast_shared::{config::ModelConfig, usage::Usage};
+
+use super::{Delta, Reply, config};
+
+pub struct Wire {
+    pub provider: &'static str,
+    pub content_type: &'static str,
+    /// The beginning of the answer, up to and with the first piece of text.
+    pub begin: Vec<String>,
+    /// The rest, without the end.
+    pub rest: Vec<String>,
+    pub end: Vec<String>,
+    pub usage: Usage,
+    /// A chunk that is none.
+    pub malformed: String,
+    /// How the provider says in mid-stream that it has failed.
+    pub complaint: String,
+    /// How it says, with 404, that it has no such model.
+    pub unknown_model: &'static str,
+}
+
+impl Wire {
+    pub fn config(&self, url: &str, flags: &[&str]) -> ModelConfig {
+        let provider = format!("--chat-model-provider={}", self.provider);
+        let url = format!("--{}-base-url={url}", self.provider);
+        let key = format!("--{}-api-key=secret-key", self.provider);
+        let mut all = vec![provider.as_str(), url.as_str(), "--chat-model-name=some-model", "--model-retry=1"];
+        if self.provider != "ollama" {
+            all.push(&key);
+        }
+        config(&[&all[..], flags].concat())
+    }
+
+    pub fn deltas(&self) -> Vec<Delta> {
+        let mut deltas = self.first_deltas();
+        deltas.extend([Delta::Text("wörld".to_owned()), Delta::End(self.usage)]);
+        deltas
+    }
+
+    /// What `begin` stands for.
+    pub fn first_deltas(&self) -> Vec<Delta> {
+        vec![Delta::Reasoning("hm".to_owned()), Delta::Text("Hello ".to_owned())]
+    }
+
+    pub fn reply(&self) -> Reply {
+        Reply::new(200, self.content_type)
+    }
+
+    pub fn whole(&self) -> Reply {
+        self.reply().chunks(&self.begin).chunks(&self.rest).chunks(&self.end)
+    }
+}
+
+pub fn wires() -> [Wire; 4] {
+    [openai(), anthropic(), gemini(), ollama()]
+}
+
+pub fn openai() -> Wire {
+    let chunk = |fields: &str| format!("data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",{fields}}}\n\n");
+    let delta =
+        |delta: &str| chunk(&format!(r#""choices":[{{"index":0,"delta":{delta},"finish_reason":null}}],"usage":null"#));
+    Wire {
+        provider: "openai",
+        content_type: "text/event-stream; charset=utf-8",
+        begin: vec![
+            ": keep-alive\n\n".to_owned(),
+            delta(r#"{"role":"assistant","content":""}"#),
+            delta(r#"{"reasoning_content":"hm"}"#),
+            delta(r#"{"content":"Hello "}"#),
+        ],
+        rest: vec![delta(r#"{"content":"wörld"}"#)],
+        end: vec![
+            chunk(r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#),
+            chunk(
+                r#""choices":[],"usage":{"prompt_tokens":9,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}"#,
+            ),
+            "data: [DONE]\n\n".to_owned(),
+        ],
+        usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 2 },
+        malformed: "data: {\"choices\":[{\n\n".to_owned(),
+        complaint: "data: {\"error\":{\"message\":\"out of luck\",\"type\":\"some_error\"}}\n\n".to_owned(),
+        unknown_model: r#"{"error":{"message":"no such thing","type":"invalid_request_error","code":"model_not_found"}}"#,
+    }
+}
+
+pub fn anthropic() -> Wire {
+    let event = |kind: &str, fields: &str| format!("event: {kind}\ndata: {{\"type\":\"{kind}\",{fields}}}\n\n");
+    let delta = |delta: &str| event("content_block_delta", &format!(r#""index":0,"delta":{delta}"#));
+    Wire {
+        provider: "anthropic",
+        content_type: "text/event-stream; charset=utf-8",
+        begin: vec![
+            event(
+                "message_start",
+                r#""message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":5,"cache_read_input_tokens":4,"output_tokens":1}}"#,
+            ),
+            event(
+                "content_block_start",
+                r#""index":0,"content_block":{"type":"thinking","thinking":"","signature":""}"#,
+            ),
+            event("ping", r#""x":0"#),
+            delta(r#"{"type":"thinking_delta","thinking":"hm"}"#),
+            delta(r#"{"type":"signature_delta","signature":"c2ln"}"#),
+            event("content_block_stop", r#""index":0"#),
+            event("content_block_start", r#""index":1,"content_block":{"type":"text","text":""}"#),
+            delta(r#"{"type":"text_delta","text":"Hello "}"#),
+        ],
+        rest: vec![delta(r#"{"type":"text_delta","text":"wörld"}"#)],
+        end: vec![
+            event("content_block_stop", r#""index":1"#),
+            event("message_delta", r#""delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}"#),
+            event("message_stop", r#""x":0"#),
+        ],
+        usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 0 },
+        malformed: "event: content_block_delta\ndata: {\"delta\":{\n\n".to_owned(),
+        complaint: event("error", r#""error":{"type":"some_error","message":"out of luck"}"#),
+        unknown_model: r#"{"type":"error","error":{"type":"not_found_error","message":"model: no such thing"}}"#,
+    }
+}
+
+pub fn gemini() -> Wire {
+    let part = |part: &str| {
+        format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}}}]}}\r\n\r\n")
+    };
+    Wire {
+        provider: "gemini",
+        content_type: "text/event-stream",
+        begin: vec![part(r#"{"text":"hm","thought":true}"#), part(r#"{"text":"Hello "}"#)],
+        rest: vec![part(r#"{"text":"wörld"}"#)],
+        end: vec![
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":5,\"thoughtsTokenCount\":2,\"cachedContentTokenCount\":4,\"totalTokenCount\":16}}\r\n\r\n"
+                .to_owned(),
+        ],
+        usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 2 },
+        malformed: "data: {\"candidates\":[{\r\n\r\n".to_owned(),
+        complaint: "data: {\"error\":{\"code\":400,\"message\":\"out of luck\",\"status\":\"FAILED_PRECONDITION\"}}\r\n\r\n"
+            .to_owned(),
+        unknown_model: r#"{"error":{"code":404,"message":"models/x is no such thing","status":"NOT_FOUND"}}"#,
+    }
+}
+
+pub fn ollama() -> Wire {
+    let line = |fields: &str| format!("{{\"model\":\"x\",\"created_at\":\"t\",{fields}}}\n");
+    Wire {
+        provider: "ollama",
+        content_type: "application/x-ndjson",
+        begin: vec![
+            line(r#""message":{"role":"assistant","content":"","thinking":"hm"},"done":false"#),
+            line(r#""message":{"role":"assistant","content":"Hello "},"done":false"#),
+        ],
+        rest: vec![line(r#""message":{"role":"assistant","content":"wörld"},"done":false"#)],
+        end: vec![line(
+            r#""message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"prompt_eval_count":9,"prompt_eval_cached_count":4,"eval_count":7"#,
+        )],
+        usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 0 },
+        malformed: "{\"message\":{\n".to_owned(),
+        complaint: "{\"error\":\"out of luck\"}\n".to_owned(),
+        unknown_model: r#"{"error":"model 'x' not found: no such thing"}"#,
+    }
+}
