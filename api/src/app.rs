@@ -55,7 +55,14 @@ pub struct Posted {
 const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
-    pub fn new(storage: Storage, run_log: RunLog, queue: Queue, relay: Arc<Relay>, config: ApiConfig, metrics: Metrics) -> Arc<Self> {
+    pub fn new(
+        storage: Storage,
+        run_log: RunLog,
+        queue: Queue,
+        relay: Arc<Relay>,
+        config: ApiConfig,
+        metrics: Metrics,
+    ) -> Arc<Self> {
         Arc::new(Self { storage, run_log, queue, relay, config, metrics, pending: TaskTracker::new() })
     }
 
@@ -94,7 +101,12 @@ impl App {
         Ok((posted, opened))
     }
 
-    async fn submit(self: &Arc<Self>, owner: &str, new: NewMessage, run_id: Uuid) -> Result<(Posted, Option<Event>), Problem> {
+    async fn submit(
+        self: &Arc<Self>,
+        owner: &str,
+        new: NewMessage,
+        run_id: Uuid,
+    ) -> Result<(Posted, Option<Event>), Problem> {
         if new.content.trim().is_empty() {
             return Err(Problem::empty_content());
         }
@@ -112,7 +124,8 @@ impl App {
                 for run_id in accepted.cancel_requested {
                     self.pursue_cancel(run_id).await;
                 }
-                let posted = Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
+                let posted =
+                    Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
                 Ok((posted, Some(accepted.queued)))
             }
             Submitted::Repeated(repeated) => {
@@ -134,7 +147,8 @@ impl App {
 
     /// Hides a conversation and cancels what it has not finished.
     pub async fn delete_conversation(self: &Arc<Self>, owner: &str, id: Uuid) -> Result<(), Problem> {
-        let runs = self.storage.delete_conversation(owner, id).await?.ok_or_else(|| Problem::conversation_not_found(id))?;
+        let runs =
+            self.storage.delete_conversation(owner, id).await?.ok_or_else(|| Problem::conversation_not_found(id))?;
         for run_id in runs {
             self.cancel_unfinished(owner, run_id).await?;
         }

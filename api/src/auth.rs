@@ -31,7 +31,9 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         };
         let name = std::str::from_utf8(name.as_bytes()).ok().map(str::trim);
         match name {
-            Some(name) if (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control) => {
+            Some(name)
+                if (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control) =>
+            {
                 Ok(Self { owner: name.to_owned() })
             }
             _ => Err(Problem::invalid_user(MAX_NAME_CHARS)),
@@ -57,7 +59,9 @@ fn host(headers: &HeaderMap, authority: Option<&Authority>) -> Option<String> {
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -66,10 +70,12 @@ mod tests {
 
     #[test]
     fn only_this_hosts_own_names_are_loopback() {
-        for host in ["localhost", "LOCALHOST", "localhost.", "chat.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"] {
+        for host in ["localhost", "LOCALHOST", "localhost.", "chat.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"]
+        {
             assert!(is_loopback(host), "{host} was refused");
         }
-        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org", "10.0.0.1", "0.0.0.0", "[::]"] {
+        for host in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org", "10.0.0.1", "0.0.0.0", "[::]"]
+        {
             assert!(!is_loopback(host), "{host} was accepted");
         }
     }

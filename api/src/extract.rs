@@ -24,7 +24,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             return Err(Problem::unsupported_media_type());
         }
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection {
-            BytesRejection::FailedToBufferBody(error) if error.status() == 413 => Problem::body_too_large(app.config().max_body_bytes),
+            BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
+                Problem::body_too_large(app.config().max_body_bytes)
+            }
             rejection => Problem::invalid_body(rejection.body_text()),
         })?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| match error.classify() {
@@ -48,7 +50,9 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = axum::extract::Query::try_from_uri(&parts.uri);
-        query.map(|query| Self(query.0)).map_err(|rejection| Problem::invalid_query(format!("{}.", rejection.body_text())))
+        query
+            .map(|query| Self(query.0))
+            .map_err(|rejection| Problem::invalid_query(format!("{}.", rejection.body_text())))
     }
 }
 
@@ -79,7 +83,10 @@ async fn id_in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Uuid
         return Err("of that name".to_owned());
     };
     // Only the usual spelling: an id has one URL.
-    Uuid::try_parse(&text).ok().filter(|id| id.to_string() == text.to_ascii_lowercase()).ok_or_else(|| text.chars().take(64).collect())
+    Uuid::try_parse(&text)
+        .ok()
+        .filter(|id| id.to_string() == text.to_ascii_lowercase())
+        .ok_or_else(|| text.chars().take(64).collect())
 }
 
 /// Whether the client asks for a stream of events rather than for JSON.

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use app::App;
 pub use metrics::{Metrics, serve_metrics};
-pub use serve::{Listener, ListenError};
+pub use serve::{ListenError, Listener};
 
 /// All that answering requests needs.
 pub struct Api {

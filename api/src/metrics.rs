@@ -20,11 +20,20 @@ impl Metrics {
         let builder = PrometheusBuilder::new();
         let builder = builder.set_buckets(LATENCY_BUCKETS).expect("the list of buckets is not empty");
         let run_seconds = Matcher::Full("holdfast_run_seconds".to_owned());
-        let builder = builder.set_buckets_for_metric(run_seconds, RUN_BUCKETS).expect("the list of buckets is not empty");
+        let builder =
+            builder.set_buckets_for_metric(run_seconds, RUN_BUCKETS).expect("the list of buckets is not empty");
         let handle = builder.install_recorder().expect("metrics are installed once per process");
-        describe_histogram!("holdfast_first_token_seconds", Unit::Seconds, "From a message's commit to the model's first delta.");
+        describe_histogram!(
+            "holdfast_first_token_seconds",
+            Unit::Seconds,
+            "From a message's commit to the model's first delta."
+        );
         describe_histogram!("holdfast_run_seconds", Unit::Seconds, "From a message's commit to the end of its run.");
-        describe_histogram!("holdfast_queue_wait_seconds", Unit::Seconds, "From a message's commit to the claim of its run.");
+        describe_histogram!(
+            "holdfast_queue_wait_seconds",
+            Unit::Seconds,
+            "From a message's commit to the claim of its run."
+        );
         describe_counter!("holdfast_takeovers_total", "Attempts after the first of a run.");
         describe_counter!("holdfast_runs_ended_total", "Runs that this process has ended, by status.");
         describe_gauge!("holdfast_runs_executing", "Runs that this process executes.");
@@ -44,7 +53,10 @@ impl Metrics {
 
 /// Serves `/metrics` and `/healthz` of a process that has no API, until `shutdown`.
 pub async fn serve_metrics(address: SocketAddr, metrics: Metrics, shutdown: CancellationToken) -> std::io::Result<()> {
-    let router = Router::new().route("/metrics", get(metrics_text)).route("/healthz", get(|| async { "ok\n" })).with_state(metrics);
+    let router = Router::new()
+        .route("/metrics", get(metrics_text))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .with_state(metrics);
     let listener = tokio::net::TcpListener::bind(address).await?;
     axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }

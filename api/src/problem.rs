@@ -37,11 +37,19 @@ impl Problem {
     }
 
     pub fn route_not_found(path: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("There is nothing at {path}; /openapi.json lists what there is."))
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("There is nothing at {path}; /openapi.json lists what there is."),
+        )
     }
 
     pub fn method_not_allowed(method: &str, path: &str) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{path} does not take {method}; /openapi.json lists what it takes."))
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            format!("{path} does not take {method}; /openapi.json lists what it takes."),
+        )
     }
 
     pub fn conversation_not_found(id: impl std::fmt::Display) -> Self {
@@ -57,36 +65,67 @@ impl Problem {
     }
 
     pub fn conversation_busy(id: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::CONFLICT, "conversation_busy", format!("Conversation {id} has a run that has not ended; wait for it, or use the mode enqueue or interrupt."))
+        Self::new(
+            StatusCode::CONFLICT,
+            "conversation_busy",
+            format!(
+                "Conversation {id} has a run that has not ended; wait for it, or use the mode enqueue or interrupt."
+            ),
+        )
     }
 
     pub fn key_reused() -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", "This Idempotency-Key was used for another request; use a new key for a new request.")
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "idempotency_key_reused",
+            "This Idempotency-Key was used for another request; use a new key for a new request.",
+        )
     }
 
     pub fn invalid_key(max_chars: usize) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", format!("An Idempotency-Key has 1 to {max_chars} visible ASCII characters."))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_idempotency_key",
+            format!("An Idempotency-Key has 1 to {max_chars} visible ASCII characters."),
+        )
     }
 
     pub fn invalid_user(max_chars: usize) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_user", format!("X-User has 1 to {max_chars} characters and no control characters."))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_user",
+            format!("X-User has 1 to {max_chars} characters and no control characters."),
+        )
     }
 
     pub fn foreign_host(host: &str) -> Self {
-        let detail = format!("In development mode only loopback Host names are answered, such as localhost, not {host:?}.");
+        let detail =
+            format!("In development mode only loopback Host names are answered, such as localhost, not {host:?}.");
         Self::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host", detail)
     }
 
     pub fn empty_content() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "empty_content", "A message must say something: its content is empty or only white space.")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "empty_content",
+            "A message must say something: its content is empty or only white space.",
+        )
     }
 
     pub fn content_too_long(bytes: usize, max: usize) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "content_too_long", format!("The content has {bytes} bytes; at most {max} are taken."))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "content_too_long",
+            format!("The content has {bytes} bytes; at most {max} are taken."),
+        )
     }
 
     pub fn invalid_title(max_chars: usize) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_title", format!("A title has 1 to {max_chars} characters; leave it out or null for none."))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_title",
+            format!("A title has 1 to {max_chars} characters; leave it out or null for none."),
+        )
     }
 
     pub fn invalid_json(detail: impl Into<String>) -> Self {
@@ -102,7 +141,11 @@ impl Problem {
     }
 
     pub fn unsupported_media_type() -> Self {
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Send JSON, with Content-Type: application/json.")
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            "Send JSON, with Content-Type: application/json.",
+        )
     }
 
     pub fn invalid_query(detail: impl Into<String>) -> Self {
@@ -110,7 +153,11 @@ impl Problem {
     }
 
     pub fn invalid_cursor() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_cursor", "The cursor is not one that a page of this list gave out as next.")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_cursor",
+            "The cursor is not one that a page of this list gave out as next.",
+        )
     }
 
     pub fn malformed_event_id(error: &event_id::Malformed) -> Self {
@@ -118,19 +165,33 @@ impl Problem {
     }
 
     pub fn foreign_event_id(id: impl std::fmt::Display, run_id: Uuid) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} never had an event {id}.")).about(run_id)
+        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} never had an event {id}."))
+            .about(run_id)
     }
 
     pub fn events_gone(run_id: Uuid) -> Self {
-        Self::new(StatusCode::GONE, "events_gone", format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}.")).about(run_id)
+        Self::new(
+            StatusCode::GONE,
+            "events_gone",
+            format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}."),
+        )
+        .about(run_id)
     }
 
     pub fn internal() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Something went wrong here; the server's log says what.")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal_error",
+            "Something went wrong here; the server's log says what.",
+        )
     }
 
     pub fn database_away() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "database_away", "The database cannot be reached; nothing was stored. Try again in a moment.")
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database_away",
+            "The database cannot be reached; nothing was stored. Try again in a moment.",
+        )
     }
 
     pub fn shutting_down() -> Self {

@@ -37,7 +37,9 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// The address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error("{0} is taken by another program: stop that one, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081")]
+    #[error(
+        "{0} is taken by another program: stop that one, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081"
+    )]
     Taken(SocketAddr),
     #[error("could not listen on {address}: set HOLDFAST_ADDR to an address of this host")]
     Unusable { address: SocketAddr, source: io::Error },

@@ -29,15 +29,51 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum EventBody {
-    RunQueued { base: EventId, conversation_id: Uuid, input_message_id: Uuid, message_id: Uuid, agent_id: Option<Uuid> },
-    AttemptStarted { attempt: u32, base: EventId, reason: AttemptReason, crashes: u32, max_crashes: u32 },
-    MessageDelta { message_id: Uuid, text: String },
-    ReasoningDelta { message_id: Uuid, text: String },
-    MessageCompleted { #[serde(skip_serializing_if = "Option::is_none")] base: Option<EventId>, message: Message },
-    WarningRaised { code: String, message: String },
-    RunCompleted { message_id: Uuid, usage: Usage },
-    RunFailed { #[serde(skip_serializing_if = "Option::is_none")] base: Option<EventId>, error: RunError },
-    RunCancelled { #[serde(skip_serializing_if = "Option::is_none")] base: Option<EventId>, message_id: Option<Uuid> },
+    RunQueued {
+        base: EventId,
+        conversation_id: Uuid,
+        input_message_id: Uuid,
+        message_id: Uuid,
+        agent_id: Option<Uuid>,
+    },
+    AttemptStarted {
+        attempt: u32,
+        base: EventId,
+        reason: AttemptReason,
+        crashes: u32,
+        max_crashes: u32,
+    },
+    MessageDelta {
+        message_id: Uuid,
+        text: String,
+    },
+    ReasoningDelta {
+        message_id: Uuid,
+        text: String,
+    },
+    MessageCompleted {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<EventId>,
+        message: Message,
+    },
+    WarningRaised {
+        code: String,
+        message: String,
+    },
+    RunCompleted {
+        message_id: Uuid,
+        usage: Usage,
+    },
+    RunFailed {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<EventId>,
+        error: RunError,
+    },
+    RunCancelled {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<EventId>,
+        message_id: Option<Uuid>,
+    },
 }
 
 /// Why a worker began an attempt.
@@ -194,7 +230,8 @@ mod tests {
     }
 
     fn first(attempt: u32, base: EventId) -> Event {
-        let body = EventBody::AttemptStarted { attempt, base, reason: AttemptReason::Claimed, crashes: 0, max_crashes: 3 };
+        let body =
+            EventBody::AttemptStarted { attempt, base, reason: AttemptReason::Claimed, crashes: 0, max_crashes: 3 };
         Event::new(EventId::first_of(attempt), DateTime::UNIX_EPOCH, &body)
     }
 
@@ -208,7 +245,10 @@ mod tests {
     #[test]
     fn an_unknown_event_passes_through() {
         let event = Event::parse(Bytes::from_static(b"3-1 7 dream.dreamt {\"base\":\"2-9\",\"x\":1}")).unwrap();
-        assert_eq!((event.kind(), event.payload(), event.base), ("dream.dreamt", &b"{\"base\":\"2-9\",\"x\":1}"[..], Some(EventId::new(2, 9))));
+        assert_eq!(
+            (event.kind(), event.payload(), event.base),
+            ("dream.dreamt", &b"{\"base\":\"2-9\",\"x\":1}"[..], Some(EventId::new(2, 9)))
+        );
         assert!(!event.is_terminal());
     }
 
@@ -222,7 +262,8 @@ mod tests {
     #[test]
     fn follows_proves_that_nothing_is_missing() {
         let id = EventId::new;
-        let check = |cursor, event: &Event, expected| assert_eq!(event.follows(cursor), expected, "{cursor} then {}", event.id);
+        let check =
+            |cursor, event: &Event, expected| assert_eq!(event.follows(cursor), expected, "{cursor} then {}", event.id);
         check(id(1, 2), &delta(1, 3), true);
         check(id(1, 1), &delta(1, 3), false);
         check(id(1, 3), &delta(1, 3), false);

@@ -117,7 +117,9 @@ mod tests {
 
     #[test]
     fn only_one_spelling_names_an_event() {
-        for text in ["", "1", "-", "1-", "-1", "1-1-1", "+1-1", "1-+1", "01-1", "1-01", " 1-1", "1-99999999999", "a-b", "1-1\n"] {
+        for text in
+            ["", "1", "-", "1-", "-1", "1-1-1", "+1-1", "1-+1", "01-1", "1-01", " 1-1", "1-99999999999", "a-b", "1-1\n"]
+        {
             assert!(text.parse::<EventId>().is_err(), "{text:?} was accepted");
         }
         assert_eq!("0-0".parse(), Ok(EventId::ORIGIN));

@@ -62,11 +62,23 @@ mod tests {
             Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &body)
         };
         let attempt = |attempt, base| {
-            let body = EventBody::AttemptStarted { attempt, base, reason: AttemptReason::LeaseExpired, crashes: 1, max_crashes: 3 };
+            let body = EventBody::AttemptStarted {
+                attempt,
+                base,
+                reason: AttemptReason::LeaseExpired,
+                crashes: 1,
+                max_crashes: 3,
+            };
             Event::new(EventId::first_of(attempt), DateTime::UNIX_EPOCH, &body)
         };
         let mut transcript = Transcript::default();
-        for event in [attempt(1, EventId::new(0, 1)), delta(1, 2, "kept "), delta(1, 3, "lost "), attempt(2, EventId::new(1, 2)), delta(2, 2, "new")] {
+        for event in [
+            attempt(1, EventId::new(0, 1)),
+            delta(1, 2, "kept "),
+            delta(1, 3, "lost "),
+            attempt(2, EventId::new(1, 2)),
+            delta(2, 2, "new"),
+        ] {
             transcript.push(&event);
         }
         assert_eq!(transcript.text(), "kept new");

@@ -146,7 +146,12 @@ fn retry_pause(interval: Duration) -> Duration {
 }
 
 /// Applies the answer to a renewal; answers the runs that the database says are ours and that nobody here knows of.
-async fn settle(shared: &Shared, before: &HashMap<Uuid, u32>, renewed: &[Renewed], unknown_before: &HashSet<Uuid>) -> HashSet<Uuid> {
+async fn settle(
+    shared: &Shared,
+    before: &HashMap<Uuid, u32>,
+    renewed: &[Renewed],
+    unknown_before: &HashSet<Uuid>,
+) -> HashSet<Uuid> {
     let kept: HashMap<Uuid, Renewed> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
     for (run_id, attempt) in before {
         match kept.get(run_id) {

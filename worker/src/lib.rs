@@ -48,7 +48,11 @@ impl Worker {
     /// hands over the rest.
     pub async fn run(self, shutdown: CancellationToken) {
         let shared = Arc::new(Shared { worker: self, leases: Leases::default(), holder: Holder::new() });
-        tracing::info!(holder = shared.holder.as_str(), slots = shared.worker.config.worker_concurrency, "worker started");
+        tracing::info!(
+            holder = shared.holder.as_str(),
+            slots = shared.worker.config.worker_concurrency,
+            "worker started"
+        );
         let background = CancellationToken::new();
         let keeper = tokio::spawn(lease::keep(Arc::clone(&shared), background.clone()));
         let cancels = tokio::spawn(lease::listen_for_cancels(Arc::clone(&shared), background.clone()));

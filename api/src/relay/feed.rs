@@ -52,7 +52,12 @@ struct Batch {
 
 /// What a feed has for a cursor.
 pub enum Next {
-    Frames { frames: Bytes, last: EventId, events: usize, ended: bool },
+    Frames {
+        frames: Bytes,
+        last: EventId,
+        events: usize,
+        ended: bool,
+    },
     /// The cursor is the newest event; more will come.
     CaughtUp,
     /// The cursor is the newest event, and the run has ended.
@@ -202,7 +207,8 @@ impl Window {
         }
         let Some((index, offset)) = self.find(cursor) else { return Next::Elsewhere };
         let first = &self.batches[index];
-        let (mut frames, mut last, mut events) = (first.frames.slice(offset..), first.last(), first.events_after(offset));
+        let (mut frames, mut last, mut events) =
+            (first.frames.slice(offset..), first.last(), first.events_after(offset));
         let mut joined = Vec::new();
         for batch in self.batches.iter().skip(index + 1) {
             if frames.len().max(joined.len()) + batch.frames.len() > SLICE_BYTES {

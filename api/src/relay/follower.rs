@@ -84,7 +84,9 @@ impl Follower {
                     Ok(Replayed::Nothing) => self.watch.feed.anchor(self.cursor, version),
                     Ok(Replayed::Finished) => return None,
                     // The run, or its events, were removed under the client.
-                    Ok(Replayed::NeverIssued | Replayed::Removed | Replayed::NoSuchRun) => return Some(self.abort().await),
+                    Ok(Replayed::NeverIssued | Replayed::Removed | Replayed::NoSuchRun) => {
+                        return Some(self.abort().await);
+                    }
                     Err(error) => {
                         tracing::debug!(run.id = %self.watch.feed.run_id, error = &error as &dyn Error, "a stream waits for the database");
                     }

@@ -81,7 +81,9 @@ impl Relay {
         let watch = self.watch(run_id).await;
         let version = watch.feed.version();
         match self.replay(run_id, cursor).await? {
-            Replayed::Events(events) => Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events)))),
+            Replayed::Events(events) => {
+                Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events))))
+            }
             Replayed::Nothing => {
                 watch.feed.anchor(cursor, version);
                 Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, Vec::new()))))
@@ -132,7 +134,9 @@ impl Relay {
                         self.fill(feed);
                     }
                 }
-                Err(error) => tracing::error!(run.id = %push.run_id, error = &error as &dyn Error, "a push cannot be read"),
+                Err(error) => {
+                    tracing::error!(run.id = %push.run_id, error = &error as &dyn Error, "a push cannot be read")
+                }
             }
         }
     }
@@ -201,7 +205,9 @@ impl Relay {
     async fn subscribe(&self, feed: &Feed) {
         match self.run_log.follow(feed.run_id).await {
             Ok(()) => feed.subscribed(),
-            Err(error) => tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes"),
+            Err(error) => {
+                tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes")
+            }
         }
     }
 

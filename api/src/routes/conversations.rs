@@ -31,7 +31,11 @@ pub struct NewConversation {
 #[utoipa::path(post, path = "/v1/conversations", tag = "conversations", request_body = NewConversation, responses(
     (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found")
 ))]
-pub async fn create(State(app): State<Arc<App>>, caller: Caller, Body(new): Body<NewConversation>) -> Result<impl IntoResponse, Problem> {
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Body(new): Body<NewConversation>,
+) -> Result<impl IntoResponse, Problem> {
     let title = checked_title(&app, new.title)?;
     let created = app.storage().create_conversation(&caller.owner, Uuid::now_v7(), title, new.agent_id).await?;
     let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
@@ -41,7 +45,11 @@ pub async fn create(State(app): State<Arc<App>>, caller: Caller, Body(new): Body
 
 /// List conversations, those with the newest activity first.
 #[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(ListQuery), responses((status = 200, body = Page<Conversation>)))]
-pub async fn list(State(app): State<Arc<App>>, caller: Caller, Query(query): Query<ListQuery>) -> Result<Json<Page<Conversation>>, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Conversation>>, Problem> {
     let limit = query.limit(&app)?;
     let page = app.storage().conversations(&caller.owner, limit, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
@@ -51,7 +59,11 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller, Query(query): Que
 #[utoipa::path(get, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
     (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
-pub async fn read(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId) -> Result<Json<Conversation>, Problem> {
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Conversation>, Problem> {
     app.storage().conversation(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
 }
 
@@ -67,7 +79,12 @@ pub struct Rename {
 #[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), request_body = Rename, responses(
     (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
-pub async fn rename(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId, Body(rename): Body<Rename>) -> Result<Json<Conversation>, Problem> {
+pub async fn rename(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Body(rename): Body<Rename>,
+) -> Result<Json<Conversation>, Problem> {
     let title = checked_title(&app, rename.title)?;
     let renamed = app.storage().rename_conversation(&caller.owner, id, title).await?;
     renamed.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
@@ -77,7 +94,11 @@ pub async fn rename(State(app): State<Arc<App>>, caller: Caller, ConversationId(
 #[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
     (status = 204), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
-pub async fn delete(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId) -> Result<StatusCode, Problem> {
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<StatusCode, Problem> {
     app.delete_conversation(&caller.owner, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -42,7 +42,13 @@ pub struct EventsQuery {
         (status = 410, body = Problem, description = "events_gone: past their time; `run` links to the result.")
     )
 )]
-pub async fn follow(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId, headers: HeaderMap, Query(query): Query<EventsQuery>) -> Result<Response, Problem> {
+pub async fn follow(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+    headers: HeaderMap,
+    Query(query): Query<EventsQuery>,
+) -> Result<Response, Problem> {
     if app.storage().run(&caller.owner, id).await?.is_none() {
         return Err(Problem::run_not_found(id));
     }
@@ -55,7 +61,10 @@ pub async fn follow(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunI
 
 /// Answers with the frames of a run, or 204 when there is nothing to come.
 pub fn stream(run_id: Uuid, opened: Opened) -> Response {
-    let run_header = (HeaderName::from_static("x-run-id"), HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value"));
+    let run_header = (
+        HeaderName::from_static("x-run-id"),
+        HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value"),
+    );
     let Opened::Stream(follower) = opened else {
         return (StatusCode::NO_CONTENT, [run_header]).into_response();
     };

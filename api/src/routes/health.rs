@@ -27,7 +27,9 @@ pub async fn healthz() -> &'static str {
     (status = 503, description = "Not ready; `reason` says why: draining, database or redis.")
 ))]
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let not_ready = |reason: &str, detail: String| (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"ready": false, "reason": reason, "detail": detail})));
+    let not_ready = |reason: &str, detail: String| {
+        (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"ready": false, "reason": reason, "detail": detail})))
+    };
     if app.relay().is_draining() {
         return not_ready("draining", "this process is shutting down".to_owned()).into_response();
     }
@@ -43,12 +45,15 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
 pub async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
     match app.storage().count_unfinished().await {
         Ok(counts) => {
-            let count = |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0, |(_, count)| *count);
+            let count =
+                |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0, |(_, count)| *count);
             for status in ["queued", "running", "waiting"] {
                 metrics::gauge!("holdfast_runs", "status" => status).set(count(status) as f64);
             }
         }
-        Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the number of runs is not in the metrics"),
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the number of runs is not in the metrics")
+        }
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics().render())
 }

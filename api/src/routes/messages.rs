@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
-use holdfast_shared::{message::Message, page::Page, run::{Run, SubmitMode}, storage::Target};
+use holdfast_shared::{
+    message::Message,
+    page::Page,
+    run::{Run, SubmitMode},
+    storage::Target,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{ListQuery, accepted, events::stream};
@@ -33,7 +38,12 @@ pub struct AcceptedMessage {
 #[utoipa::path(get, path = "/v1/conversations/{id}/messages", tag = "messages", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Page<Message>), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
-pub async fn list(State(app): State<Arc<App>>, caller: Caller, ConversationId(id): ConversationId, Query(query): Query<ListQuery>) -> Result<Json<Page<Message>>, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Message>>, Problem> {
     let limit = query.limit(&app)?;
     if app.storage().conversation(&caller.owner, id).await?.is_none() {
         return Err(Problem::conversation_not_found(id));

@@ -26,7 +26,10 @@ use uuid::Uuid;
 use crate::{app::App, auth, problem::Problem};
 
 #[derive(OpenApi)]
-#[openapi(info(title = "Holdfast", description = "Agent runs that outlive the connection."), components(schemas(Problem)))]
+#[openapi(
+    info(title = "Holdfast", description = "Agent runs that outlive the connection."),
+    components(schemas(Problem))
+)]
 struct Document;
 
 /// Every route, with what holds for all of them.
@@ -49,7 +52,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/", get(home::page))
         .route("/openapi.json", get(|| async move { Json(document) }))
         .fallback(|OriginalUri(uri): OriginalUri| async move { Problem::route_not_found(uri.path()) })
-        .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move { Problem::method_not_allowed(method.as_str(), uri.path()) })
+        .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
+            Problem::method_not_allowed(method.as_str(), uri.path())
+        })
         .with_state(app)
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn(auth::only_loopback_hosts))

@@ -77,9 +77,17 @@ const DEFAULT_WAIT_MS: u64 = 30_000;
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
-pub async fn create(State(app): State<Arc<App>>, caller: Caller, headers: HeaderMap, Body(body): Body<NewRunBody>) -> Result<Response, Problem> {
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<NewRunBody>,
+) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
-    let key = idempotency_key(&headers, &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, mode_name(body.mode)])?;
+    let key = idempotency_key(
+        &headers,
+        &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, mode_name(body.mode)],
+    )?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
         None => Target::New { agent_id: body.agent_id },
@@ -96,7 +104,11 @@ pub async fn create(State(app): State<Arc<App>>, caller: Caller, headers: Header
 
 /// List runs, newest first.
 #[utoipa::path(get, path = "/v1/runs", tag = "runs", params(ListRuns), responses((status = 200, body = Page<Run>)))]
-pub async fn list(State(app): State<Arc<App>>, caller: Caller, Query(query): Query<ListRuns>) -> Result<Json<Page<Run>>, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ListRuns>,
+) -> Result<Json<Page<Run>>, Problem> {
     let limit = checked_limit(&app, query.limit)?;
     let filter = RunFilter { conversation_id: query.conversation_id, status: query.status };
     let page = app.storage().runs(&caller.owner, filter, limit, query.cursor.as_deref()).await?;
@@ -115,7 +127,12 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId)
 #[utoipa::path(get, path = "/v1/runs/{id}/wait", tag = "runs", params(("id" = Uuid, Path), WaitQuery), responses(
     (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]
-pub async fn wait(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId, Query(query): Query<WaitQuery>) -> Result<Json<Run>, Problem> {
+pub async fn wait(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+    Query(query): Query<WaitQuery>,
+) -> Result<Json<Run>, Problem> {
     let patience = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
     if patience > app.config().max_wait {
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
@@ -134,7 +151,11 @@ pub async fn wait(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId,
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", params(("id" = Uuid, Path)), responses(
     (status = 202, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]
-pub async fn cancel(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<(StatusCode, Json<Run>), Problem> {
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+) -> Result<(StatusCode, Json<Run>), Problem> {
     let run = app.cancel(&caller.owner, id).await?;
     Ok((StatusCode::ACCEPTED, Json(run)))
 }

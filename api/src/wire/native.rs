@@ -19,7 +19,8 @@ pub fn frame(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
 pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
     let at = DateTime::<Utc>::from_timestamp_millis(event.at_ms).unwrap_or_default();
     let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    write!(buffer, r#"{{"id":"{}","run_id":"{run_id}","type":"{}","at":"{at}""#, event.id, event.kind()).expect("a Vec takes every write");
+    write!(buffer, r#"{{"id":"{}","run_id":"{run_id}","type":"{}","at":"{at}""#, event.id, event.kind())
+        .expect("a Vec takes every write");
     // The payload is an object: its fields go on where these end.
     let fields = &event.payload()[1..];
     if fields.first() != Some(&b'}') {

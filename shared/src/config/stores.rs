@@ -68,16 +68,25 @@ impl StoresConfig {
             (None, None) => return self.embedded(),
             (Some(database_url), Some(redis_url)) => (database_url, redis_url),
             (Some(_), None) => {
-                return Err(Error::new("REDIS_URL", "is needed beside DATABASE_URL, such as redis://127.0.0.1:6379; or unset both to run embedded"));
+                return Err(Error::new(
+                    "REDIS_URL",
+                    "is needed beside DATABASE_URL, such as redis://127.0.0.1:6379; or unset both to run embedded",
+                ));
             }
             (None, Some(_)) => {
-                return Err(Error::new("DATABASE_URL", "is needed beside REDIS_URL, such as postgres://user@127.0.0.1/holdfast; or unset both to run embedded"));
+                return Err(Error::new(
+                    "DATABASE_URL",
+                    "is needed beside REDIS_URL, such as postgres://user@127.0.0.1/holdfast; or unset both to run embedded",
+                ));
             }
         };
         expect_scheme("DATABASE_URL", database_url, &["postgres://", "postgresql://"])?;
         expect_scheme("REDIS_URL", redis_url, &["redis://", "rediss://", "unix://"])?;
         if !matches!(self.memory_backend, None | Some(MemoryBackend::Postgres)) {
-            return Err(Error::new("CHAT_MEMORY_BACKEND", "contradicts DATABASE_URL, which names PostgreSQL; unset one of them"));
+            return Err(Error::new(
+                "CHAT_MEMORY_BACKEND",
+                "contradicts DATABASE_URL, which names PostgreSQL; unset one of them",
+            ));
         }
         Ok(Stores::ScaledOut { database_url: database_url.clone(), redis_url: redis_url.clone() })
     }

@@ -100,7 +100,9 @@ async fn claim(storage: Storage, queue: Queue, settings: ClaimSettings, free: us
             match storage.claim_queued(holder, *lease, left, *max_crashes).await {
                 Ok(queued) => claims.extend(queued),
                 Err(error) if claims.is_empty() => return Err(error),
-                Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "queued runs wait for the next look"),
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "queued runs wait for the next look")
+                }
             }
         }
         Ok(claims)
@@ -110,7 +112,11 @@ async fn claim(storage: Storage, queue: Queue, settings: ClaimSettings, free: us
         match attempt().await {
             Ok(claims) => break claims,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, retry_in_ms = backoff.as_millis() as u64, "cannot claim runs");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    retry_in_ms = backoff.as_millis() as u64,
+                    "cannot claim runs"
+                );
                 tokio::time::sleep(backoff).await;
                 backoff = (backoff * 2).min(LONGEST_BACKOFF);
             }
@@ -128,7 +134,9 @@ async fn give_back(storage: Storage, queue: Queue, claims: Vec<Claim>) {
     for claim in claims {
         match storage.hand_over(&claim, None, claim.started.id).await {
             Ok(_) => drop(queue.wake().await),
-            Err(error) => tracing::warn!(run.id = %claim.run_id, error = &error as &dyn std::error::Error, "a claimed run waits for its lease to expire"),
+            Err(error) => {
+                tracing::warn!(run.id = %claim.run_id, error = &error as &dyn std::error::Error, "a claimed run waits for its lease to expire")
+            }
         }
     }
 }
@@ -141,7 +149,11 @@ impl Backend for Claims {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>, worker: &WorkerContext) -> Poll<Option<Result<Self::Task, Infallible>>> {
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        worker: &WorkerContext,
+    ) -> Poll<Option<Result<Self::Task, Infallible>>> {
         loop {
             if let Some(claim) = self.ready.pop_front() {
                 let id = format!("{}-{}", claim.run_id.simple(), claim.attempt);

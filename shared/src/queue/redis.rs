@@ -32,7 +32,8 @@ pub struct RedisQueue {
 impl RedisQueue {
     pub async fn connect(url: &SecretString) -> Result<Self, Error> {
         let separator = if url.expose_secret().contains('?') { '&' } else { '?' };
-        let client = Client::open(format!("{}{separator}protocol=resp3", url.expose_secret())).map_err(doing("use REDIS_URL"))?;
+        let client = Client::open(format!("{}{separator}protocol=resp3", url.expose_secret()))
+            .map_err(doing("use REDIS_URL"))?;
         let quick = quick_to_return().set_response_timeout(Some(Duration::from_secs(2)));
         let patient = quick_to_return().set_response_timeout(None);
         let commands = ConnectionManager::new_with_config(client.clone(), quick).await.map_err(doing("connect"))?;
@@ -50,7 +51,8 @@ impl RedisQueue {
         let mut pop = redis::cmd("BLPOP");
         pop.arg(WAKE_LIST).arg(patience.as_secs_f64());
         let mut connection = self.blocking.clone();
-        let popped: Result<Result<Value, RedisError>, _> = tokio::time::timeout(patience + GRACE, pop.query_async(&mut connection)).await;
+        let popped: Result<Result<Value, RedisError>, _> =
+            tokio::time::timeout(patience + GRACE, pop.query_async(&mut connection)).await;
         match popped {
             Ok(popped) => popped.map(drop).map_err(doing("wait for a wake-up")),
             Err(_) => Ok(()),
@@ -66,11 +68,13 @@ impl RedisQueue {
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let listened = sender.clone();
-        let config = quick_to_return().set_automatic_resubscription().set_push_sender(move |info| match run_of(&info) {
-            Some(run_id) => sender.send(run_id),
-            None => Ok(()),
-        });
-        let mut manager = ConnectionManager::new_with_config(self.client.clone(), config).await.map_err(doing("connect"))?;
+        let config =
+            quick_to_return().set_automatic_resubscription().set_push_sender(move |info| match run_of(&info) {
+                Some(run_id) => sender.send(run_id),
+                None => Ok(()),
+            });
+        let mut manager =
+            ConnectionManager::new_with_config(self.client.clone(), config).await.map_err(doing("connect"))?;
         manager.subscribe(CANCEL_CHANNEL).await.map_err(doing("listen for cancels"))?;
         tokio::spawn(hold_while_heard(manager, listened));
         Ok(receiver)

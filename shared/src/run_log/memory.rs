@@ -60,7 +60,9 @@ impl MemoryLog {
         let known = next.saturating_sub(batch.first) as usize;
         let lines = match known {
             0 => batch.lines.clone(),
-            known => batch.lines.slice(memchr::memchr_iter(b'\n', &batch.lines).nth(known - 1).map_or(0, |end| end + 1)..),
+            known => {
+                batch.lines.slice(memchr::memchr_iter(b'\n', &batch.lines).nth(known - 1).map_or(0, |end| end + 1)..)
+            }
         };
         runs.store(run_id, EventId::new(batch.attempt, batch.last), lines.clone());
         if runs.followed.contains(&run_id) {

@@ -28,9 +28,11 @@ impl RedisLog {
     pub async fn connect(url: &SecretString, ttl: Duration) -> Result<(Self, mpsc::UnboundedReceiver<Push>), Error> {
         let (sender, pushes) = mpsc::unbounded_channel();
         let commands = manager(url, ConnectionManagerConfig::new()).await?;
-        let relayed = ConnectionManagerConfig::new().set_automatic_resubscription().set_push_sender(move |info| match push_of(info) {
-            Some(push) => sender.send(push),
-            None => Ok(()),
+        let relayed = ConnectionManagerConfig::new().set_automatic_resubscription().set_push_sender(move |info| {
+            match push_of(info) {
+                Some(push) => sender.send(push),
+                None => Ok(()),
+            }
         });
         let subscriptions = manager(url, relayed).await?;
         Ok((Self { commands, subscriptions, ttl }, pushes))
@@ -52,7 +54,8 @@ impl RedisLog {
     pub async fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Result<Vec<Bytes>, Error> {
         let mut range = redis::cmd("XRANGE");
         range.arg(name(run_id)).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit);
-        let entries: Result<Vec<(String, (String, Vec<u8>))>, RedisError> = range.query_async(&mut self.commands.clone()).await;
+        let entries: Result<Vec<(String, (String, Vec<u8>))>, RedisError> =
+            range.query_async(&mut self.commands.clone()).await;
         Ok(entries.map_err(doing("read events"))?.into_iter().map(|(_, (_, lines))| lines.into()).collect())
     }
 
@@ -72,7 +75,8 @@ impl RedisLog {
 /// A connection that comes back by itself; calls fail at once while it is away.
 async fn manager(url: &SecretString, config: ConnectionManagerConfig) -> Result<ConnectionManager, Error> {
     let separator = if url.expose_secret().contains('?') { '&' } else { '?' };
-    let client = Client::open(format!("{}{separator}protocol=resp3", url.expose_secret())).map_err(doing("use REDIS_URL"))?;
+    let client =
+        Client::open(format!("{}{separator}protocol=resp3", url.expose_secret())).map_err(doing("use REDIS_URL"))?;
     let config = config
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))

@@ -69,7 +69,9 @@ impl Storage {
         for row in rows {
             position = Some(row.position.into());
             if let Some(body) = row.body {
-                events.extend(Event::parse_batch(&Bytes::from(body)).map_err(|source| Error::Damaged { run_id, source })?);
+                events.extend(
+                    Event::parse_batch(&Bytes::from(body)).map_err(|source| Error::Damaged { run_id, source })?,
+                );
             }
         }
         Ok(position.map(|position| Archived { position, events }))
@@ -84,14 +86,20 @@ impl Storage {
             position: PositionRow,
         }
         let sql = "select id, status, attempt, archived_to, events_removed_at is not null as removed from agent_runs where id {in:$1}";
-        let rows = self.database.fetch_all::<Row>(sql, args![run_ids]).await.map_err(Error::doing("look up the followed runs"))?;
+        let rows = self
+            .database
+            .fetch_all::<Row>(sql, args![run_ids])
+            .await
+            .map_err(Error::doing("look up the followed runs"))?;
         Ok(rows.into_iter().map(|row| (row.id, row.position.into())).collect())
     }
 }
 
 /// The run's text as the archive has it, for whoever ends a run without holding it.
 pub(super) async fn archived_text(tx: &mut Tx, run_id: Uuid) -> Result<String, Error> {
-    let chunks = tx.fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id]).await;
+    let chunks = tx
+        .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
+        .await;
     let mut transcript = Transcript::default();
     for (chunk,) in chunks.map_err(Error::doing("read a run's archived text"))? {
         for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {

@@ -31,7 +31,8 @@ impl Storage {
     pub async fn begin(&self, claim: &Claim, model: &str, limit: usize) -> Result<Begun, Error> {
         let sql = "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' returning id";
         let mark = self.database.write::<(uuid::Uuid,)>(sql, args![claim.run_id, claim.attempt, model]);
-        let (marked, history) = futures::try_join!(mark, self.history(claim, limit)).map_err(Error::doing("begin an attempt"))?;
+        let (marked, history) =
+            futures::try_join!(mark, self.history(claim, limit)).map_err(Error::doing("begin an attempt"))?;
         Ok(if marked.is_empty() { Begun::Fenced } else { Begun::Executing(history) })
     }
 
@@ -45,7 +46,9 @@ impl Storage {
         // The own input comes first, then outputs before inputs of ever earlier runs.
         let rows = self.database.fetch_all::<Row>(
             concat!(
-                "select r.id = $1 as own, ", message_columns!(), " from agent_runs r join chat_messages m on m.run_id = r.id ",
+                "select r.id = $1 as own, ",
+                message_columns!(),
+                " from agent_runs r join chat_messages m on m.run_id = r.id ",
                 "where r.conversation_id = $2 and (r.position < $3 or (r.id = $1 and m.id = r.input_message_id)) ",
                 "order by r.position desc, m.position desc limit $4"
             ),

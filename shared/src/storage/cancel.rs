@@ -39,12 +39,16 @@ impl Storage {
         let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await.map_err(doing())?;
         let Some((conversation_id,)) = conversation else { return Ok(Cancelled::NotFound) };
         end::lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
-        let row = tx.fetch_optional::<Row>("select status from agent_runs where id = $1 {for update}", args![run_id]).await.map_err(doing())?;
+        let row = tx
+            .fetch_optional::<Row>("select status from agent_runs where id = $1 {for update}", args![run_id])
+            .await
+            .map_err(doing())?;
         let cancelled = match row.map(|row| row.status) {
             None => return Ok(Cancelled::NotFound),
             Some(status) if status.is_terminal() => return Ok(Cancelled::Over),
             Some(RunStatus::Running) => {
-                let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+                let sql =
+                    "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
                 tx.execute(sql, args![run_id]).await.map_err(doing())?;
                 Cancelled::Requested
             }

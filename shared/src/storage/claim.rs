@@ -92,7 +92,13 @@ macro_rules! take {
 
 impl Storage {
     /// Claims up to `limit` queued runs: by priority, then age, and only the first of each conversation.
-    pub async fn claim_queued(&self, holder: &Holder, lease: Duration, limit: usize, max_crashes: usize) -> Result<Vec<Claim>, Error> {
+    pub async fn claim_queued(
+        &self,
+        holder: &Holder,
+        lease: Duration,
+        limit: usize,
+        max_crashes: usize,
+    ) -> Result<Vec<Claim>, Error> {
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'queued' and not exists (\
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
@@ -110,7 +116,13 @@ impl Storage {
     }
 
     /// Takes over up to `limit` running runs whose holder gave no sign of life for as long as its lease.
-    pub async fn claim_expired(&self, holder: &Holder, lease: Duration, limit: usize, max_crashes: usize) -> Result<Vec<Claim>, Error> {
+    pub async fn claim_expired(
+        &self,
+        holder: &Holder,
+        lease: Duration,
+        limit: usize,
+        max_crashes: usize,
+    ) -> Result<Vec<Claim>, Error> {
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
              and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $4 \
@@ -153,8 +165,15 @@ impl Storage {
         }
         let sql = "update agent_runs set lease_until = {after:$2} where holder = $1 and status = 'running' \
                    returning id, attempt, cancel_requested_at is not null as cancel_requested";
-        let rows = self.database.write::<Row>(sql, args![holder.as_str(), lease]).await.map_err(Error::doing("renew leases"))?;
-        Ok(rows.into_iter().map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested }).collect())
+        let rows = self
+            .database
+            .write::<Row>(sql, args![holder.as_str(), lease])
+            .await
+            .map_err(Error::doing("renew leases"))?;
+        Ok(rows
+            .into_iter()
+            .map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested })
+            .collect())
     }
 
     /// Runs that `holder` was given but does not know of, because the answer to its claim was lost: their lease is over
@@ -174,7 +193,12 @@ impl Storage {
 }
 
 /// Archives `attempt.started` for each claimed row.
-async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize, reason: impl Fn(&ClaimRow) -> AttemptReason) -> Result<Vec<Claim>, sqlx::Error> {
+async fn start_attempts(
+    tx: &mut Tx,
+    rows: Vec<ClaimRow>,
+    max_crashes: usize,
+    reason: impl Fn(&ClaimRow) -> AttemptReason,
+) -> Result<Vec<Claim>, sqlx::Error> {
     let mut claims = Vec::with_capacity(rows.len());
     for row in rows {
         let attempt = row.attempt as u32;
@@ -187,7 +211,11 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize, re
         };
         let started = Event::new(EventId::first_of(attempt), Utc::now(), &body);
         let chunk = [started.line(), &b"\n"[..]].concat();
-        tx.execute("insert into run_events (run_id, last_id, body) values ($1, $2, $3)", args![row.id, started.id, chunk]).await?;
+        tx.execute(
+            "insert into run_events (run_id, last_id, body) values ($1, $2, $3)",
+            args![row.id, started.id, chunk],
+        )
+        .await?;
         claims.push(Claim {
             run_id: row.id,
             owner_id: row.owner_id,

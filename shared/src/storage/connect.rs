@@ -37,9 +37,10 @@ pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error
 
 async fn open(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
     match stores {
-        Stores::ScaledOut { database_url, .. } => {
-            Ok(Storage { database: Database::Postgres(postgres(database_url, config.database_pool).await?), _folder: None })
-        }
+        Stores::ScaledOut { database_url, .. } => Ok(Storage {
+            database: Database::Postgres(postgres(database_url, config.database_pool).await?),
+            _folder: None,
+        }),
         Stores::Embedded { data_dir } => {
             let folder = lock_folder(data_dir)?;
             let options = SqliteConnectOptions::new().filename(data_dir.join("holdfast.db")).create_if_missing(true);
@@ -50,7 +51,8 @@ async fn open(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> 
             Ok(Storage { database: Database::Sqlite { writer, reader }, _folder: Some(Arc::new(folder)) })
         }
         Stores::EmbeddedInMemory => {
-            let options = SqliteConnectOptions::from_str("sqlite::memory:").expect("a constant URL is valid").foreign_keys(true);
+            let options =
+                SqliteConnectOptions::from_str("sqlite::memory:").expect("a constant URL is valid").foreign_keys(true);
             let only = sqlite(options, 1).await?;
             Ok(Storage { database: Database::Sqlite { writer: only.clone(), reader: only }, _folder: None })
         }
@@ -66,7 +68,8 @@ async fn postgres(url: &SecretString, pool: usize) -> Result<PgPool, Error> {
 
 async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
     // A connection to `:memory:` is the database, so it is never given up.
-    let pool = SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
+    let pool =
+        SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
     pool.connect_with(options).await.map_err(Error::doing("open the SQLite database"))
 }
 

@@ -12,7 +12,13 @@ use crate::{conversation::Conversation, page::Page};
 
 impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent.
-    pub async fn create_conversation(&self, owner: &str, id: Uuid, title: Option<String>, agent_id: Option<Uuid>) -> Result<Option<Conversation>, Error> {
+    pub async fn create_conversation(
+        &self,
+        owner: &str,
+        id: Uuid,
+        title: Option<String>,
+        agent_id: Option<Uuid>,
+    ) -> Result<Option<Conversation>, Error> {
         let created = self.database.write::<ConversationRow>(
             "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
              select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4) \
@@ -25,13 +31,22 @@ impl Storage {
 
     /// The owner's conversation of that id.
     pub async fn conversation(&self, owner: &str, id: Uuid) -> Result<Option<Conversation>, Error> {
-        let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1 and c.owner_id = $2 and c.deleted_at is null");
+        let sql = concat!(
+            "select ",
+            conversation_columns!(),
+            " from chat_conversations c where c.id = $1 and c.owner_id = $2 and c.deleted_at is null"
+        );
         let row = self.database.fetch_optional::<ConversationRow>(sql, args![id, owner]).await;
         Ok(row.map_err(Error::doing("read a conversation"))?.map(Conversation::from))
     }
 
     /// The owner's conversations, those with the newest activity first. `None` for a cursor that no page gave out.
-    pub async fn conversations(&self, owner: &str, limit: usize, cursor: Option<&str>) -> Result<Option<Page<Conversation>>, Error> {
+    pub async fn conversations(
+        &self,
+        owner: &str,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Conversation>>, Error> {
         let after = match cursor.map(ActivityCursor::parse) {
             None => None,
             Some(Some(after)) => Some(after),
@@ -40,7 +55,9 @@ impl Storage {
         let (before_at, before_id) = after.map_or((None, None), |after| (Some(after.at), Some(after.id)));
         let rows = self.database.fetch_all::<ConversationRow>(
             concat!(
-                "select ", conversation_columns!(), " from chat_conversations c ",
+                "select ",
+                conversation_columns!(),
+                " from chat_conversations c ",
                 "where c.owner_id = $1 and c.deleted_at is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
                 "order by c.activity_at desc, c.id desc limit $4"
             ),
@@ -52,9 +69,18 @@ impl Storage {
     }
 
     /// Gives the conversation another title; `None` takes it away.
-    pub async fn rename_conversation(&self, owner: &str, id: Uuid, title: Option<String>) -> Result<Option<Conversation>, Error> {
+    pub async fn rename_conversation(
+        &self,
+        owner: &str,
+        id: Uuid,
+        title: Option<String>,
+    ) -> Result<Option<Conversation>, Error> {
         let sql = "update chat_conversations set title = $3 where id = $1 and owner_id = $2 and deleted_at is null returning id";
-        let renamed = self.database.write::<(Uuid,)>(sql, args![id, owner, title]).await.map_err(Error::doing("rename a conversation"))?;
+        let renamed = self
+            .database
+            .write::<(Uuid,)>(sql, args![id, owner, title])
+            .await
+            .map_err(Error::doing("rename a conversation"))?;
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
@@ -66,7 +92,8 @@ impl Storage {
             if tx.execute(sql, args![id, owner]).await? == 0 {
                 return Ok(None);
             }
-            let sql = "select id from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting')";
+            let sql =
+                "select id from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting')";
             let runs = tx.fetch_all::<(Uuid,)>(sql, args![id]).await?;
             tx.commit().await?;
             Ok(Some(runs.into_iter().map(|row| row.0).collect()))

@@ -19,7 +19,10 @@ use uuid::Uuid;
 pub(super) enum Database {
     Postgres(PgPool),
     /// SQLite has one writer; readers do not wait for it.
-    Sqlite { writer: SqlitePool, reader: SqlitePool },
+    Sqlite {
+        writer: SqlitePool,
+        reader: SqlitePool,
+    },
 }
 
 /// A transaction; dropping it rolls it back.
@@ -100,10 +103,16 @@ impl Database {
     }
 
     /// Reads at most one row outside any transaction.
-    pub(super) async fn fetch_optional<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Option<T>, sqlx::Error> {
+    pub(super) async fn fetch_optional<T: Row>(
+        &self,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(pool).await,
-            Self::Sqlite { reader, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader).await,
+            Self::Sqlite { reader, .. } => {
+                sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader).await
+            }
         }
     }
 
@@ -120,21 +129,35 @@ impl Tx {
     /// Runs a statement and tells how many rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
-            Self::Postgres(tx) => Ok(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx).await?.rows_affected()),
-            Self::Sqlite(tx) => Ok(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx).await?.rows_affected()),
+            Self::Postgres(tx) => {
+                Ok(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx).await?.rows_affected())
+            }
+            Self::Sqlite(tx) => {
+                Ok(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx).await?.rows_affected())
+            }
         }
     }
 
-    pub(super) async fn fetch_all<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
+    pub(super) async fn fetch_all<T: Row>(
+        &mut self,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(&mut **tx).await,
             Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(&mut **tx).await,
         }
     }
 
-    pub(super) async fn fetch_optional<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Option<T>, sqlx::Error> {
+    pub(super) async fn fetch_optional<T: Row>(
+        &mut self,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Option<T>, sqlx::Error> {
         match self {
-            Self::Postgres(tx) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx).await,
+            Self::Postgres(tx) => {
+                sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx).await
+            }
             Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(&mut **tx).await,
         }
     }
@@ -213,7 +236,8 @@ fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
     for value in values {
         let added = match value {
             Value::Uuid(value) => args.add(value),
-            Value::Uuids(value) => args.add(serde_json::json!(value.iter().map(|id| id.simple().to_string()).collect::<Vec<_>>()).to_string()),
+            Value::Uuids(value) => args
+                .add(serde_json::json!(value.iter().map(|id| id.simple().to_string()).collect::<Vec<_>>()).to_string()),
             Value::Text(value) => args.add(value),
             Value::Int(value) => args.add(value),
             Value::Bytes(value) => args.add(value),
@@ -224,4 +248,3 @@ fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
     }
     args
 }
-

@@ -80,10 +80,15 @@ impl Storage {
         self.end_when(run_id, ending).await
     }
 
-    async fn end_when(&self, run_id: Uuid, ending: impl FnOnce(&Unheld) -> Option<Ending>) -> Result<Option<EndedRun>, Error> {
+    async fn end_when(
+        &self,
+        run_id: Uuid,
+        ending: impl FnOnce(&Unheld) -> Option<Ending>,
+    ) -> Result<Option<EndedRun>, Error> {
         let doing = || Error::doing("end a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        let conversation = tx.fetch_optional::<(Uuid,)>("select conversation_id from agent_runs where id = $1", args![run_id]).await;
+        let conversation =
+            tx.fetch_optional::<(Uuid,)>("select conversation_id from agent_runs where id = $1", args![run_id]).await;
         let Some((conversation_id,)) = conversation.map_err(doing())? else { return Ok(None) };
         lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
         let Some(run) = lock_run(&mut tx, run_id).await.map_err(doing())? else { return Ok(None) };
@@ -105,7 +110,9 @@ pub(super) async fn end_locked(tx: &mut Tx, run_id: Uuid, ending: &Ending) -> Re
 
 /// Locks a conversation's row; in a transaction that also locks a run's, this comes first.
 pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
-    tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id]).await.map(drop)
+    tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id])
+        .await
+        .map(drop)
 }
 
 async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
@@ -120,7 +127,9 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
     let attempt = run.attempt as u32 + 1;
     let text = archived_text(tx, run_id).await?;
     let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
-    tx.execute(sql, args![run_id, ending.status().as_str()]).await.map_err(Error::doing("take an attempt to end a run"))?;
+    tx.execute(sql, args![run_id, ending.status().as_str()])
+        .await
+        .map_err(Error::doing("take an attempt to end a run"))?;
     let closing = Closing {
         run_id,
         owner_id: &run.owner_id,

@@ -9,7 +9,9 @@ pub enum Error {
     #[error("could not {doing}: the database takes too long")]
     TooSlow { doing: &'static str },
 
-    #[error("the database's schema is older than this program: run `holdfast migrate` with the same settings (it keeps the data; make a backup first)")]
+    #[error(
+        "the database's schema is older than this program: run `holdfast migrate` with the same settings (it keeps the data; make a backup first)"
+    )]
     OldSchema,
 
     #[error("could not bring the schema up to date")]
@@ -18,7 +20,9 @@ pub enum Error {
     #[error("could not use the data folder {folder}: set HOLDFAST_DATA_DIR to a folder that can be written")]
     Folder { folder: String, source: std::io::Error },
 
-    #[error("the data folder {folder} is in use by another Holdfast: stop that one, or set HOLDFAST_DATA_DIR to another folder")]
+    #[error(
+        "the data folder {folder} is in use by another Holdfast: stop that one, or set HOLDFAST_DATA_DIR to another folder"
+    )]
     FolderInUse { folder: String },
 
     #[error("the archive of run {run_id} cannot be read")]
@@ -36,9 +40,11 @@ impl Error {
         use sqlx::Error as Cause;
         match self {
             Self::TooSlow { .. } => true,
-            Self::Database { source, .. } => matches!(source, Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)
+            Self::Database { source, .. } => {
+                matches!(source, Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)
                 // 57P: the server is shutting down or starting up.
-                || matches!(source, Cause::Database(error) if error.code().is_some_and(|code| code.starts_with("57P"))),
+                || matches!(source, Cause::Database(error) if error.code().is_some_and(|code| code.starts_with("57P")))
+            }
             _ => false,
         }
     }

@@ -87,7 +87,14 @@ impl Storage {
 
     /// Ends the run: archives the tail and the closing events, and stores the answer. `text` is the whole answer;
     /// `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
-    pub async fn finish(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId, text: &str, ending: &Ending) -> Result<Finished, Error> {
+    pub async fn finish(
+        &self,
+        claim: &Claim,
+        tail: Option<&Chunk>,
+        last: EventId,
+        text: &str,
+        ending: &Ending,
+    ) -> Result<Finished, Error> {
         let doing = || Error::doing("finish a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
         lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
@@ -125,7 +132,9 @@ impl Storage {
             let mut tx = self.database.begin().await?;
             let held = match lock(&mut tx, claim.run_id).await? {
                 Some(held) if held.is_mine(claim) => held,
-                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => return Ok(HandedOver::Queued),
+                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => {
+                    return Ok(HandedOver::Queued);
+                }
                 _ => return Ok(HandedOver::Fenced),
             };
             if held.cancel_requested {
@@ -175,7 +184,8 @@ async fn look(tx: &mut Tx, run_id: Uuid) -> Result<Held, sqlx::Error> {
 pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
     let mut rest = chunk.body.clone();
     while !rest.is_empty() {
-        let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..]).map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
+        let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
+            .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
         let row = rest.split_to(end);
         let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
         let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
@@ -197,4 +207,3 @@ pub(super) fn chunk_of(events: &[Event]) -> Option<Chunk> {
     let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
     Some(Chunk { last, body: lines.into() })
 }
-

@@ -48,7 +48,11 @@ pub struct Storage {
 impl Storage {
     /// Asks the database for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.database.fetch_all::<(i64,)>("select cast(1 as bigint)", vec![]).await.map(drop).map_err(Error::doing("ping the database"))
+        self.database
+            .fetch_all::<(i64,)>("select cast(1 as bigint)", vec![])
+            .await
+            .map(drop)
+            .map_err(Error::doing("ping the database"))
     }
 
     /// `SQLite (…)` or `PostgreSQL`, for people.

@@ -23,7 +23,9 @@ pub struct RunFilter {
 macro_rules! select_owned_runs {
     () => {
         concat!(
-            "select ", run_columns!(), " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null ",
+            "select ",
+            run_columns!(),
+            " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null ",
             "left join chat_messages o on o.id = r.output_message_id where r.owner_id = $1 "
         )
     };
@@ -38,7 +40,13 @@ impl Storage {
     }
 
     /// The owner's runs, newest first. `None` for a cursor that no page gave out.
-    pub async fn runs(&self, owner: &str, filter: RunFilter, limit: usize, cursor: Option<&str>) -> Result<Option<Page<Run>>, Error> {
+    pub async fn runs(
+        &self,
+        owner: &str,
+        filter: RunFilter,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Run>>, Error> {
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
         let rows = self.database.fetch_all::<RunRow>(
             concat!(
@@ -55,7 +63,8 @@ impl Storage {
 
     /// How many runs there are in each status that is not terminal; those without any are left out.
     pub async fn count_unfinished(&self) -> Result<Vec<(String, i64)>, Error> {
-        let sql = "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
+        let sql =
+            "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
         self.database.fetch_all(sql, args![]).await.map_err(Error::doing("count runs"))
     }
 }

@@ -28,7 +28,8 @@ pub(super) async fn check(database: &Database) -> Result<(), Error> {
         return Err(Error::OldSchema);
     }
     let applied = database.fetch_all::<(i64,)>("select version from _sqlx_migrations where success", vec![]).await;
-    let applied: HashSet<i64> = applied.map_err(Error::doing("read the schema's version"))?.into_iter().map(|row| row.0).collect();
+    let applied: HashSet<i64> =
+        applied.map_err(Error::doing("read the schema's version"))?.into_iter().map(|row| row.0).collect();
     let known = match database {
         Database::Postgres(_) => &POSTGRES,
         Database::Sqlite { .. } => &SQLITE,
@@ -42,7 +43,9 @@ pub(super) async fn check(database: &Database) -> Result<(), Error> {
 /// Whether no migration was ever applied.
 pub(super) async fn is_empty(database: &Database) -> Result<bool, Error> {
     let table = match database {
-        Database::Postgres(_) => "select tablename::text from pg_tables where schemaname = 'kb' and tablename = '_sqlx_migrations'",
+        Database::Postgres(_) => {
+            "select tablename::text from pg_tables where schemaname = 'kb' and tablename = '_sqlx_migrations'"
+        }
         Database::Sqlite { .. } => "select name from sqlite_master where name = '_sqlx_migrations'",
     };
     let tables = database.fetch_all::<(String,)>(table, vec![]).await.map_err(Error::doing("look for the schema"))?;

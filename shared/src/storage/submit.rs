@@ -130,7 +130,12 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         }
         for (run_id, status) in unfinished {
             if status == RunStatus::Running {
-                tx.execute("update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1", args![run_id]).await.map_err(doing())?;
+                tx.execute(
+                    "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1",
+                    args![run_id],
+                )
+                .await
+                .map_err(doing())?;
                 cancel_requested.push(run_id);
             } else {
                 let cancelled = Ending::Cancelled { usage: Usage::default() };
@@ -163,7 +168,8 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
 async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
     let sql = concat!(
         "update chat_conversations as c set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} ",
-        "where c.id = $1 and c.owner_id = $2 and c.deleted_at is null returning c.last_position as position, ", conversation_columns!()
+        "where c.id = $1 and c.owner_id = $2 and c.deleted_at is null returning c.last_position as position, ",
+        conversation_columns!()
     );
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![id, owner]).await?.map(Place::from))
 }
@@ -216,7 +222,11 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
     )
     .await?;
     let chunk = [queued.line(), &b"\n"[..]].concat();
-    tx.execute("insert into run_events (run_id, last_id, body) values ($1, $2, $3)", args![new.run_id, queued_id, chunk]).await?;
+    tx.execute(
+        "insert into run_events (run_id, last_id, body) values ($1, $2, $3)",
+        args![new.run_id, queued_id, chunk],
+    )
+    .await?;
     let run = Run {
         id: new.run_id,
         conversation_id,
@@ -242,6 +252,10 @@ async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::
 }
 
 async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
-    let sql = concat!("select ", run_columns!(), " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1");
+    let sql = concat!(
+        "select ",
+        run_columns!(),
+        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
+    );
     Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
 }

@@ -46,7 +46,12 @@ mod tests {
 
     #[test]
     fn the_model_sees_what_was_said_and_nothing_else() {
-        let earlier = vec![message(Role::System, "stored"), message(Role::User, "a"), message(Role::Assistant, ""), message(Role::Assistant, "b")];
+        let earlier = vec![
+            message(Role::System, "stored"),
+            message(Role::User, "a"),
+            message(Role::Assistant, ""),
+            message(Role::Assistant, "b"),
+        ];
         let request = request_of(History { earlier, input: message(Role::User, "c") });
         let said: Vec<_> = request.turns.iter().map(|turn| (turn.speaker, turn.text.as_str())).collect();
         assert_eq!(said, [(Speaker::User, "a"), (Speaker::Assistant, "b"), (Speaker::User, "c")]);

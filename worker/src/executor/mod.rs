@@ -15,7 +15,11 @@ use holdfast_shared::{
 };
 use tracing::Instrument;
 
-use crate::{Shared, lease::{Lease, Signal}, recorder::{Ended, Recorder}};
+use crate::{
+    Shared,
+    lease::{Lease, Signal},
+    recorder::{Ended, Recorder},
+};
 
 /// Why an execution ends early, and what comes next.
 #[derive(Debug)]

@@ -1,12 +1,7 @@
 //! The answer: every delta of the model becomes one event.
 
 use futures::StreamExt;
-use holdfast_shared::{
-    event::EventBody,
-    run::RunError,
-    storage::Claim,
-    usage::Usage,
-};
+use holdfast_shared::{event::EventBody, run::RunError, storage::Claim, usage::Usage};
 
 use super::{Stop, age};
 use crate::{
@@ -17,7 +12,13 @@ use crate::{
 };
 
 /// Asks the model and records its answer, delta by delta, never merged.
-pub async fn respond(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder, request: &Request) -> Result<Usage, Stop> {
+pub async fn respond(
+    shared: &Shared,
+    claim: &Claim,
+    lease: &mut Lease,
+    recorder: &mut Recorder,
+    request: &Request,
+) -> Result<Usage, Stop> {
     let mut answer = {
         let asked = shared.worker.model.ask(request);
         tokio::select! {
@@ -38,7 +39,12 @@ pub async fn respond(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder
             Some(Ok(Delta::Reasoning(text))) => EventBody::ReasoningDelta { message_id, text },
             Some(Ok(Delta::End(usage))) => return Ok(usage),
             Some(Err(error)) => return Err(failed(error)),
-            None => return Err(Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))),
+            None => {
+                return Err(Stop::Failed(RunError::new(
+                    "model_broken_stream",
+                    "the model's answer broke off without an end",
+                )));
+            }
         };
         if std::mem::take(&mut first) {
             metrics::histogram!("holdfast_first_token_seconds").record(age(claim).as_secs_f64());

@@ -158,7 +158,8 @@ impl Appends {
             let lines = Bytes::from(std::mem::take(&mut self.waiting));
             return Batch { attempt, first, last: self.last, lines };
         }
-        let end = memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..]).map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1);
+        let end = memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
+            .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1);
         let rest = self.waiting.split_off(end);
         let lines = Bytes::from(std::mem::replace(&mut self.waiting, rest));
         let events = memchr::memchr_iter(b'\n', &lines).count() as u32;
@@ -181,7 +182,10 @@ impl Appends {
                 Ok(Step::Behind)
             }
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "the run log is away; events go by way of the archive");
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "the run log is away; events go by way of the archive"
+                );
                 self.take_back(batch);
                 self.not_before = Some(Instant::now() + self.backoff);
                 self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);

@@ -50,7 +50,8 @@ impl Recorder {
     async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending, lease: &mut Lease) -> Ended {
         let mut backoff = BACKOFF;
         loop {
-            let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, self.transcript.text(), ending);
+            let finish =
+                self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, self.transcript.text(), ending);
             match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {
                     for event in &events {

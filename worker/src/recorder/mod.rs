@@ -65,7 +65,15 @@ impl Recorder {
         let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt);
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
         let flushes = Flushes::new(worker, claim.clone());
-        Self { claim, last, transcript: Transcript::default(), appends, flushes, warned: false, line: Vec::with_capacity(256) }
+        Self {
+            claim,
+            last,
+            transcript: Transcript::default(),
+            appends,
+            flushes,
+            warned: false,
+            line: Vec::with_capacity(256),
+        }
     }
 
     /// Records that something has happened. It is on its way when the executor next waits `alongside`.
@@ -130,7 +138,9 @@ impl Recorder {
         if !std::mem::replace(&mut self.warned, true) {
             self.emit(&EventBody::WarningRaised {
                 code: "database_away".into(),
-                message: "The database cannot be reached: the answer goes on, but may be lost until the database is back.".into(),
+                message:
+                    "The database cannot be reached: the answer goes on, but may be lost until the database is back."
+                        .into(),
             });
         }
     }

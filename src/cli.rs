@@ -1,0 +1,180 @@
+//! The command line and the environment: every setting is a variable with a flag that mirrors it.
+
+use std::ffi::OsString;
+
+use clap::{
+    Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    builder::Resettable,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig};
+
+use crate::chat::ChatArgs;
+
+/// Agent runs that outlive the connection.
+///
+/// Without a command: API and worker in one process, with a SQLite file and nothing else to install.
+#[derive(Debug, Parser)]
+#[command(name = "holdfast", version, max_term_width = 110, after_help = "An empty variable counts as unset.")]
+pub struct Cli {
+    #[command(flatten)]
+    pub settings: Settings,
+    #[command(subcommand)]
+    pub role: Option<Role>,
+}
+
+/// What this process is.
+#[derive(Debug, Subcommand)]
+pub enum Role {
+    /// Answer requests; needs DATABASE_URL and REDIS_URL, and workers elsewhere.
+    Api,
+    /// Execute runs; needs DATABASE_URL and REDIS_URL.
+    Worker,
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Chat with a Holdfast server in the terminal.
+    Chat(ChatArgs),
+}
+
+/// All settings of the server's roles.
+#[derive(Debug, Clone, Args)]
+pub struct Settings {
+    #[command(flatten)]
+    pub api: ApiConfig,
+    #[command(flatten)]
+    pub stores: StoresConfig,
+    #[command(flatten)]
+    pub run: RunConfig,
+    #[command(flatten)]
+    pub model: ModelConfig,
+    #[command(flatten)]
+    pub logging: LoggingConfig,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Logging")]
+pub struct LoggingConfig {
+    /// What is logged: a level, or levels per module as in info,holdfast_worker=debug.
+    #[arg(long, env = "HOLDFAST_LOG", default_value = "info")]
+    pub log: String,
+    /// How the log is written.
+    #[arg(long, env = "HOLDFAST_LOG_FORMAT", default_value = "text", value_enum)]
+    pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Reads flags and environment, or ends the process with a sentence about what is wrong.
+pub fn read() -> Cli {
+    parse(std::env::args_os(), |variable| std::env::var_os(variable)).unwrap_or_else(|refusal| refusal.exit())
+}
+
+/// Why the settings were refused.
+#[derive(Debug)]
+pub enum Refusal {
+    /// A variable's value, in our own words.
+    Setting(String),
+    /// Anything else, help included, in clap's.
+    Usage(clap::Error),
+}
+
+impl Refusal {
+    fn exit(self) -> ! {
+        match self {
+            Self::Setting(sentence) => {
+                eprintln!("holdfast: {sentence}");
+                std::process::exit(2)
+            }
+            Self::Usage(error) => error.exit(),
+        }
+    }
+}
+
+fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Cli, Refusal> {
+    let args: Vec<OsString> = args.collect();
+    // The client has none of the server's settings.
+    let is_client = args.get(1).is_some_and(|role| role == "chat");
+    let mut command = Cli::command();
+    if !is_client {
+        command = command.mut_args(|arg| arg.global(true));
+    }
+    let command = without_empty_variables(command, &variable);
+    let matches = command.clone().try_get_matches_from(args).map_err(|error| explain(error, &command))?;
+    Cli::from_arg_matches(&matches).map_err(Refusal::Usage)
+}
+
+fn without_empty_variables(command: Command, variable: &impl Fn(&str) -> Option<OsString>) -> Command {
+    command.mut_args(|arg| match arg.get_env().and_then(|name| variable(&name.to_string_lossy())) {
+        Some(value) if value.is_empty() => arg.env(Resettable::Reset),
+        _ => arg,
+    })
+}
+
+/// Names the variable of a value that was refused, and what was expected.
+fn explain(error: clap::Error, command: &Command) -> Refusal {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let refused = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+    let arg = text(ContextKind::InvalidArg).and_then(|name| find(command, &name));
+    let Some((arg, value)) = arg.zip(text(ContextKind::InvalidValue)).filter(|_| refused) else {
+        return Refusal::Usage(error);
+    };
+    let names = match (arg.get_env(), arg.get_long()) {
+        (Some(variable), Some(flag)) => format!("{} (or --{flag})", variable.to_string_lossy()),
+        _ => arg.to_string(),
+    };
+    let choices: Vec<String> = arg.get_possible_values().iter().map(|choice| choice.get_name().to_owned()).collect();
+    let expected = match std::error::Error::source(&error) {
+        Some(expected) => expected.to_string(),
+        None => format!("one of {}, not {value:?}", choices.join(", ")),
+    };
+    Refusal::Setting(format!("{names}: expected {expected}"))
+}
+
+/// The argument that clap's message names as `--flag <VALUE>`.
+fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let flag = name.split_whitespace().next()?.trim_start_matches("--");
+    command.get_arguments().find(|arg| arg.get_long() == Some(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(args: &[&str]) -> String {
+        let args = ["holdfast"].iter().chain(args).map(OsString::from);
+        match parse(args, |_| None) {
+            Err(Refusal::Setting(sentence)) => sentence,
+            other => panic!("expected a refused setting, not {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_the_variables_name_and_what_was_expected() {
+        let check = |args: &[&str], expected: &str| assert_eq!(refusal(args), expected);
+        check(
+            &["--addr", "here"],
+            "HOLDFAST_ADDR (or --addr): expected an address and port such as 127.0.0.1:8080, not \"here\"",
+        );
+        check(
+            &["worker", "--lease", "0"],
+            "HOLDFAST_LEASE_MS (or --lease): expected a duration in whole milliseconds above 0, such as 15000, not \"0\"",
+        );
+        check(
+            &["--memory-backend", "tape"],
+            "CHAT_MEMORY_BACKEND (or --memory-backend): expected one of postgres, sqlite, memory, not \"tape\"",
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,141 @@
+//! The roles of a process, each composed of the same parts.
+
+use anyhow::{Context, bail};
+use holdfast_api::{Api, Listener, Metrics, serve_metrics};
+use holdfast_shared::{
+    config::{ModelChoice, Provider, Stores},
+    queue::{self, Queue},
+    run_log::{self, Push, RunLog},
+    storage::{self, Storage},
+};
+use holdfast_worker::{Worker, model};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Settings;
+
+/// The three places where API and workers meet.
+struct MeetingPlaces {
+    storage: Storage,
+    run_log: RunLog,
+    pushes: mpsc::UnboundedReceiver<Push>,
+    queue: Queue,
+}
+
+/// API and worker in one process.
+pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let stores = settings.stores.stores()?;
+    let choice = settings.model.choice()?;
+    let listener = Listener::bind(settings.api.addr)?;
+    let metrics = Metrics::install();
+    let places = connect(&stores, &settings).await?;
+    say_what_it_uses(&stores, &settings)?;
+    say_where_it_listens(&listener);
+    let worker = make_worker(&places, &settings, choice)?;
+    let api = make_api(places, &settings, metrics);
+    tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
+    Ok(())
+}
+
+/// The API alone.
+pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let stores = scaled_out(&settings, "api")?;
+    let listener = Listener::bind(settings.api.addr)?;
+    let metrics = Metrics::install();
+    let places = connect(&stores, &settings).await?;
+    say_where_it_listens(&listener);
+    make_api(places, &settings, metrics).run(listener, shutdown).await;
+    Ok(())
+}
+
+/// A worker alone.
+pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let stores = scaled_out(&settings, "worker")?;
+    let choice = settings.model.choice()?;
+    let metrics = Metrics::install();
+    let places = connect(&stores, &settings).await?;
+    say_what_it_uses(&stores, &settings)?;
+    if let Some(address) = settings.run.metrics_addr {
+        let served = serve_metrics(address, metrics, shutdown.clone());
+        let served = async move {
+            served.await.with_context(|| {
+                format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
+            })
+        };
+        let worker = make_worker(&places, &settings, choice)?;
+        let (served, ()) = tokio::join!(served, worker.run(shutdown));
+        return served;
+    }
+    make_worker(&places, &settings, choice)?.run(shutdown).await;
+    Ok(())
+}
+
+/// The schema, brought up to date.
+pub async fn migrate(settings: Settings) -> anyhow::Result<()> {
+    let stores = settings.stores.stores()?;
+    storage::migrate(&stores, &settings.stores).await?;
+    tracing::info!("the schema is up to date");
+    Ok(())
+}
+
+fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
+    match settings.stores.stores()? {
+        stores @ Stores::ScaledOut { .. } => Ok(stores),
+        _ => bail!(
+            "`holdfast {role}` alone needs DATABASE_URL and REDIS_URL, where it meets the other processes; plain `holdfast` needs neither"
+        ),
+    }
+}
+
+async fn connect(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPlaces> {
+    let storage = storage::connect(stores, &settings.stores).await?;
+    let (run_log, pushes) =
+        run_log::connect(stores, &settings.stores).await.context("could not reach the Redis that REDIS_URL names")?;
+    let queue = queue::connect(stores).await.context("could not reach the Redis that REDIS_URL names")?;
+    Ok(MeetingPlaces { storage, run_log, pushes, queue })
+}
+
+fn make_api(places: MeetingPlaces, settings: &Settings, metrics: Metrics) -> Api {
+    let MeetingPlaces { storage, run_log, pushes, queue } = places;
+    Api { storage, run_log, queue, pushes, config: settings.api.clone(), metrics }
+}
+
+fn make_worker(places: &MeetingPlaces, settings: &Settings, choice: ModelChoice) -> anyhow::Result<Worker> {
+    Ok(Worker {
+        storage: places.storage.clone(),
+        run_log: places.run_log.clone(),
+        queue: places.queue.clone(),
+        model: model::connect(&settings.model)?,
+        choice,
+        config: settings.run.clone(),
+        archive_retention: settings.stores.archive_retention,
+    })
+}
+
+fn say_what_it_uses(stores: &Stores, settings: &Settings) -> anyhow::Result<()> {
+    match stores {
+        Stores::Embedded { data_dir } => tracing::info!("database: SQLite, {}", data_dir.join("holdfast.db").display()),
+        Stores::EmbeddedInMemory => {
+            tracing::warn!("database: SQLite in memory; everything is lost when this process ends")
+        }
+        Stores::ScaledOut { .. } => tracing::info!("database: PostgreSQL, as DATABASE_URL says"),
+    }
+    let choice = settings.model.choice()?;
+    match choice.provider {
+        Provider::Scripted => tracing::warn!(
+            "model: scripted, which only plays a model; set CHAT_MODEL_PROVIDER and its key to talk to a real one"
+        ),
+        provider => tracing::info!("model: {provider}, {}", choice.name),
+    }
+    Ok(())
+}
+
+fn say_where_it_listens(listener: &Listener) {
+    let address = listener.address();
+    tracing::info!("Holdfast listens on http://{address}");
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            "{address} can be reached from other machines, and this version knows no passwords: whoever can send a loopback Host header is whoever X-User says; listen on 127.0.0.1, or let only a proxy that you trust reach it"
+        );
+    }
+}
