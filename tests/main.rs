@@ -1,1 +1,17 @@
-fn main() {}
+//! End to end: the real executable, private servers, a file per story.
+
+mod support;
+
+mod api;
+mod cancel;
+mod drain;
+mod limits;
+mod model;
+mod ownership;
+mod postgres;
+mod queueing;
+mod redis;
+mod resume;
+mod start;
+mod takeover;
+mod watchers;

@@ -1,1 +1,17 @@
+//! Private PostgreSQL and Redis processes for the tests: on free ports, in temporary folders, gone with the test process
+//! however it ends. Nothing that happens to run on the machine is used.
 
+mod postgres;
+mod redis;
+mod supervised;
+
+pub use postgres::{Database, Postgres};
+pub use redis::Redis;
+
+use std::net::TcpListener;
+
+/// A port that nobody listens on at this moment.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}

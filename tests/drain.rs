@@ -1,0 +1,84 @@
+//! SIGTERM during load loses nothing.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Events, Frame, ScaledOut, fold};
+
+/// Reads until the stream is broken off; a clean end would be a lie.
+async fn until_broken(mut stream: Events) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    loop {
+        match stream.next().await {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
+            Err(_) => return frames,
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewhere() {
+    let scaled = ScaledOut::new();
+    let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
+    let client = first.client();
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        let mut stream = client.stream("[tokens=150] [delay=20] hi").await;
+        let received = stream.up_to("message.delta").await;
+        streams.push((stream, received));
+    }
+    first.signal("TERM");
+    let stopped = Instant::now();
+    let client = second.client();
+    for (stream, mut frames) in streams {
+        let run_id = stream.run_id.clone();
+        frames.extend(until_broken(stream).await);
+        let cursor = frames.last().unwrap().id.clone();
+        frames.extend(client.rest_after(&run_id, &cursor).await);
+        assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 150);
+        assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+    }
+    assert!(first.exit().success());
+    assert!(stopped.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn a_worker_that_is_shut_down_finishes_what_is_short_and_hands_over_the_rest() {
+    let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 1_000);
+    let (mut api, mut worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut short = client.stream("[tokens=30] [delay=20] hi").await;
+    let mut long = client.stream("[tokens=150] [delay=20] hi").await;
+    let mut short_frames = short.up_to("message.delta").await;
+    let mut long_frames = long.up_to("message.delta").await;
+    worker.signal("TERM");
+    worker.wait_for_log("shutting down");
+    let _other = scaled.worker();
+    short_frames.extend(short.rest().await);
+    assert!(short_frames.iter().all(|frame| frame.position().0 < 2), "it was handed over although there was time");
+    let run_id = long.run_id.clone();
+    long_frames.extend(long.rest().await);
+    assert!(worker.exit().success());
+    let handed = long_frames.iter().find(|frame| frame.data["attempt"] == 2).expect("it was handed over");
+    assert_eq!((handed.data["reason"].as_str(), handed.data["crashes"].as_u64()), (Some("drain"), Some(0)));
+    let run = client.run(&run_id).await;
+    assert_eq!((run["status"].as_str(), &run["output_message"]["content"]), (Some("completed"), &fold(&long_frames).into()));
+}
+
+#[tokio::test]
+async fn a_worker_that_is_shut_down_claims_nothing_more() {
+    let scaled = ScaledOut::new();
+    let (mut api, mut worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut busy = client.stream("[tokens=50] [delay=20] hi").await;
+    busy.up_to("message.delta").await;
+    worker.signal("TERM");
+    worker.wait_for_log("shutting down");
+    let started = client.start("[tokens=1]").await;
+    busy.rest().await;
+    assert!(worker.exit().success());
+    let run_id = started["run"]["id"].as_str().unwrap();
+    assert_eq!(client.run(run_id).await["status"], "queued");
+    let _other = scaled.worker();
+    assert_eq!(client.ended(run_id).await["attempt"], 1);
+}

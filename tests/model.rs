@@ -1,0 +1,67 @@
+//! A real provider's protocol, end to end: what it is asked, and how its failures reach the user.
+
+use serde_json::{Value, json};
+
+use crate::support::{Embedded, fold, upstream::Upstream};
+
+fn on(upstream: &Upstream) -> Embedded {
+    Embedded::new()
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "gpt-test")
+        .with("OPENAI_BASE_URL", &upstream.base_url)
+}
+
+#[tokio::test]
+async fn an_openai_compatible_server_answers_delta_by_delta() {
+    let upstream = Upstream::start(&["Hel", "lo, ", "世界"]).await;
+    let mut holdfast = on(&upstream).start();
+    holdfast.wait_for_log("model: openai, gpt-test");
+    let client = holdfast.client();
+    let frames = client.stream("hi").await.rest().await;
+    let deltas: Vec<&str> = frames.iter().filter(|frame| frame.event == "message.delta").map(|frame| frame.data["text"].as_str().unwrap()).collect();
+    assert_eq!(deltas, ["Hel", "lo, ", "世界"]);
+    let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
+    assert_eq!(run["model"], "openai/gpt-test");
+    assert_eq!((run["usage"]["input_tokens"].as_u64(), run["usage"]["output_tokens"].as_u64()), (Some(7), Some(3)));
+    assert_eq!(fold(&frames), "Hello, 世界");
+}
+
+#[tokio::test]
+async fn the_model_sees_the_last_messages_and_never_a_later_one() {
+    let upstream = Upstream::start(&["answer"]).await;
+    let embedded = on(&upstream).with("CHAT_HISTORY_LIMIT", 3);
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
+    let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
+    // All are posted before the first is answered, most likely; what each sees is the same in any case.
+    let mut runs = Vec::new();
+    for text in ["one", "two", "three"] {
+        runs.push(client.post(&path, json!({"content": text})).await.unwrap()["run"]["id"].as_str().unwrap().to_owned());
+    }
+    for run in &runs {
+        assert_eq!(client.ended(run).await["status"], "completed");
+    }
+    let said: Vec<Value> = upstream.asked().iter().map(|body| body["messages"].clone()).collect();
+    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
+    assert_eq!(said[0], json!([turn("user", "one")]));
+    assert_eq!(said[1], json!([turn("user", "one"), turn("assistant", "answer"), turn("user", "two")]));
+    assert_eq!(said[2], json!([turn("assistant", "answer"), turn("user", "two"), turn("assistant", "answer"), turn("user", "three")]));
+    assert!(upstream.asked().iter().all(|body| body["model"] == "gpt-test" && body["stream"] == true));
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_reached_fails_the_run_with_a_reason() {
+    let port = test_servers::free_port();
+    let embedded = Embedded::new()
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "gpt-test")
+        .with("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1"))
+        .with("HOLDFAST_MODEL_RETRY_MS", 1);
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let frames = client.stream("hi").await.rest().await;
+    let error = &frames.last().unwrap().data["error"];
+    assert_eq!(error["code"], "model_unavailable");
+    assert!(error["message"].as_str().unwrap().contains("gpt-test"), "{error}");
+}

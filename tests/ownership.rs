@@ -1,0 +1,80 @@
+//! Somebody else's id looks exactly like an unknown one, on every route.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Embedded, answer};
+
+#[tokio::test]
+async fn somebody_elses_id_looks_like_an_unknown_one() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (ann, bob) = (holdfast.client().user("ann"), holdfast.client().user("bob"));
+    let started = ann.start("[tokens=400] [delay=20] hi").await;
+    let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
+    let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));
+    let unknown = "01890000-0000-7000-8000-000000000000";
+    let message = json!({"content": "[tokens=1]"});
+    let calls: [(Method, String, Option<Value>); 9] = [
+        (Method::GET, "/v1/conversations/{c}".into(), None),
+        (Method::PATCH, "/v1/conversations/{c}".into(), Some(json!({"title": "mine"}))),
+        (Method::DELETE, "/v1/conversations/{c}".into(), None),
+        (Method::GET, "/v1/conversations/{c}/messages".into(), None),
+        (Method::POST, "/v1/conversations/{c}/messages".into(), Some(message)),
+        (Method::GET, "/v1/runs/{r}".into(), None),
+        (Method::GET, "/v1/runs/{r}/events".into(), None),
+        (Method::GET, "/v1/runs/{r}/wait".into(), None),
+        (Method::POST, "/v1/runs/{r}/cancel".into(), None),
+    ];
+    for (method, path, body) in calls {
+        let ask = async |conversation: &str, run: &str| {
+            let mut request = bob.request(method.clone(), &path.replace("{c}", conversation).replace("{r}", run));
+            if let Some(body) = &body {
+                request = request.json(body);
+            }
+            let failure = answer(request).await.expect_err("it was answered");
+            (failure.status, failure.body.to_string().replace(conversation, "").replace(run, ""))
+        };
+        let (foreign, missing) = (ask(&conversation, &run).await, ask(unknown, unknown).await);
+        assert_eq!(foreign, missing, "{method} {path}");
+        assert_eq!(foreign.0, 404, "{method} {path}");
+    }
+    let continued = bob.post("/v1/runs", json!({"input": "x", "conversation_id": conversation})).await.unwrap_err();
+    assert_eq!((continued.status, continued.code.as_str()), (404, "conversation_not_found"));
+    assert_eq!(bob.get("/v1/runs").await.unwrap()["items"], json!([]));
+    assert_eq!(bob.get(&format!("/v1/runs?conversation_id={conversation}")).await.unwrap()["items"], json!([]));
+    assert_eq!(bob.get("/v1/conversations").await.unwrap()["items"], json!([]));
+    assert_ne!(ann.run(&run).await["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_same_key_of_two_users_gives_two_runs() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let start = async |client: Client| {
+        let request = client.request(Method::POST, "/v1/runs").header("idempotency-key", "k").json(&json!({"input": "[tokens=1]"}));
+        answer(request).await.unwrap()["run"]["id"].clone()
+    };
+    let client = holdfast.client();
+    assert_ne!(start(client.user("ann")).await, start(client.user("bob")).await);
+}
+
+#[tokio::test]
+async fn only_loopback_host_names_are_answered() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    for host in ["example.org", "example.org:8080", "127.0.0.1.example.org", "192.168.0.1"] {
+        let failure = answer(client.request(Method::GET, "/v1/runs").header("host", host)).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (421, "foreign_host"), "{host}");
+    }
+    for host in ["localhost", "localhost:8080", "[::1]:8080"] {
+        answer(client.request(Method::GET, "/v1/runs").header("host", host)).await.unwrap();
+    }
+}
+
+#[test]
+fn listening_on_another_address_warns() {
+    let embedded = Embedded::new().with("HOLDFAST_ADDR", "0.0.0.0:0");
+    embedded.start().wait_for_log("can be reached from other machines");
+}

@@ -1,0 +1,48 @@
+//! The database goes away in mid-run.
+
+use test_servers::Postgres;
+
+use crate::support::{ScaledOut, fold};
+
+#[tokio::test]
+async fn a_run_finishes_although_postgres_is_restarted() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=300] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    postgres.stop();
+    // Streaming goes on from memory, and says so once.
+    frames.extend(stream.up_to("warning.raised").await);
+    assert_eq!(frames.last().unwrap().data["code"], "database_away");
+    frames.extend(stream.up_to_nth("message.delta", 20).await);
+    postgres.restart();
+    frames.extend(stream.rest().await);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 300);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "warning.raised").count(), 1);
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    let run = client.run(&run_id).await;
+    assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("completed"), Some(1)));
+    assert_eq!(run["output_message"]["content"], fold(&frames));
+    assert_eq!(client.events(&run_id, None).await.rest().await, frames);
+}
+
+#[tokio::test]
+async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_back_is_taken() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    client.ended(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
+    postgres.stop();
+    let failure = client.post("/v1/runs", serde_json::json!({"input": "[tokens=1]"})).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (503, "database_away"));
+    postgres.restart();
+    let started = client.start("[tokens=1]").await;
+    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 2);
+}

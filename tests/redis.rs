@@ -1,0 +1,59 @@
+//! Losing Redis, all of it, at any moment.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{ScaledOut, fold};
+
+#[tokio::test]
+async fn flushing_redis_in_mid_stream_loses_nothing() {
+    let scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=120] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    scaled.redis.flush_all();
+    frames.extend(stream.up_to_nth("message.delta", 20).await);
+    scaled.redis.flush_all();
+    frames.extend(stream.rest().await);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 120);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+    assert_eq!(client.events(&run_id, None).await.rest().await, frames);
+}
+
+#[tokio::test]
+async fn killing_redis_in_mid_stream_loses_nothing_and_everything_recovers() {
+    let mut scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=200] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    scaled.redis.kill();
+    // Without Redis the stream goes on by way of the archive.
+    frames.extend(stream.up_to_nth("message.delta", 60).await);
+    scaled.redis.restart();
+    frames.extend(stream.rest().await);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 200);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+    // Pushes and wake-ups work again: a new run streams as it is made, not in lumps of two seconds.
+    let asked = Instant::now();
+    let frames = client.stream("[tokens=3] [delay=1] hi").await.rest().await;
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn a_message_is_taken_and_answered_while_redis_is_away() {
+    let mut scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    scaled.redis.kill();
+    let started = client.start("[tokens=5] hi").await;
+    let run_id = started["run"]["id"].as_str().unwrap();
+    assert_eq!(client.ended(run_id).await["status"], "completed");
+    let response = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.json::<serde_json::Value>().await.unwrap()["reason"], "redis");
+    scaled.redis.restart();
+}

@@ -1,0 +1,89 @@
+//! Resuming: what was received up to any event, plus the rest from there, is the whole, byte for byte.
+
+use crate::support::{Client, Embedded, Frame, ScaledOut, fold};
+
+/// Resumes after every event of `whole`, and from the start.
+async fn resumes_everywhere(client: &Client, run_id: &str, whole: &[Frame], when: &str) {
+    let raw = |frames: &[Frame]| frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>();
+    assert_eq!(raw(&client.events(run_id, None).await.rest().await), raw(whole), "{when}, from the start");
+    for (index, frame) in whole.iter().enumerate() {
+        let rest = client.rest_after(run_id, &frame.id).await;
+        assert_eq!(raw(&rest), raw(&whole[index + 1..]), "{when}, after {}", frame.id);
+    }
+}
+
+/// Cuts a live run after every event and resumes each cut at once, while the run goes on.
+async fn resumes_everywhere_live(client: &Client) -> (String, Vec<Frame>) {
+    let mut stream = client.stream("[tokens=60] [delay=10] hi").await;
+    let run_id = stream.run_id.clone();
+    let (mut whole, mut rests) = (Vec::new(), Vec::new());
+    while let Some(frame) = stream.next().await.unwrap() {
+        let (client, run_id, id) = (client.clone(), run_id.clone(), frame.id.clone());
+        rests.push(tokio::spawn(async move { client.rest_after(&run_id, &id).await }));
+        whole.push(frame);
+    }
+    for (index, rest) in rests.into_iter().enumerate() {
+        assert_eq!(rest.await.unwrap(), whole[index + 1..], "live, after {}", whole[index].id);
+    }
+    let run = client.run(&run_id).await;
+    assert_eq!(run["output_message"]["content"], fold(&whole));
+    assert_eq!(run["last_event_id"], whole.last().unwrap().id);
+    assert_eq!(whole.iter().filter(|frame| frame.event == "message.delta").count(), 60);
+    (run_id, whole)
+}
+
+#[tokio::test]
+async fn embedded_a_run_resumes_after_every_event() {
+    let embedded = Embedded::new();
+    let holdfast = &mut embedded.start();
+    let client = holdfast.client();
+    let (run_id, whole) = resumes_everywhere_live(&client).await;
+    resumes_everywhere(&client, &run_id, &whole, "after the end").await;
+}
+
+#[tokio::test]
+async fn embedded_a_run_resumes_after_every_event_after_a_restart() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (run_id, whole) = resumes_everywhere_live(&holdfast.client()).await;
+    holdfast.kill();
+    let holdfast = &mut embedded.start();
+    resumes_everywhere(&holdfast.client(), &run_id, &whole, "after a restart").await;
+}
+
+#[tokio::test]
+async fn scaled_out_a_run_resumes_after_every_event_from_any_api() {
+    let scaled = ScaledOut::new();
+    let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
+    let (run_id, whole) = resumes_everywhere_live(&first.client()).await;
+    resumes_everywhere(&second.client(), &run_id, &whole, "after the end").await;
+    scaled.redis.flush_all();
+    resumes_everywhere(&second.client(), &run_id, &whole, "after FLUSHALL").await;
+}
+
+#[tokio::test]
+async fn a_long_run_is_replayed_whole() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let frames = client.stream("[tokens=20000] [delay=0] hi").await.rest().await;
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 20_000);
+    let run_id = frames[0].data["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+    assert_eq!(client.events(&run_id, None).await.rest().await, frames);
+    holdfast.kill();
+    let holdfast = &mut embedded.start();
+    assert_eq!(holdfast.client().events(&run_id, None).await.rest().await, frames);
+}
+
+#[tokio::test]
+async fn a_stream_without_events_beats_its_heart() {
+    let embedded = Embedded::new().with("HOLDFAST_HEARTBEAT_MS", "50");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let events = client.stream("[tokens=2] [delay=1000] hi").await;
+    let run_id = events.run_id.clone();
+    let text = client.events_request(&run_id, None).send().await.unwrap().text().await.unwrap();
+    assert!(text.matches(": hb\n").count() >= 10, "{text}");
+    assert!(!text.contains(": hb\n\n"), "a blank line after a heartbeat makes some clients see an event: {text}");
+}

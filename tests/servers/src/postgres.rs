@@ -1,0 +1,132 @@
+//! A private PostgreSQL: one that a whole test process shares, with a database per test, or one of a test's own.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use tempfile::TempDir;
+
+use crate::{free_port, supervised::Supervised};
+
+/// A running server.
+pub struct Postgres {
+    port: u16,
+    folder: TempDir,
+    server: Option<Supervised>,
+}
+
+/// A fresh, empty database.
+pub struct Database {
+    url: String,
+}
+
+static SHARED: OnceLock<Postgres> = OnceLock::new();
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+impl Database {
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Postgres {
+    /// A fresh database on the server that all tests of this process share.
+    pub fn database() -> Database {
+        SHARED.get_or_init(Self::start).create_database()
+    }
+
+    /// A server of a test's own, to be stopped and started.
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let data = folder.path().join("data");
+        fs::create_dir(&data).expect("a folder can be made in the temporary folder");
+        if is_root() {
+            run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(folder.path()));
+        }
+        let mut initdb = vec![binary("initdb"), "-D".into(), data.display().to_string()];
+        initdb.extend(["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"].map(str::to_owned));
+        let initdb = as_unprivileged(initdb);
+        run(Command::new(&initdb[0]).args(&initdb[1..]).current_dir("/"));
+        let mut postgres = Self { port: free_port(), folder, server: None };
+        postgres.restart();
+        postgres
+    }
+
+    /// Stops the server as a crash would, if it runs, and starts it again on the same port.
+    pub fn restart(&mut self) {
+        self.stop();
+        let data = self.folder.path().join("data");
+        let mut command = vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
+        let socket_folder = format!("unix_socket_directories={}", data.display());
+        for setting in ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off"] {
+            command.extend(["-c".to_owned(), setting.to_owned()]);
+        }
+        let log = self.folder.path().join("postgres.log");
+        self.server = Some(Supervised::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
+        while !self.psql("select 1").status.success() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the server without waiting for anybody.
+    pub fn stop(&mut self) {
+        drop(self.server.take());
+    }
+
+    /// A fresh database on this server.
+    pub fn create_database(&self) -> Database {
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        let created = self.psql(&format!("create database {name}"));
+        assert!(created.status.success(), "create database: {}", String::from_utf8_lossy(&created.stderr));
+        Database { url: format!("postgres://postgres@127.0.0.1:{}/{name}", self.port) }
+    }
+
+    fn psql(&self, sql: &str) -> Output {
+        let mut psql = Command::new(binary("psql"));
+        psql.args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-tAc", sql, "postgres"]);
+        psql.output().expect("psql can be started")
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().expect("there is an `id`");
+    id.stdout.starts_with(b"0")
+}
+
+/// PostgreSQL refuses to run as root.
+fn unprivileged_user() -> &'static str {
+    let known = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
+    if known { "postgres" } else { "nobody" }
+}
+
+fn as_unprivileged(command: Vec<String>) -> Vec<String> {
+    if !is_root() {
+        return command;
+    }
+    let prefix = ["setpriv", "--reuid", unprivileged_user(), "--regid", "nogroup", "--clear-groups"].map(str::to_owned);
+    prefix.into_iter().chain(command).collect()
+}
+
+/// A program of the newest PostgreSQL installed, which Debian does not put into the search path.
+fn binary(name: &str) -> String {
+    let mut folders: Vec<PathBuf> = match fs::read_dir("/usr/lib/postgresql") {
+        Ok(versions) => versions.flatten().map(|version| version.path().join("bin")).collect(),
+        Err(_) => Vec::new(),
+    };
+    folders.sort();
+    folders.reverse();
+    folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    let found = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
+    found.unwrap_or_else(|| panic!("{name} is not installed; ./check says how to get it")).display().to_string()
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("the command can be started");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

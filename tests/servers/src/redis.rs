@@ -1,0 +1,65 @@
+//! A private Redis.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use tempfile::TempDir;
+
+use crate::{free_port, supervised::Supervised};
+
+/// A Redis of one test's own, which keeps nothing on disk.
+pub struct Redis {
+    port: u16,
+    folder: TempDir,
+    server: Option<Supervised>,
+}
+
+impl Redis {
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut redis = Self { port: free_port(), folder, server: None };
+        redis.restart();
+        redis
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends the server without a word, as a crash would.
+    pub fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.signal("KILL");
+        }
+    }
+
+    /// Starts the server again, empty, on the same port.
+    pub fn restart(&mut self) {
+        self.kill();
+        let folder = self.folder.path();
+        let port = self.port.to_string();
+        let command = ["redis-server", "--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let command = command.map(str::to_owned).into_iter().chain(["--dir".to_owned(), folder.display().to_string()]);
+        let command: Vec<String> = command.collect();
+        self.server = Some(Supervised::start(&command, "TERM", folder, &folder.join("redis.log")));
+        while self.call("PING").is_none() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Forgets everything, as FLUSHALL does.
+    pub fn flush_all(&self) {
+        self.call("FLUSHALL").expect("Redis answers");
+    }
+
+    /// The first line of the answer to a command.
+    pub fn call(&self, command: &str) -> Option<String> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        socket.write_all(format!("{command}\r\n").as_bytes()).ok()?;
+        let mut answer = String::new();
+        BufReader::new(socket).read_line(&mut answer).ok()?;
+        (!answer.is_empty()).then(|| answer.trim_end().to_owned())
+    }
+}

@@ -1,0 +1,131 @@
+//! A client of one API process, as one user.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+
+use super::{Events, Frame, PATIENCE};
+
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    user: Option<String>,
+}
+
+/// An answer that is an error.
+#[derive(Debug, PartialEq)]
+pub struct Failure {
+    pub status: u16,
+    pub code: String,
+    pub body: Value,
+}
+
+impl Client {
+    pub fn new(base: &str) -> Self {
+        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build().unwrap();
+        Self { http, base: base.to_owned(), user: None }
+    }
+
+    /// The same server, as somebody else.
+    pub fn user(&self, name: &str) -> Self {
+        Self { user: Some(name.to_owned()), ..self.clone() }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.user {
+            Some(user) => request.header("x-user", user),
+            None => request,
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Result<Value, Failure> {
+        answer(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Result<Value, Failure> {
+        answer(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Result<Value, Failure> {
+        answer(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Result<Value, Failure> {
+        answer(self.request(Method::DELETE, path)).await
+    }
+
+    /// Starts a run in a new conversation; answers `{conversation, message, run}`.
+    pub async fn start(&self, input: &str) -> Value {
+        self.post("/v1/runs", json!({ "input": input })).await.unwrap()
+    }
+
+    /// Starts a run and streams it.
+    pub async fn stream(&self, input: &str) -> Events {
+        let request = self.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+        Events::new(ok(request.json(&json!({ "input": input }))).await)
+    }
+
+    /// Streams a run from a cursor, or from the start.
+    pub async fn events(&self, run_id: &str, after: Option<&str>) -> Events {
+        Events::new(ok(self.events_request(run_id, after)).await)
+    }
+
+    pub fn events_request(&self, run_id: &str, after: Option<&str>) -> RequestBuilder {
+        let request = self.request(Method::GET, &format!("/v1/runs/{run_id}/events"));
+        match after {
+            Some(id) => request.header("last-event-id", id),
+            None => request,
+        }
+    }
+
+    /// Everything that a client with this cursor still gets: nothing, if it has everything.
+    pub async fn rest_after(&self, run_id: &str, after: &str) -> Vec<Frame> {
+        let response = self.events_request(run_id, Some(after)).send().await.unwrap();
+        match response.status().as_u16() {
+            204 => Vec::new(),
+            200 => Events::new(response).rest().await,
+            status => panic!("resuming after {after}: {status} {}", response.text().await.unwrap()),
+        }
+    }
+
+    pub async fn run(&self, run_id: &str) -> Value {
+        self.get(&format!("/v1/runs/{run_id}")).await.unwrap()
+    }
+
+    /// The run when it has ended.
+    pub async fn ended(&self, run_id: &str) -> Value {
+        let run = self.get(&format!("/v1/runs/{run_id}/wait?timeout_ms={}", PATIENCE.as_millis())).await.unwrap();
+        assert!(run["finished_at"].is_string(), "the run did not end: {run}");
+        run
+    }
+
+    pub async fn cancel(&self, run_id: &str) -> Value {
+        answer(self.request(Method::POST, &format!("/v1/runs/{run_id}/cancel"))).await.unwrap()
+    }
+}
+
+async fn ok(request: RequestBuilder) -> Response {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    if status != 200 {
+        panic!("{status}: {}", response.text().await.unwrap());
+    }
+    response
+}
+
+/// The JSON of a good answer, or the problem of a bad one.
+pub async fn answer(request: RequestBuilder) -> Result<Value, Failure> {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let is_problem = response.headers().get("content-type").is_some_and(|value| value == "application/problem+json");
+    let text = response.text().await.unwrap();
+    if status.is_success() {
+        return Ok(if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() });
+    }
+    assert!(is_problem, "{status} is no problem+json: {text}");
+    let body: Value = serde_json::from_str(&text).unwrap();
+    Err(Failure { status: status.as_u16(), code: body["code"].as_str().unwrap().to_owned(), body })
+}

@@ -1,0 +1,196 @@
+//! The real executable, started as an operator would.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver},
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use test_servers::{Database, Postgres, Redis};
+
+use super::{Client, PATIENCE};
+
+/// One process.
+pub struct Holdfast {
+    child: Child,
+    log: Receiver<String>,
+    seen: Vec<String>,
+    base: Option<String>,
+}
+
+impl Holdfast {
+    /// A command with nothing of the tests' own environment.
+    pub fn command() -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOLDFAST_ADDR", "127.0.0.1:0");
+        command
+    }
+
+    /// Starts a process; its log can be waited for.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, log) = mpsc::channel();
+        let stderr = child.stderr.take().unwrap();
+        let verbose = std::env::var_os("HOLDFAST_TEST_LOG").is_some();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if verbose {
+                    eprintln!("{line}");
+                }
+                if sender.send(line).is_err() && !verbose {
+                    break;
+                }
+            }
+        });
+        Self { child, log, seen: Vec::new(), base: None }
+    }
+
+    /// Waits for a line of the log.
+    pub fn wait_for_log(&mut self, part: &str) -> String {
+        if let Some(line) = self.seen.iter().find(|line| line.contains(part)) {
+            return line.clone();
+        }
+        loop {
+            let line = self.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.seen));
+            self.seen.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Where it listens, once it does.
+    pub fn base(&mut self) -> String {
+        if self.base.is_none() {
+            let line = self.wait_for_log("listens on http://");
+            self.base = Some(line[line.find("http://").unwrap()..].trim().to_owned());
+        }
+        self.base.clone().unwrap()
+    }
+
+    pub fn client(&mut self) -> Client {
+        Client::new(&self.base())
+    }
+
+    /// Sends a signal, such as `TERM` or `STOP`.
+    pub fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success(), "the process has ended before");
+    }
+
+    /// Ends it without a word.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn exit(&mut self) -> ExitStatus {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(std::time::Instant::now() < deadline, "the process does not end: {:#?}", self.log.try_iter().collect::<Vec<_>>());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Holdfast {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process says when it refuses to start.
+pub fn refusal(command: &mut Command) -> String {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(!child.wait().unwrap().success(), "it started: {stderr}");
+    let line = stderr.lines().find(|line| line.starts_with("holdfast: "));
+    line.unwrap_or_else(|| panic!("no sentence says why: {stderr}")).to_owned()
+}
+
+/// A data folder, and processes on it one after the other.
+pub struct Embedded {
+    pub folder: TempDir,
+    pub settings: Vec<(&'static str, String)>,
+}
+
+impl Embedded {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), settings: Vec::new() }
+    }
+
+    pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
+        self.settings.push((variable, value.to_string()));
+        self
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Holdfast::command();
+        command.env("HOLDFAST_DATA_DIR", self.data_dir()).envs(self.settings.iter().cloned());
+        command
+    }
+
+    pub fn start(&self) -> Holdfast {
+        Holdfast::start(&mut self.command())
+    }
+}
+
+/// A Postgres database and a Redis, and any number of processes around them. Leases are short, so that tests are.
+pub struct ScaledOut {
+    pub database_url: String,
+    pub redis: Redis,
+    pub settings: Vec<(&'static str, String)>,
+    _database: Option<Database>,
+}
+
+impl ScaledOut {
+    pub fn new() -> Self {
+        let database = Postgres::database();
+        Self::on(database.url().to_owned(), Some(database))
+    }
+
+    /// On a database of another server than the shared one.
+    pub fn on(database_url: String, database: Option<Database>) -> Self {
+        let settings = vec![("HOLDFAST_LEASE_MS", "1500".to_owned()), ("HOLDFAST_SWEEP_MS", "250".to_owned())];
+        let scaled = Self { database_url, redis: Redis::start(), settings, _database: database };
+        let migrated = scaled.command("migrate").output().unwrap();
+        assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
+        scaled
+    }
+
+    pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
+        self.settings.retain(|(name, _)| *name != variable);
+        self.settings.push((variable, value.to_string()));
+        self
+    }
+
+    pub fn command(&self, role: &str) -> Command {
+        let mut command = Holdfast::command();
+        command.arg(role).env("DATABASE_URL", &self.database_url).env("REDIS_URL", self.redis.url());
+        command.envs(self.settings.iter().cloned());
+        command
+    }
+
+    pub fn api(&self) -> Holdfast {
+        Holdfast::start(&mut self.command("api"))
+    }
+
+    pub fn worker(&self) -> Holdfast {
+        let mut worker = Holdfast::start(&mut self.command("worker"));
+        worker.wait_for_log("worker started");
+        worker
+    }
+}

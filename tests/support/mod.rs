@@ -1,0 +1,28 @@
+//! What the stories share: the real executable on a free port, private servers, and a client that sees every byte.
+
+mod client;
+mod holdfast;
+mod sse;
+pub mod upstream;
+
+pub use client::{Client, Failure, answer};
+pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
+pub use sse::{Events, Frame, fold};
+
+use std::{future::Future, time::Duration};
+
+/// Longest wait for something that must happen; far longer than it takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again until there is an answer, and fails the test when there is none for long.
+pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+    let asking = async {
+        loop {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("waited in vain until {what}"))
+}

@@ -1,0 +1,124 @@
+//! A stream of events as a client sees it, byte for byte.
+
+use futures::{Stream, StreamExt};
+use serde_json::Value;
+
+use super::PATIENCE;
+
+/// One frame, with the bytes it came as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    pub id: String,
+    pub event: String,
+    pub data: Value,
+    pub raw: String,
+}
+
+impl Frame {
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.event.as_str(), "run.completed" | "run.failed" | "run.cancelled")
+    }
+
+    /// Attempt and number.
+    pub fn position(&self) -> (u32, u32) {
+        let (attempt, n) = self.id.split_once('-').expect("an event id has a dash");
+        (attempt.parse().unwrap(), n.parse().unwrap())
+    }
+}
+
+/// The connection ended without the end of the chunked body.
+#[derive(Debug)]
+pub struct Broken;
+
+/// An open stream.
+pub struct Events {
+    pub run_id: String,
+    bytes: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
+    buffer: String,
+}
+
+impl Events {
+    pub fn new(response: reqwest::Response) -> Self {
+        let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
+        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new() }
+    }
+
+    /// The next event; `None` at a clean end.
+    pub async fn next(&mut self) -> Result<Option<Frame>, Broken> {
+        let next = async {
+            loop {
+                if let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                    let frame = parse(block);
+                    self.buffer = rest.to_owned();
+                    match frame {
+                        Some(frame) => return Ok(Some(frame)),
+                        None => continue,
+                    }
+                }
+                match self.bytes.next().await {
+                    Some(Ok(bytes)) => self.buffer.push_str(std::str::from_utf8(&bytes).expect("frames are not cut inside a character")),
+                    Some(Err(_)) => return Err(Broken),
+                    None => return Ok(None),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+    }
+
+    /// Everything up to the clean end.
+    pub async fn rest(mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await.expect("the stream was broken off") {
+            frames.push(frame);
+        }
+        frames
+    }
+
+    /// Everything up to the first event of a kind, which comes last.
+    pub async fn up_to(&mut self, event: &str) -> Vec<Frame> {
+        self.up_to_nth(event, 1).await
+    }
+
+    /// Everything up to the n-th event of a kind, which comes last.
+    pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while n > 0 {
+            let frame = self.next().await.expect("the stream was broken off").unwrap_or_else(|| panic!("the stream ended without {event}: {frames:?}"));
+            n -= usize::from(frame.event == event);
+            frames.push(frame);
+        }
+        frames
+    }
+}
+
+/// Heartbeats and `retry:` are no frames.
+fn parse(block: &str) -> Option<Frame> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    let data: Value = serde_json::from_str(&field("data: ")?).expect("data is one line of JSON");
+    let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with(':')).collect();
+    Some(Frame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
+}
+
+/// The text that a client shows in the end; fails where the ids do not prove that nothing is missing.
+pub fn fold(frames: &[Frame]) -> String {
+    let mut pieces: Vec<((u32, u32), String)> = Vec::new();
+    let mut cursor = (0, 0);
+    for frame in frames {
+        let at = frame.position();
+        assert!(at > cursor, "{at:?} came after {cursor:?}");
+        let base = frame.data["base"].as_str().map(|base| {
+            let (attempt, n) = base.split_once('-').unwrap();
+            (attempt.parse().unwrap(), n.parse().unwrap())
+        });
+        let continues = at.0 == cursor.0 && at.1 == cursor.1 + 1;
+        assert!(continues || at.1 == 1 && base.is_some_and(|base| cursor >= base), "{at:?} (base {base:?}) does not follow {cursor:?}");
+        if let Some(base) = base {
+            pieces.retain(|(id, _)| *id <= base);
+        }
+        if frame.event == "message.delta" {
+            pieces.push((at, frame.data["text"].as_str().unwrap().to_owned()));
+        }
+        cursor = at;
+    }
+    pieces.into_iter().map(|(_, text)| text).collect()
+}

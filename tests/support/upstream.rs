@@ -1,0 +1,63 @@
+//! A local server that speaks OpenAI's streaming protocol, and remembers what it was asked.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+/// Answers every request with the same words.
+pub struct Upstream {
+    pub base_url: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Upstream {
+    pub async fn start(words: &'static [&'static str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::clone(&asked);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(serve(socket, words, Arc::clone(&requests)));
+            }
+        });
+        Self { base_url, asked }
+    }
+
+    /// The bodies of the requests so far.
+    pub fn asked(&self) -> Vec<Value> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn serve(socket: TcpStream, words: &[&str], asked: Arc<Mutex<Vec<Value>>>) {
+    let mut socket = BufReader::new(socket);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if socket.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.unwrap();
+    asked.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+    let mut answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned();
+    for word in words {
+        answer += &format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]}));
+    }
+    answer += &format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
+    answer += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": words.len()}}));
+    answer += "data: [DONE]\n\n";
+    let _ = socket.get_mut().write_all(answer.as_bytes()).await;
+}

@@ -1,0 +1,168 @@
+//! Dead, stopped and poisonous workers.
+
+use std::time::{Duration, Instant};
+
+use test_servers::Redis;
+
+use crate::support::{Client, Embedded, Frame, ScaledOut, fold, until};
+
+async fn assert_stored_is_folded(client: &Client, run_id: &str, frames: &[Frame]) {
+    let run = client.run(run_id).await;
+    assert_eq!(run["status"], "completed");
+    assert_eq!(run["output_message"]["content"], fold(frames));
+    let terminal = frames.iter().filter(|frame| frame.is_terminal()).count();
+    assert_eq!(terminal, 1);
+    assert_eq!(client.events(run_id, None).await.rest().await.iter().filter(|frame| frame.is_terminal()).count(), 1);
+}
+
+#[tokio::test]
+async fn a_killed_workers_run_is_taken_over_on_one_connection() {
+    let scaled = ScaledOut::new();
+    let (mut api, worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=80] [delay=20] hi").await;
+    let mut frames = stream.up_to_nth("message.delta", 10).await;
+    worker.kill();
+    let _other = scaled.worker();
+    let killed = Instant::now();
+    frames.extend(stream.up_to("attempt.started").await);
+    assert!(killed.elapsed() < Duration::from_secs(5), "lease and sweep are 1.75 s here; it took {:?}", killed.elapsed());
+    assert_eq!(frames.last().unwrap().data["reason"], "lease_expired");
+    assert_eq!(frames.last().unwrap().data["crashes"], 1);
+    let run_id = stream.run_id.clone();
+    frames.extend(stream.rest().await);
+    assert_stored_is_folded(&client, &run_id, &frames).await;
+}
+
+#[tokio::test]
+async fn with_the_default_lease_a_killed_workers_run_is_taken_over_within_20_s() {
+    let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 15_000).with("HOLDFAST_SWEEP_MS", 5_000);
+    let (mut api, worker, _other) = (scaled.api(), scaled.worker(), scaled.worker());
+    let mut stream = api.client().stream("[tokens=100] [delay=100] hi").await;
+    stream.up_to_nth("message.delta", 3).await;
+    let killed = Instant::now();
+    // Either of them may hold it: kill until the attempt is gone.
+    worker.kill();
+    let next = tokio::time::timeout(Duration::from_secs(13), stream.up_to("run.completed")).await;
+    if next.is_err() {
+        stream.up_to("attempt.started").await;
+        assert!(killed.elapsed() < Duration::from_secs(21), "{:?}", killed.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_client_resumes_a_taken_over_run_at_another_api() {
+    let scaled = ScaledOut::new();
+    let (mut first, mut second, worker) = (scaled.api(), scaled.api(), scaled.worker());
+    let mut stream = first.client().stream("[tokens=60] [delay=20] hi").await;
+    let mut frames = stream.up_to_nth("message.delta", 10).await;
+    worker.kill();
+    first.kill();
+    let run_id = stream.run_id.clone();
+    drop(stream);
+    let _other = scaled.worker();
+    let client = second.client();
+    let cursor = frames.last().unwrap().id.clone();
+    frames.extend(client.rest_after(&run_id, &cursor).await);
+    assert_stored_is_folded(&client, &run_id, &frames).await;
+}
+
+/// What the directed tests of the fence share: the owner is stopped past its lease and continued while the second works.
+async fn a_stopped_owner_changes_nothing(between: impl AsyncFnOnce(&Redis, &Client, &str)) {
+    let scaled = ScaledOut::new();
+    let mut api = scaled.api();
+    let client = api.client();
+    let owner = scaled.worker();
+    let mut stream = client.stream("[tokens=150] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    owner.signal("STOP");
+    let _second = scaled.worker();
+    frames.extend(stream.up_to("attempt.started").await);
+    frames.extend(stream.up_to_nth("message.delta", 5).await);
+    between(&scaled.redis, &client, &run_id).await;
+    owner.signal("CONT");
+    frames.extend(stream.rest().await);
+    fold(&frames);
+    // Nothing of the first attempt comes after the second has begun.
+    let begun = frames.iter().position(|frame| frame.data["attempt"] == 2).unwrap();
+    assert!(frames[begun..].iter().all(|frame| frame.position().0 == 2), "the stopped owner has written");
+    assert_stored_is_folded(&client, &run_id, &frames).await;
+    let replayed = client.events(&run_id, None).await.rest().await;
+    assert_eq!(fold(&replayed), fold(&frames));
+    assert_eq!(replayed.iter().filter(|frame| frame.position().0 == 2).count(), frames[begun..].len());
+}
+
+#[tokio::test]
+async fn a_stopped_owner_that_wakes_up_writes_nothing() {
+    a_stopped_owner_changes_nothing(async |_, _, _| ()).await;
+}
+
+#[tokio::test]
+async fn a_stopped_owner_that_wakes_up_after_redis_lost_everything_writes_nothing() {
+    a_stopped_owner_changes_nothing(async |redis, _, _| redis.flush_all()).await;
+}
+
+#[tokio::test]
+async fn a_run_that_kills_three_workers_is_failed_and_hurts_no_other() {
+    let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 600).with("HOLDFAST_SWEEP_MS", 100);
+    let mut api = scaled.api();
+    let client = api.client();
+    let mut stream = client.stream("[tokens=5000] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = Vec::new();
+    for _ in 0..3 {
+        let worker = scaled.worker();
+        frames.extend(stream.up_to("attempt.started").await);
+        frames.extend(stream.up_to("message.delta").await);
+        worker.kill();
+    }
+    let mut survivor = scaled.worker();
+    frames.extend(stream.rest().await);
+    survivor.wait_for_log("ended a run whose worker is gone");
+    let last = frames.last().unwrap();
+    assert_eq!((last.event.as_str(), last.data["error"]["code"].as_str()), ("run.failed", Some("max_attempts")));
+    let run = client.run(&run_id).await;
+    assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("max_attempts")));
+    let other = client.start("[tokens=3] hi").await;
+    assert_eq!(client.ended(other["run"]["id"].as_str().unwrap()).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn embedded_a_killed_process_goes_on_at_once_when_it_is_started_again() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let mut stream = holdfast.client().stream("[tokens=60] [delay=20] hi").await;
+    let mut frames = stream.up_to_nth("message.delta", 10).await;
+    let run_id = stream.run_id.clone();
+    holdfast.kill();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let started = Instant::now();
+    // What was provisional is lost with the process; its cursor is honest and goes on at the next attempt.
+    let mut stream = client.events(&run_id, Some(&frames.last().unwrap().id)).await;
+    frames.extend(stream.up_to("attempt.started").await);
+    assert!(started.elapsed() < Duration::from_secs(5), "the lease of an earlier process is void; it took {:?}", started.elapsed());
+    frames.extend(stream.rest().await);
+    assert_stored_is_folded(&client, &run_id, &frames).await;
+}
+
+#[tokio::test]
+async fn a_commit_without_a_wake_up_is_executed_all_the_same() {
+    let scaled = ScaledOut::new();
+    let mut api = scaled.api();
+    let client = api.client();
+    let started = client.start("[tokens=3] hi").await;
+    // The wake-up is lost, as when the API dies between the commit and the push.
+    scaled.redis.flush_all();
+    let _worker = scaled.worker();
+    let run_id = started["run"]["id"].as_str().unwrap();
+    assert_eq!(client.ended(run_id).await["status"], "completed");
+    until("the idle worker looks by itself", || async {
+        let started = client.start("[tokens=3] hi").await;
+        scaled.redis.flush_all();
+        let run = client.ended(started["run"]["id"].as_str().unwrap()).await;
+        (run["status"] == "completed").then_some(())
+    })
+    .await;
+}

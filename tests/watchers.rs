@@ -1,0 +1,52 @@
+//! Many who watch one run, and one who does not read.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use crate::support::{Embedded, ScaledOut};
+
+#[tokio::test]
+async fn all_who_watch_a_run_see_the_same() {
+    let scaled = ScaledOut::new();
+    let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
+    let (one, two) = (first.client(), second.client());
+    let stream = one.stream("[tokens=60] [delay=10] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut watchers = Vec::new();
+    for index in 0..40 {
+        let client = if index % 2 == 0 { one.clone() } else { two.clone() };
+        let run_id = run_id.clone();
+        watchers.push(tokio::spawn(async move { client.events(&run_id, None).await.rest().await }));
+    }
+    let frames = stream.rest().await;
+    for watcher in watchers {
+        assert_eq!(watcher.await.unwrap(), frames);
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
+    let embedded = Embedded::new().with("HOLDFAST_STALL_MS", 500);
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    let client = holdfast.client();
+    let mut stream = client.stream("[tokens=40000] [delay=0] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut stalled = TcpStream::connect(base.trim_start_matches("http://")).unwrap();
+    stalled.write_all(format!("GET /v1/runs/{run_id}/events HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
+    let frames = stream.up_to("run.completed").await;
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 40_000);
+    // It has read nothing so far; what it gets now ends without the end of the body.
+    crate::support::until("the stalled connection is closed", || async {
+        let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+        metrics.contains("holdfast_streams_open 0").then_some(())
+    })
+    .await;
+    stalled.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut received = Vec::new();
+    let _ = stalled.read_to_end(&mut received);
+    assert!(!received.windows(13).any(|bytes| bytes == b"run.completed"), "it was sent everything, so the kernel has buffered megabytes");
+}
