@@ -11,7 +11,7 @@ async fn a_run_finishes_although_postgres_is_restarted() {
     let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
-    let mut stream = client.stream("[tokens=300] [delay=20] hi").await;
+    let mut stream = client.stream("[tokens=600] [delay=20] hi").await;
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 20).await;
     postgres.stop();
@@ -21,7 +21,7 @@ async fn a_run_finishes_although_postgres_is_restarted() {
     frames.extend(stream.up_to_nth("message.delta", 20).await);
     postgres.restart();
     frames.extend(stream.rest().await);
-    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 300);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 600);
     assert_eq!(frames.iter().filter(|frame| frame.event == "warning.raised").count(), 1);
     assert_eq!(frames.last().unwrap().event, "run.completed");
     let run = client.run(&run_id).await;

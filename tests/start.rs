@@ -117,7 +117,7 @@ fn sqlite(file: &std::path::Path, sql: &str) {
 fn settings_that_cannot_work_are_refused_by_name() {
     let check = |settings: &[(&str, &str)], role: Option<&str>, expected: &[&str]| {
         let mut command = Holdfast::command();
-        command.env("HOLDFAST_DATA_DIR", "/nonexistent/holdfast").args(role).envs(settings.iter().copied());
+        command.env("HOLDFAST_DATA_DIR", "/dev/null/holdfast").args(role).envs(settings.iter().copied());
         let said = refusal(&mut command);
         assert!(expected.iter().all(|part| said.contains(part)), "{settings:?}: {said}");
     };
@@ -137,7 +137,7 @@ fn settings_that_cannot_work_are_refused_by_name() {
     check(&[("CHAT_MODEL_PROVIDER", "gemini")], None, &["GEMINI_API_KEY"]);
     check(&[], Some("api"), &["DATABASE_URL", "REDIS_URL"]);
     check(&[], Some("worker"), &["DATABASE_URL", "REDIS_URL"]);
-    check(&[], None, &["/nonexistent/holdfast", "HOLDFAST_DATA_DIR"]);
+    check(&[], None, &["/dev/null/holdfast", "HOLDFAST_DATA_DIR"]);
 }
 
 #[tokio::test]

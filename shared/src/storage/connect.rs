@@ -13,7 +13,7 @@ use super::{Error, Storage, database::Database, schema};
 use crate::config::{Stores, StoresConfig};
 
 /// Longest wait for a connection; a database that takes longer counts as away.
-const ACQUIRE: Duration = Duration::from_secs(5);
+const ACQUIRE: Duration = Duration::from_secs(3);
 
 /// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {

@@ -166,11 +166,11 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
 
 /// Locks the conversation and takes the next position in it.
 async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
-    let sql = concat!(
-        "update chat_conversations as c set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} ",
-        "where c.id = $1 and c.owner_id = $2 and c.deleted_at is null returning c.last_position as position, ",
-        conversation_columns!()
-    );
+    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
+               where id = $1 and owner_id = $2 and deleted_at is null \
+               returning last_position as position, id, title, agent_definition_id as agent_id, created_at, last_message_at, activity_at, \
+               (select live.id from agent_runs live where live.conversation_id = chat_conversations.id \
+               and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id";
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![id, owner]).await?.map(Place::from))
 }
 
