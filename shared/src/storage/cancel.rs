@@ -44,8 +44,8 @@ impl Storage {
             .await
             .map_err(doing())?;
         let cancelled = match row.map(|row| row.status) {
-            None => return Ok(Cancelled::NotFound),
-            Some(status) if status.is_terminal() => return Ok(Cancelled::Over),
+            None => Cancelled::NotFound,
+            Some(status) if status.is_terminal() => Cancelled::Over,
             Some(RunStatus::Running) => {
                 let sql =
                     "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";

@@ -25,7 +25,7 @@ pub(super) enum Database {
     },
 }
 
-/// A transaction; dropping it rolls it back.
+/// A transaction; dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
     Postgres(Transaction<'static, Postgres>),
     Sqlite(Transaction<'static, Sqlite>),
@@ -164,6 +164,14 @@ impl Tx {
 
     pub(super) async fn fetch_one<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<T, sqlx::Error> {
         self.fetch_optional(sql, args).await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// Gives back the locks at once; a transaction that is merely dropped keeps them until its connection is used again.
+    pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Postgres(tx) => tx.rollback().await,
+            Self::Sqlite(tx) => tx.rollback().await,
+        }
     }
 
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {

@@ -91,8 +91,11 @@ impl Storage {
             tx.fetch_optional::<(Uuid,)>("select conversation_id from agent_runs where id = $1", args![run_id]).await;
         let Some((conversation_id,)) = conversation.map_err(doing())? else { return Ok(None) };
         lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
-        let Some(run) = lock_run(&mut tx, run_id).await.map_err(doing())? else { return Ok(None) };
-        let Some(ending) = (!run.status.is_terminal()).then(|| ending(&run)).flatten() else { return Ok(None) };
+        let run = lock_run(&mut tx, run_id).await.map_err(doing())?.filter(|run| !run.status.is_terminal());
+        let Some((run, ending)) = run.and_then(|run| ending(&run).map(|ending| (run, ending))) else {
+            tx.rollback().await.map_err(doing())?;
+            return Ok(None);
+        };
         let ended = write_rule(&mut tx, run_id, run, &ending).await?;
         tx.commit().await.map_err(doing())?;
         Ok(Some(ended))

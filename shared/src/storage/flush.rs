@@ -100,11 +100,12 @@ impl Storage {
         lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
         let held = lock(&mut tx, claim.run_id).await.map_err(doing())?;
         if held.as_ref().is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
-            drop(tx);
+            tx.rollback().await.map_err(doing())?;
             // Whether a run waits is not known any more; one wake-up too many does no harm.
             return Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true });
         }
         if !held.is_some_and(|held| held.is_mine(claim)) {
+            tx.rollback().await.map_err(doing())?;
             return Ok(Finished::Fenced);
         }
         if let Some(tail) = tail {
@@ -130,15 +131,14 @@ impl Storage {
     pub async fn hand_over(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId) -> Result<HandedOver, Error> {
         let hand_over = async {
             let mut tx = self.database.begin().await?;
-            let held = match lock(&mut tx, claim.run_id).await? {
-                Some(held) if held.is_mine(claim) => held,
-                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => {
-                    return Ok(HandedOver::Queued);
-                }
-                _ => return Ok(HandedOver::Fenced),
+            let early = match lock(&mut tx, claim.run_id).await? {
+                Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(HandedOver::CancelRequested),
+                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => Some(HandedOver::Queued),
+                _ => Some(HandedOver::Fenced),
             };
-            if held.cancel_requested {
-                return Ok(HandedOver::CancelRequested);
+            if let Some(early) = early {
+                tx.rollback().await?;
+                return Ok(early);
             }
             if let Some(tail) = tail {
                 insert_chunk(&mut tx, claim.run_id, tail).await?;

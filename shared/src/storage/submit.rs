@@ -98,9 +98,11 @@ impl Storage {
     async fn try_submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
         let stored = store(&mut tx, owner, new).await?;
-        if matches!(stored, Submitted::Accepted(_)) {
-            tx.commit().await.map_err(Error::doing("commit a message"))?;
-        }
+        let settled = match stored {
+            Submitted::Accepted(_) => tx.commit().await,
+            _ => tx.rollback().await,
+        };
+        settled.map_err(Error::doing("commit a message"))?;
         Ok(stored)
     }
 }

@@ -1,0 +1,33 @@
+//! The conformance suite: what storage, run log and queue promise, held against every back end.
+
+mod places;
+mod queue;
+mod run_log;
+mod storage;
+
+/// Makes a test per back end of an async function that takes the meeting places.
+#[macro_export]
+macro_rules! on_each_backend {
+    ($($fact:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact($crate::places::Places::embedded().await).await;
+            })+
+        }
+
+        mod in_memory {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact($crate::places::Places::in_memory().await).await;
+            })+
+        }
+
+        mod scaled_out {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact($crate::places::Places::scaled_out().await).await;
+            })+
+        }
+    };
+}

@@ -1,0 +1,87 @@
+//! Fresh meeting places of each kind.
+
+use std::time::Duration;
+
+use clap::Parser;
+use holdfast_shared::{
+    config::StoresConfig,
+    queue::{self, Queue},
+    run_log::{self, Push, RunLog},
+    storage::{self, Holder, NewRun, Storage, Submitted, Target},
+};
+use tempfile::TempDir;
+use test_servers::{Database, Postgres, Redis};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+pub const LEASE: Duration = Duration::from_secs(60);
+pub const MAX_CRASHES: usize = 3;
+
+pub struct Places {
+    pub storage: Storage,
+    pub run_log: RunLog,
+    pub pushes: mpsc::UnboundedReceiver<Push>,
+    pub queue: Queue,
+    pub holder: Holder,
+    _alive: (Option<TempDir>, Option<Redis>, Option<Database>),
+}
+
+#[derive(Parser)]
+struct Settings {
+    #[command(flatten)]
+    stores: StoresConfig,
+}
+
+impl Places {
+    pub async fn embedded() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = settings(&["--data-dir", folder.path().to_str().unwrap()]);
+        Self::connect(config, (Some(folder), None, None)).await
+    }
+
+    pub async fn in_memory() -> Self {
+        Self::connect(settings(&["--memory-backend", "memory"]), (None, None, None)).await
+    }
+
+    pub async fn scaled_out() -> Self {
+        let (database, redis) = (Postgres::database(), Redis::start());
+        let config = settings(&["--database-url", database.url(), "--redis-url", &redis.url()]);
+        storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
+        Self::connect(config, (None, Some(redis), Some(database))).await
+    }
+
+    async fn connect(config: StoresConfig, alive: (Option<TempDir>, Option<Redis>, Option<Database>)) -> Self {
+        let stores = config.stores().unwrap();
+        let storage = storage::connect(&stores, &config).await.unwrap();
+        let (run_log, pushes) = run_log::connect(&stores, &config).await.unwrap();
+        let queue = queue::connect(&stores).await.unwrap();
+        Self { storage, run_log, pushes, queue, holder: Holder::new(), _alive: alive }
+    }
+
+    /// Submits a message and answers its run and conversation.
+    pub async fn submit(&self, target: Target, content: &str) -> (Uuid, Uuid) {
+        let new = NewRun { run_id: Uuid::now_v7(), target, content: content.into(), mode: Default::default(), key: None };
+        match self.storage.submit("ann", &new).await.unwrap() {
+            Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
+            _ => panic!("the message was not accepted"),
+        }
+    }
+
+    pub async fn claim(&self, limit: usize) -> Vec<storage::Claim> {
+        self.storage.claim_queued(&self.holder, LEASE, limit, MAX_CRASHES).await.unwrap()
+    }
+
+    /// Claims of another process, of what has expired.
+    pub async fn take_over(&self) -> Vec<storage::Claim> {
+        self.storage.claim_expired(&Holder::new(), LEASE, 10, MAX_CRASHES).await.unwrap()
+    }
+
+    /// Lets the run's lease expire.
+    pub async fn expire(&self, run_id: Uuid) {
+        self.storage.void_unknown(&self.holder, vec![run_id]).await.unwrap();
+    }
+}
+
+fn settings(args: &[&str]) -> StoresConfig {
+    Settings::parse_from(["conformance"].iter().chain(args)).stores
+}

@@ -1,0 +1,88 @@
+//! The rules of the hot log.
+
+use bytes::Bytes;
+use chrono::DateTime;
+use holdfast_shared::{
+    event::{Event, EventBody},
+    event_id::EventId,
+    run_log::{Appended, Batch, Gap},
+};
+use uuid::Uuid;
+
+use crate::{on_each_backend, places::Places};
+
+on_each_backend!(
+    appends_are_stored_fenced_or_behind,
+    a_repeated_append_stores_only_what_is_new,
+    a_reader_gets_what_comes_after_its_cursor,
+    followers_receive_what_is_appended,
+);
+
+fn event(attempt: u32, n: u32) -> Event {
+    let body = EventBody::WarningRaised { code: "test".into(), message: format!("{attempt}-{n}") };
+    Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &body)
+}
+
+fn batch(attempt: u32, first: u32, last: u32) -> Batch {
+    Batch::of(&(first..=last).map(|n| event(attempt, n)).collect::<Vec<_>>()).unwrap()
+}
+
+async fn appends_are_stored_fenced_or_behind(places: Places) {
+    let run = Uuid::now_v7();
+    let append = async |attempt, first, last, gap| places.run_log.append(run, &batch(attempt, first, last), gap).await.unwrap();
+    use Appended::{Behind, Fenced, Stored};
+    assert_eq!(append(1, 2, 3, Gap::Refuse).await, Behind, "an empty log has lost the first event");
+    assert_eq!(append(1, 1, 3, Gap::Refuse).await, Stored);
+    assert_eq!(append(1, 4, 4, Gap::Refuse).await, Stored);
+    assert_eq!(append(1, 6, 7, Gap::Refuse).await, Behind);
+    assert_eq!(append(1, 6, 7, Gap::Archived).await, Stored);
+    assert_eq!(append(1, 2, 3, Gap::Refuse).await, Stored, "an append that is known is done");
+    assert_eq!(append(2, 2, 2, Gap::Refuse).await, Behind);
+    assert_eq!(append(2, 1, 2, Gap::Refuse).await, Stored);
+    assert_eq!(append(1, 8, 8, Gap::Refuse).await, Fenced);
+    assert_eq!(append(1, 8, 8, Gap::Archived).await, Fenced);
+    assert_eq!(append(3, 5, 5, Gap::Archived).await, Stored);
+}
+
+async fn a_repeated_append_stores_only_what_is_new(places: Places) {
+    let run = Uuid::now_v7();
+    for (first, last) in [(1, 3), (2, 5), (1, 5), (5, 6)] {
+        assert_eq!(places.run_log.append(run, &batch(1, first, last), Gap::Refuse).await.unwrap(), Appended::Stored);
+    }
+    let events = places.run_log.read(run, EventId::ORIGIN, 100).await.unwrap();
+    assert_eq!(events, (1..=6).map(|n| event(1, n)).collect::<Vec<_>>());
+}
+
+async fn a_reader_gets_what_comes_after_its_cursor(places: Places) {
+    let run = Uuid::now_v7();
+    for (attempt, first, last) in [(1, 1, 4), (1, 5, 6), (2, 1, 2)] {
+        places.run_log.append(run, &batch(attempt, first, last), Gap::Refuse).await.unwrap();
+    }
+    let ids = async |attempt, n, limit| {
+        let events = places.run_log.read(run, EventId::new(attempt, n), limit).await.unwrap();
+        events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(ids(1, 4, 9).await, "1-5 1-6 2-1 2-2");
+    // The entry that holds the cursor comes whole.
+    assert_eq!(ids(1, 2, 9).await, "1-1 1-2 1-3 1-4 1-5 1-6 2-1 2-2");
+    assert_eq!(ids(1, 4, 1).await, "1-5 1-6");
+    assert_eq!(ids(2, 2, 9).await, "");
+    assert!(places.run_log.read(Uuid::now_v7(), EventId::ORIGIN, 9).await.unwrap().is_empty());
+}
+
+async fn followers_receive_what_is_appended(mut places: Places) {
+    let (run, other) = (Uuid::now_v7(), Uuid::now_v7());
+    places.run_log.follow(run).await.unwrap();
+    places.run_log.append(other, &batch(1, 1, 1), Gap::Refuse).await.unwrap();
+    places.run_log.append(run, &batch(1, 1, 2), Gap::Refuse).await.unwrap();
+    let push = places.pushes.recv().await.unwrap();
+    assert_eq!((push.run_id, push.lines.clone()), (run, batch(1, 1, 2).lines));
+    // Only what is new is pushed.
+    places.run_log.append(run, &batch(1, 2, 3), Gap::Refuse).await.unwrap();
+    assert_eq!(places.pushes.recv().await.unwrap().lines, Bytes::from([event(1, 3).line(), &b"\n"[..]].concat()));
+    places.run_log.unfollow(run).await.unwrap();
+    places.run_log.append(run, &batch(1, 4, 4), Gap::Refuse).await.unwrap();
+    places.run_log.follow(other).await.unwrap();
+    places.run_log.append(other, &batch(1, 2, 2), Gap::Refuse).await.unwrap();
+    assert_eq!(places.pushes.recv().await.unwrap().run_id, other);
+}

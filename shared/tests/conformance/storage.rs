@@ -1,0 +1,337 @@
+//! The protocol of the run's row.
+
+use chrono::{TimeZone, Utc};
+use holdfast_shared::{
+    event::{AttemptReason, Event, EventBody},
+    event_id::EventId,
+    idempotency::IdempotencyKey,
+    run::{Ending, RunStatus, SubmitMode},
+    storage::{Begun, Cancelled, Chunk, Claim, Finished, Flushed, HandedOver, Holder, NewRun, Submitted, Target},
+    usage::Usage,
+};
+use uuid::Uuid;
+
+use crate::{
+    on_each_backend,
+    places::{LEASE, MAX_CRASHES, Places},
+};
+
+on_each_backend!(
+    a_run_goes_from_submit_to_its_end,
+    a_stale_claim_writes_nothing,
+    a_flush_whose_answer_was_lost_can_be_repeated,
+    a_finish_whose_answer_was_lost_can_be_repeated,
+    only_the_first_run_of_a_conversation_is_claimed,
+    runs_are_claimed_once,
+    a_death_counts_only_if_something_was_executed,
+    a_run_that_took_down_three_workers_can_only_end,
+    a_hand_over_charges_no_crash,
+    a_handed_over_run_whose_cancel_was_requested_is_to_be_finished,
+    whoever_ends_a_run_without_holding_it_fences_its_holder,
+    an_ended_run_stays_as_it_is,
+    a_model_sees_only_what_came_before,
+    the_same_key_gives_the_same_run,
+    a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled,
+    a_large_chunk_is_kept_in_rows_and_read_in_order,
+    conversations_with_the_same_time_are_all_listed,
+    events_and_deleted_conversations_are_removed,
+);
+
+const NEW: Target = Target::New { agent_id: None };
+const CANCELLED: Ending = Ending::Cancelled { usage: Usage { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 } };
+
+fn completed() -> Ending {
+    Ending::Completed { usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() } }
+}
+
+/// The chunk of an attempt's deltas `first..=last`.
+fn deltas(claim: &Claim, first: u32, last: u32) -> Chunk {
+    let mut body = Vec::new();
+    for n in first..=last {
+        let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: format!("{n} ") };
+        Event::encode_into(&mut body, EventId::new(claim.attempt, n), Utc.timestamp_opt(0, 0).unwrap().timestamp_millis(), &delta);
+    }
+    Chunk { last: EventId::new(claim.attempt, last), body: body.into() }
+}
+
+async fn one_claim(places: &Places) -> Claim {
+    places.submit(NEW, "hi").await;
+    places.claim(1).await.remove(0)
+}
+
+async fn begin(places: &Places, claim: &Claim) -> Vec<String> {
+    match places.storage.begin(claim, "test/test", 10).await.unwrap() {
+        Begun::Executing(history) => history.earlier.into_iter().chain([history.input]).map(|message| message.content).collect(),
+        Begun::Fenced => panic!("the claim is fenced"),
+    }
+}
+
+async fn a_run_goes_from_submit_to_its_end(places: Places) {
+    let claim = one_claim(&places).await;
+    assert_eq!((claim.attempt, claim.started.id, claim.started.base), (1, EventId::new(1, 1), Some(EventId::new(0, 1))));
+    assert_eq!(begin(&places, &claim).await, ["hi"]);
+    assert_eq!(places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap(), Flushed::Durable);
+    let (tail, last) = (deltas(&claim, 4, 4), EventId::new(1, 4));
+    let finished = places.storage.finish(&claim, Some(&tail), last, "2 3 4 ", &completed()).await.unwrap();
+    let Finished::Ended { events, next_waits } = finished else { panic!("fenced") };
+    assert_eq!(events.iter().map(|event| (event.id.n, event.kind())).collect::<Vec<_>>(), [(5, "message.completed"), (6, "run.completed")]);
+    assert!(!next_waits);
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.last_event_id, run.model.as_deref()), (RunStatus::Completed, EventId::new(1, 6), Some("test/test")));
+    assert_eq!(run.output_message.unwrap().content, "2 3 4 ");
+    assert_eq!(run.usage.unwrap().output_tokens, 2);
+    let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
+    assert_eq!(archived.position.archived_to, EventId::new(1, 6));
+    let first = archived.events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(first[..2], ["0-1", "1-1"]);
+}
+
+async fn a_stale_claim_writes_nothing(places: Places) {
+    let stale = one_claim(&places).await;
+    begin(&places, &stale).await;
+    places.expire(stale.run_id).await;
+    let current = places.take_over().await.remove(0);
+    assert_eq!(current.attempt, 2);
+    let chunk = deltas(&stale, 2, 2);
+    assert_eq!(places.storage.flush(&stale, &chunk, LEASE).await.unwrap(), Flushed::Fenced);
+    assert!(matches!(places.storage.finish(&stale, Some(&chunk), chunk.last, "x", &completed()).await.unwrap(), Finished::Fenced));
+    assert_eq!(places.storage.hand_over(&stale, None, stale.started.id).await.unwrap(), HandedOver::Fenced);
+    assert!(matches!(places.storage.begin(&stale, "test", 10).await.unwrap(), Begun::Fenced));
+    assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
+    let run = places.storage.run("ann", stale.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.attempt, run.output_message), (RunStatus::Running, 2, None));
+    assert_eq!(places.storage.flush(&current, &deltas(&current, 2, 2), LEASE).await.unwrap(), Flushed::Durable);
+}
+
+async fn a_flush_whose_answer_was_lost_can_be_repeated(places: Places) {
+    let claim = one_claim(&places).await;
+    let chunk = deltas(&claim, 2, 5);
+    for _ in 0..2 {
+        assert_eq!(places.storage.flush(&claim, &chunk, LEASE).await.unwrap(), Flushed::Durable);
+    }
+    let events = places.storage.read_archive(claim.run_id, EventId::new(1, 1)).await.unwrap().unwrap().events;
+    assert_eq!(events.iter().map(|event| event.id.n).collect::<Vec<_>>(), [2, 3, 4, 5]);
+}
+
+async fn a_finish_whose_answer_was_lost_can_be_repeated(places: Places) {
+    let claim = one_claim(&places).await;
+    let tail = deltas(&claim, 2, 3);
+    let mut endings = Vec::new();
+    for _ in 0..2 {
+        match places.storage.finish(&claim, Some(&tail), tail.last, "2 3 ", &completed()).await.unwrap() {
+            Finished::Ended { events, .. } => endings.push(events),
+            Finished::Fenced => panic!("a run's own end fences it"),
+        }
+    }
+    assert_eq!(endings[0], endings[1]);
+    let messages = places.storage.messages("ann", claim.conversation_id, 10, None).await.unwrap().unwrap();
+    assert_eq!(messages.items.len(), 2);
+}
+
+async fn only_the_first_run_of_a_conversation_is_claimed(places: Places) {
+    let (first, conversation) = places.submit(NEW, "one").await;
+    let (second, _) = places.submit(Target::Existing(conversation), "two").await;
+    let claims = places.claim(10).await;
+    assert_eq!(claims.iter().map(|claim| claim.run_id).collect::<Vec<_>>(), [first]);
+    assert!(places.claim(10).await.is_empty());
+    let finished = places.storage.finish(&claims[0], None, claims[0].started.id, "", &completed()).await.unwrap();
+    assert!(matches!(finished, Finished::Ended { next_waits: true, .. }));
+    assert_eq!(places.claim(10).await[0].run_id, second);
+}
+
+async fn runs_are_claimed_once(places: Places) {
+    let mut submitted = Vec::new();
+    for _ in 0..30 {
+        submitted.push(places.submit(NEW, "hi").await.0);
+    }
+    let (one, two) = (Holder::new(), Holder::new());
+    let claim = async |holder| {
+        let mut claimed = Vec::new();
+        loop {
+            let claims = places.storage.claim_queued(holder, LEASE, 4, MAX_CRASHES).await.unwrap();
+            if claims.is_empty() {
+                return claimed;
+            }
+            claimed.extend(claims.into_iter().map(|claim| claim.run_id));
+        }
+    };
+    let (first, second) = tokio::join!(claim(&one), claim(&two));
+    let mut all = [first, second].concat();
+    all.sort_unstable();
+    submitted.sort_unstable();
+    assert_eq!(all, submitted);
+}
+
+/// Crashes so far, as the event of the claim says.
+fn crashes(claim: &Claim) -> u64 {
+    serde_json::from_slice::<serde_json::Value>(claim.started.payload()).unwrap()["crashes"].as_u64().unwrap()
+}
+
+async fn a_death_counts_only_if_something_was_executed(places: Places) {
+    let claim = one_claim(&places).await;
+    places.expire(claim.run_id).await;
+    let holder = Holder::new();
+    let second = places.storage.claim_expired(&holder, LEASE, 1, MAX_CRASHES).await.unwrap().remove(0);
+    assert_eq!(crashes(&second), 0);
+    begin(&places, &second).await;
+    places.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
+    let third = places.take_over().await.remove(0);
+    assert_eq!((third.attempt, crashes(&third)), (3, 1));
+    let payload: serde_json::Value = serde_json::from_slice(third.started.payload()).unwrap();
+    assert_eq!(payload["reason"], serde_json::json!(AttemptReason::LeaseExpired));
+}
+
+async fn a_run_that_took_down_three_workers_can_only_end(places: Places) {
+    let mut claim = one_claim(&places).await;
+    let mut holder = places.holder.clone();
+    for _ in 1..MAX_CRASHES {
+        begin(&places, &claim).await;
+        places.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
+        holder = Holder::new();
+        claim = places.storage.claim_expired(&holder, LEASE, 1, MAX_CRASHES).await.unwrap().remove(0);
+    }
+    begin(&places, &claim).await;
+    places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
+    assert!(places.storage.end_expired(MAX_CRASHES).await.unwrap().is_empty(), "its lease has not expired yet");
+    places.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
+    assert!(places.take_over().await.is_empty());
+    let ended = places.storage.end_expired(MAX_CRASHES).await.unwrap().remove(0);
+    assert_eq!((ended.run_id, ended.attempt, ended.events[0].base), (claim.run_id, 4, Some(EventId::new(3, 3))));
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.error.unwrap().code.as_str()), (RunStatus::Failed, "max_attempts"));
+    assert_eq!(run.output_message.unwrap().content, "2 3 ");
+}
+
+async fn a_hand_over_charges_no_crash(places: Places) {
+    let claim = one_claim(&places).await;
+    begin(&places, &claim).await;
+    let tail = deltas(&claim, 2, 3);
+    for _ in 0..2 {
+        assert_eq!(places.storage.hand_over(&claim, Some(&tail), tail.last).await.unwrap(), HandedOver::Queued);
+    }
+    let next = places.claim(1).await.remove(0);
+    assert_eq!((next.attempt, crashes(&next), next.started.base), (2, 0, Some(EventId::new(0, 1))));
+    let events = places.storage.read_archive(claim.run_id, EventId::new(1, 1)).await.unwrap().unwrap().events;
+    assert_eq!(events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>(), ["1-2", "1-3", "2-1"]);
+}
+
+async fn a_handed_over_run_whose_cancel_was_requested_is_to_be_finished(places: Places) {
+    let claim = one_claim(&places).await;
+    assert!(matches!(places.storage.request_cancel("ann", claim.run_id).await.unwrap(), Cancelled::Requested));
+    assert_eq!(places.storage.hand_over(&claim, None, claim.started.id).await.unwrap(), HandedOver::CancelRequested);
+}
+
+async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places) {
+    let claim = one_claim(&places).await;
+    places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
+    let ended = places.storage.end_run(claim.run_id, &CANCELLED).await.unwrap().unwrap();
+    assert_eq!(ended.events.iter().map(|event| event.kind()).collect::<Vec<_>>(), ["message.completed", "run.cancelled"]);
+    assert_eq!((ended.events[0].id, ended.events[0].base), (EventId::new(2, 1), Some(EventId::new(1, 3))));
+    let tail = deltas(&claim, 4, 4);
+    assert_eq!(places.storage.flush(&claim, &tail, LEASE).await.unwrap(), Flushed::Fenced);
+    assert!(matches!(places.storage.finish(&claim, Some(&tail), tail.last, "", &completed()).await.unwrap(), Finished::Fenced));
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.output_message.unwrap().content.as_str()), (RunStatus::Cancelled, "2 3 "));
+}
+
+async fn an_ended_run_stays_as_it_is(places: Places) {
+    let (run_id, _) = places.submit(NEW, "hi").await;
+    assert!(matches!(places.storage.request_cancel("ann", run_id).await.unwrap(), Cancelled::Ended(_)));
+    assert!(matches!(places.storage.request_cancel("ann", run_id).await.unwrap(), Cancelled::Over));
+    assert!(places.storage.end_run(run_id, &completed()).await.unwrap().is_none());
+    assert!(places.claim(10).await.is_empty());
+    assert!(matches!(places.storage.request_cancel("bob", run_id).await.unwrap(), Cancelled::NotFound));
+}
+
+async fn a_model_sees_only_what_came_before(places: Places) {
+    let (_, conversation) = places.submit(NEW, "one").await;
+    let first = places.claim(1).await.remove(0);
+    places.submit(Target::Existing(conversation), "two").await;
+    assert_eq!(begin(&places, &first).await, ["one"], "a message posted later is not seen");
+    places.storage.finish(&first, None, first.started.id, "answer", &completed()).await.unwrap();
+    let second = places.claim(1).await.remove(0);
+    assert_eq!(begin(&places, &second).await, ["one", "answer", "two"]);
+    let Begun::Executing(history) = places.storage.begin(&second, "test", 1).await.unwrap() else { panic!("fenced") };
+    assert_eq!(history.earlier.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["answer"]);
+}
+
+async fn the_same_key_gives_the_same_run(places: Places) {
+    let submit = async |content: &str, owner: &str| {
+        let key = Some(IdempotencyKey::new("k".into(), &[content]));
+        let new = NewRun { run_id: Uuid::now_v7(), target: NEW, content: content.into(), mode: SubmitMode::Enqueue, key };
+        places.storage.submit(owner, &new).await.unwrap()
+    };
+    let Submitted::Accepted(first) = submit("hi", "ann").await else { panic!("not accepted") };
+    let Submitted::Repeated(again) = submit("hi", "ann").await else { panic!("not recognised") };
+    assert_eq!((again.0, again.1, again.2.id), (first.conversation, first.message, first.run.id));
+    assert!(matches!(submit("ho", "ann").await, Submitted::KeyReused));
+    assert!(matches!(submit("ho", "bob").await, Submitted::Accepted(_)));
+}
+
+async fn a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled(places: Places) {
+    let claim = one_claim(&places).await;
+    let renewed = places.storage.renew(&places.holder, LEASE).await.unwrap().remove(0);
+    assert_eq!((renewed.run_id, renewed.attempt, renewed.cancel_requested), (claim.run_id, 1, false));
+    places.storage.request_cancel("ann", claim.run_id).await.unwrap();
+    assert!(places.storage.renew(&places.holder, LEASE).await.unwrap()[0].cancel_requested);
+    assert!(places.storage.renew(&Holder::new(), LEASE).await.unwrap().is_empty());
+    // A renewed lease is not taken over, an expired one that is to be cancelled is ended.
+    assert!(places.storage.end_expired(MAX_CRASHES).await.unwrap().is_empty());
+    places.expire(claim.run_id).await;
+    assert!(places.take_over().await.is_empty());
+    assert_eq!(places.storage.end_expired(MAX_CRASHES).await.unwrap()[0].events.last().unwrap().kind(), "run.cancelled");
+}
+
+async fn a_large_chunk_is_kept_in_rows_and_read_in_order(places: Places) {
+    let claim = one_claim(&places).await;
+    let chunk = deltas(&claim, 2, 5000);
+    assert!(chunk.body.len() > 5 * 64 * 1024);
+    places.storage.flush(&claim, &chunk, LEASE).await.unwrap();
+    let (mut cursor, mut read) = (EventId::new(1, 1), Vec::new());
+    while read.len() < 4999 {
+        let events = places.storage.read_archive(claim.run_id, cursor).await.unwrap().unwrap().events;
+        let bytes: usize = events.iter().map(|event| event.line().len()).sum();
+        assert!(bytes < 192 * 1024, "one look reads {bytes} bytes");
+        let fresh: Vec<Event> = events.into_iter().filter(|event| event.id > cursor).collect();
+        cursor = fresh.last().expect("there is more").id;
+        read.extend(fresh);
+    }
+    assert!(read.iter().enumerate().all(|(index, event)| event.id.n == index as u32 + 2));
+}
+
+async fn conversations_with_the_same_time_are_all_listed(places: Places) {
+    for _ in 0..25 {
+        places.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap();
+    }
+    let (mut listed, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = places.storage.conversations("ann", 4, cursor.as_deref()).await.unwrap().unwrap();
+        listed.extend(page.items.into_iter().map(|conversation| conversation.id));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let mut distinct = listed.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!((listed.len(), distinct.len()), (25, 25));
+    assert!(places.storage.conversations("ann", 4, Some("x")).await.unwrap().is_none());
+}
+
+async fn events_and_deleted_conversations_are_removed(places: Places) {
+    let claim = one_claim(&places).await;
+    let (waiting, conversation) = places.submit(NEW, "hi").await;
+    places.storage.finish(&claim, None, claim.started.id, "answer", &completed()).await.unwrap();
+    assert_eq!(places.storage.retire(LEASE).await.unwrap().runs, 0);
+    // Times are in whole milliseconds: let one pass.
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    assert_eq!(places.storage.retire(std::time::Duration::from_millis(1)).await.unwrap().runs, 1);
+    let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
+    assert!(archived.position.removed && archived.events.is_empty());
+    assert_eq!(places.storage.delete_conversation("ann", conversation).await.unwrap().unwrap(), [waiting]);
+    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 0, "its run has not ended");
+    places.storage.end_run(waiting, &CANCELLED).await.unwrap();
+    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 1);
+    assert!(places.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
+}
