@@ -45,7 +45,8 @@ async fn a_message_and_its_answer_are_read_in_order() {
     let (_embedded, _holdfast, client) = start();
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
-    let response = client.request(Method::POST, &path).json(&json!({"content": "[tokens=3] one"})).send().await.unwrap();
+    let response =
+        client.request(Method::POST, &path).json(&json!({"content": "[tokens=3] one"})).send().await.unwrap();
     assert_eq!(response.status(), 202);
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     let accepted: Value = response.json().await.unwrap();
@@ -54,7 +55,21 @@ async fn a_message_and_its_answer_are_read_in_order() {
     let message_fields = ["content", "content_type", "conversation_id", "created_at", "id", "role", "run_id", "status"];
     assert_eq!(fields(&accepted["message"]), message_fields);
     let run = client.ended(accepted["run"]["id"].as_str().unwrap()).await;
-    for field in ["id", "conversation_id", "agent_id", "status", "attempt", "input_message_id", "output_message", "usage", "error", "last_event_id", "created_at", "started_at", "finished_at"] {
+    for field in [
+        "id",
+        "conversation_id",
+        "agent_id",
+        "status",
+        "attempt",
+        "input_message_id",
+        "output_message",
+        "usage",
+        "error",
+        "last_event_id",
+        "created_at",
+        "started_at",
+        "finished_at",
+    ] {
         assert!(run.get(field).is_some(), "{field} is missing in {run}");
     }
     assert_eq!(run["usage"]["output_tokens"], 3);
@@ -76,7 +91,10 @@ async fn a_run_can_be_started_streamed_and_read_as_json() {
         .await
         .unwrap();
     let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
-    assert_eq!((header("content-type").as_str(), header("cache-control").as_str(), header("x-accel-buffering").as_str()), ("text/event-stream", "no-cache", "no"));
+    assert_eq!(
+        (header("content-type").as_str(), header("cache-control").as_str(), header("x-accel-buffering").as_str()),
+        ("text/event-stream", "no-cache", "no")
+    );
     let run_id = header("x-run-id");
     let text = response.text().await.unwrap();
     assert!(text.starts_with("retry: 1000\n"), "{text}");
@@ -85,13 +103,18 @@ async fn a_run_can_be_started_streamed_and_read_as_json() {
     assert_eq!(kinds[kinds.len() - 2..], ["message.completed", "run.completed"]);
     assert_eq!(kinds.iter().filter(|kind| **kind == "message.delta").count(), 5);
 
-    let request = |query: &str| client.request(Method::GET, &format!("/v1/runs/{run_id}/events{query}")).header("accept", "application/json");
+    let request = |query: &str| {
+        client.request(Method::GET, &format!("/v1/runs/{run_id}/events{query}")).header("accept", "application/json")
+    };
     let page: Value = request("").send().await.unwrap().json().await.unwrap();
     let events = page["events"].as_array().unwrap();
     assert_eq!((events.len(), page["complete"].as_bool()), (kinds.len(), Some(true)));
     assert_eq!(page["last_event_id"], events.last().unwrap()["id"]);
     let page: Value = request("?limit=4").send().await.unwrap().json().await.unwrap();
-    assert_eq!((page["events"].as_array().unwrap()[..] == events[..4], page["complete"].as_bool()), (true, Some(false)));
+    assert_eq!(
+        (page["events"].as_array().unwrap()[..] == events[..4], page["complete"].as_bool()),
+        (true, Some(false))
+    );
     let after = page["last_event_id"].as_str().unwrap();
     let page: Value = request(&format!("?after={after}")).send().await.unwrap().json().await.unwrap();
     assert_eq!(page["events"].as_array().unwrap()[..], events[4..]);
@@ -122,7 +145,10 @@ async fn waiting_ends_with_the_run_or_with_patience() {
     assert!(waited["finished_at"].is_null());
     client.cancel(id).await;
     assert_eq!(client.ended(id).await["status"], "cancelled");
-    assert_eq!(refused(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await), (400, "invalid_query".into()));
+    assert_eq!(
+        refused(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await),
+        (400, "invalid_query".into())
+    );
 }
 
 #[tokio::test]
@@ -148,7 +174,13 @@ async fn lists_come_in_pages_without_gap_or_double() {
     for path in ["/v1/conversations?cursor=x", "/v1/runs?cursor=x"] {
         assert_eq!(refused(client.get(path).await), (400, "invalid_cursor".into()));
     }
-    for path in ["/v1/conversations?limit=0", "/v1/conversations?limit=201", "/v1/conversations?limit=x", "/v1/runs?status=odd", "/v1/runs?stauts=queued"] {
+    for path in [
+        "/v1/conversations?limit=0",
+        "/v1/conversations?limit=201",
+        "/v1/conversations?limit=x",
+        "/v1/runs?status=odd",
+        "/v1/runs?stauts=queued",
+    ] {
         assert_eq!(refused(client.get(path).await), (400, "invalid_query".into()), "{path}");
     }
     client.get("/v1/conversations?limit=200").await.unwrap();
@@ -165,7 +197,10 @@ async fn runs_are_listed_newest_first_and_filtered() {
     let ids = |page: Value| page["items"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(client.get("/v1/runs").await.unwrap()), [second["run"]["id"].clone(), first["run"]["id"].clone()]);
     let conversation = first["conversation"]["id"].as_str().unwrap();
-    assert_eq!(ids(client.get(&format!("/v1/runs?conversation_id={conversation}&status=completed")).await.unwrap()), [first["run"]["id"].clone()]);
+    assert_eq!(
+        ids(client.get(&format!("/v1/runs?conversation_id={conversation}&status=completed")).await.unwrap()),
+        [first["run"]["id"].clone()]
+    );
     assert!(ids(client.get("/v1/runs?status=queued").await.unwrap()).is_empty());
 }
 
@@ -183,10 +218,22 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     assert_eq!(refuse(json!({"content": "x", "mod": "reject"})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!({"content": "x", "mode": "queue"})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!([])).await, (400, "invalid_body".into()));
-    assert_eq!(refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await), (400, "invalid_body".into()));
-    assert_eq!(refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await), (404, "conversation_not_found".into()));
-    assert_eq!(refused(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await), (400, "agent_not_found".into()));
-    assert_eq!(refused(client.post("/v1/conversations", json!({"agent_id": unknown})).await), (400, "agent_not_found".into()));
+    assert_eq!(
+        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await),
+        (400, "invalid_body".into())
+    );
+    assert_eq!(
+        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await),
+        (404, "conversation_not_found".into())
+    );
+    assert_eq!(
+        refused(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
+        (400, "agent_not_found".into())
+    );
+    assert_eq!(
+        refused(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
+        (400, "agent_not_found".into())
+    );
     assert_eq!(refused(client.post("/v1/conversations", json!({"title": " "})).await), (400, "invalid_title".into()));
     let raw = async |method: Method, path: &str, media_type: &str, body: &str| {
         let request = client.request(method, path).header("content-type", media_type).body(body.to_owned());
@@ -194,11 +241,20 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     };
     assert_eq!(raw(Method::POST, &path, "application/json", "{\"content\": ").await, (400, "invalid_json".into()));
     assert_eq!(raw(Method::POST, &path, "application/json", "\u{0}").await, (400, "invalid_json".into()));
-    assert_eq!(raw(Method::POST, &path, "text/plain", "{\"content\": \"x\"}").await, (415, "unsupported_media_type".into()));
+    assert_eq!(
+        raw(Method::POST, &path, "text/plain", "{\"content\": \"x\"}").await,
+        (415, "unsupported_media_type".into())
+    );
     assert_eq!(raw(Method::PUT, &path, "application/json", "{}").await, (405, "method_not_allowed".into()));
     assert_eq!(raw(Method::GET, "/v1/nothing", "application/json", "").await, (404, "not_found".into()));
-    assert_eq!(raw(Method::GET, &format!("/v1/runs/{unknown}"), "application/json", "").await, (404, "run_not_found".into()));
-    assert_eq!(raw(Method::GET, "/v1/runs/not-an-id/events", "application/json", "").await, (404, "run_not_found".into()));
+    assert_eq!(
+        raw(Method::GET, &format!("/v1/runs/{unknown}"), "application/json", "").await,
+        (404, "run_not_found".into())
+    );
+    assert_eq!(
+        raw(Method::GET, "/v1/runs/not-an-id/events", "application/json", "").await,
+        (404, "run_not_found".into())
+    );
     assert_eq!(client.get(&path).await.unwrap()["items"], json!([]));
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"], json!([]));
     assert_eq!(client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len(), 1);
@@ -250,8 +306,10 @@ async fn the_openapi_document_describes_every_route() {
     let (_embedded, _holdfast, client) = start();
     let document = client.get("/openapi.json").await.unwrap();
     let routes = document["paths"].as_object().unwrap();
-    let mut listed: Vec<String> =
-        routes.iter().flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| format!("{method} {path}"))).collect();
+    let mut listed: Vec<String> = routes
+        .iter()
+        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| format!("{method} {path}")))
+        .collect();
     listed.sort();
     insta::assert_snapshot!(listed.join("\n"));
 }

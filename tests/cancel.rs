@@ -41,7 +41,10 @@ async fn a_streaming_run_is_cancelled_from_another_api_and_keeps_its_text() {
     assert!(asked.elapsed() < Duration::from_secs(2), "effective after {:?}", asked.elapsed());
     assert_eq!(frames.last().unwrap().event, "run.cancelled");
     let run = client.run(&run_id).await;
-    assert_eq!((run["status"].as_str(), run["output_message"]["status"].as_str()), (Some("cancelled"), Some("cancelled")));
+    assert_eq!(
+        (run["status"].as_str(), run["output_message"]["status"].as_str()),
+        (Some("cancelled"), Some("cancelled"))
+    );
     assert_eq!(run["output_message"]["content"], fold(&frames));
     // The worker itself has ended it, in the attempt that it held.
     assert_eq!(run["attempt"], 1);
@@ -94,7 +97,11 @@ async fn without_redis_a_cancel_is_effective_within_five_seconds() {
     client.cancel(&run_id).await;
     let run = client.ended(&run_id).await;
     assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("cancelled"), Some(1)));
-    assert!(asked.elapsed() < Duration::from_secs(9), "the renewal comes every 5 s; effective after {:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(9),
+        "the renewal comes every 5 s; effective after {:?}",
+        asked.elapsed()
+    );
 }
 
 /// Cancels runs at about the moment when they complete.
@@ -142,7 +149,8 @@ async fn deleting_a_conversation_cancels_its_live_run() {
     let client = holdfast.client();
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}", conversation["id"].as_str().unwrap());
-    let accepted = client.post(&format!("{path}/messages"), json!({"content": "[tokens=1000] [delay=20]"})).await.unwrap();
+    let accepted =
+        client.post(&format!("{path}/messages"), json!({"content": "[tokens=1000] [delay=20]"})).await.unwrap();
     let run_id = accepted["run"]["id"].as_str().unwrap();
     let mut stream = client.events(run_id, None).await;
     stream.up_to("message.delta").await;

@@ -62,7 +62,10 @@ async fn a_worker_that_is_shut_down_finishes_what_is_short_and_hands_over_the_re
     let handed = long_frames.iter().find(|frame| frame.data["attempt"] == 2).expect("it was handed over");
     assert_eq!((handed.data["reason"].as_str(), handed.data["crashes"].as_u64()), (Some("drain"), Some(0)));
     let run = client.run(&run_id).await;
-    assert_eq!((run["status"].as_str(), &run["output_message"]["content"]), (Some("completed"), &fold(&long_frames).into()));
+    assert_eq!(
+        (run["status"].as_str(), &run["output_message"]["content"]),
+        (Some("completed"), &fold(&long_frames).into())
+    );
 }
 
 #[tokio::test]

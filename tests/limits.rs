@@ -41,7 +41,13 @@ async fn titles_keys_and_names_have_a_longest() {
     client.post("/v1/conversations", json!({"title": "这个五个字"})).await.unwrap();
     assert_eq!(client.post("/v1/conversations", json!({"title": "123456"})).await.unwrap_err().code, "invalid_title");
     let with_key = async |key: String| {
-        answer(client.request(Method::POST, "/v1/runs").header("idempotency-key", key).json(&json!({"input": "[tokens=1]"}))).await
+        answer(
+            client
+                .request(Method::POST, "/v1/runs")
+                .header("idempotency-key", key)
+                .json(&json!({"input": "[tokens=1]"})),
+        )
+        .await
     };
     with_key("k".repeat(255)).await.unwrap();
     assert_eq!(with_key("k".repeat(256)).await.unwrap_err().code, "invalid_idempotency_key");

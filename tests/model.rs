@@ -18,7 +18,11 @@ async fn an_openai_compatible_server_answers_delta_by_delta() {
     holdfast.wait_for_log("model: openai, gpt-test");
     let client = holdfast.client();
     let frames = client.stream("hi").await.rest().await;
-    let deltas: Vec<&str> = frames.iter().filter(|frame| frame.event == "message.delta").map(|frame| frame.data["text"].as_str().unwrap()).collect();
+    let deltas: Vec<&str> = frames
+        .iter()
+        .filter(|frame| frame.event == "message.delta")
+        .map(|frame| frame.data["text"].as_str().unwrap())
+        .collect();
     assert_eq!(deltas, ["Hel", "lo, ", "世界"]);
     let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
     assert_eq!(run["model"], "openai/gpt-test");
@@ -37,7 +41,9 @@ async fn the_model_sees_the_last_messages_and_never_a_later_one() {
     // All are posted before the first is answered, most likely; what each sees is the same in any case.
     let mut runs = Vec::new();
     for text in ["one", "two", "three"] {
-        runs.push(client.post(&path, json!({"content": text})).await.unwrap()["run"]["id"].as_str().unwrap().to_owned());
+        runs.push(
+            client.post(&path, json!({"content": text})).await.unwrap()["run"]["id"].as_str().unwrap().to_owned(),
+        );
     }
     for run in &runs {
         assert_eq!(client.ended(run).await["status"], "completed");
@@ -46,7 +52,10 @@ async fn the_model_sees_the_last_messages_and_never_a_later_one() {
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     assert_eq!(said[0], json!([turn("user", "one")]));
     assert_eq!(said[1], json!([turn("user", "one"), turn("assistant", "answer"), turn("user", "two")]));
-    assert_eq!(said[2], json!([turn("assistant", "answer"), turn("user", "two"), turn("assistant", "answer"), turn("user", "three")]));
+    assert_eq!(
+        said[2],
+        json!([turn("assistant", "answer"), turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
+    );
     assert!(upstream.asked().iter().all(|body| body["model"] == "gpt-test" && body["stream"] == true));
 }
 

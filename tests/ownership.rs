@@ -52,7 +52,10 @@ async fn the_same_key_of_two_users_gives_two_runs() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let start = async |client: Client| {
-        let request = client.request(Method::POST, "/v1/runs").header("idempotency-key", "k").json(&json!({"input": "[tokens=1]"}));
+        let request = client
+            .request(Method::POST, "/v1/runs")
+            .header("idempotency-key", "k")
+            .json(&json!({"input": "[tokens=1]"}));
         answer(request).await.unwrap()["run"]["id"].clone()
     };
     let client = holdfast.client();

@@ -17,12 +17,18 @@ fn id(value: &Value) -> String {
 async fn two_messages_at_once_are_answered_one_after_the_other(client: &Client) {
     let path = conversation(client).await;
     let messages = format!("{path}/messages");
-    let post = async |text: &str| client.post(&messages, json!({"content": format!("[tokens=10] [delay=10] {text}")})).await.unwrap();
+    let post = async |text: &str| {
+        client.post(&messages, json!({"content": format!("[tokens=10] [delay=10] {text}")})).await.unwrap()
+    };
     let (first, second) = tokio::join!(post("one"), post("two"));
     let (first, second) = (client.ended(&id(&first)).await, client.ended(&id(&second)).await);
     assert_eq!((first["status"].as_str(), second["status"].as_str()), (Some("completed"), Some("completed")));
-    let (earlier, later) = if first["started_at"].as_str() < second["started_at"].as_str() { (first, second) } else { (second, first) };
-    assert!(earlier["finished_at"].as_str() <= later["started_at"].as_str(), "{earlier} and {later} ran at the same time");
+    let (earlier, later) =
+        if first["started_at"].as_str() < second["started_at"].as_str() { (first, second) } else { (second, first) };
+    assert!(
+        earlier["finished_at"].as_str() <= later["started_at"].as_str(),
+        "{earlier} and {later} ran at the same time"
+    );
     assert!(client.get(&path).await.unwrap()["live_run_id"].is_null());
 }
 
@@ -73,28 +79,40 @@ async fn an_interrupting_message_cancels_what_is_queued_and_running() {
     assert_eq!(client.run(&id(&queued)).await["status"], "cancelled");
     assert_eq!(client.ended(&id(&next)).await["status"], "completed");
     let running = client.run(&id(&running)).await;
-    assert_eq!((running["status"].as_str(), running["output_message"]["status"].as_str()), (Some("cancelled"), Some("cancelled")));
+    assert_eq!(
+        (running["status"].as_str(), running["output_message"]["status"].as_str()),
+        (Some("cancelled"), Some("cancelled"))
+    );
     assert!(!running["output_message"]["content"].as_str().unwrap().is_empty());
 }
 
 async fn the_same_key_in_parallel(clients: &[Client]) {
     let body = json!({"input": "[tokens=3] hi"});
     let post = |client: Client, body: Value, key: &'static str| {
-        tokio::spawn(async move { answer(client.request(Method::POST, "/v1/runs").header("idempotency-key", key).json(&body)).await })
+        tokio::spawn(async move {
+            answer(client.request(Method::POST, "/v1/runs").header("idempotency-key", key).json(&body)).await
+        })
     };
     let posts: Vec<_> = (0..20).map(|index| post(clients[index % clients.len()].clone(), body.clone(), "k1")).collect();
     let mut answers = Vec::new();
     for posted in posts {
         answers.push(posted.await.unwrap().unwrap());
     }
-    assert!(answers.iter().all(|answer| id(answer) == id(&answers[0]) && answer["message"] == answers[0]["message"]), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| id(answer) == id(&answers[0]) && answer["message"] == answers[0]["message"]),
+        "{answers:?}"
+    );
     let client = &clients[0];
     client.ended(&id(&answers[0])).await;
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 1);
     assert_eq!(client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len(), 1);
     let other = post(client.clone(), json!({"input": "[tokens=4] hi"}), "k1").await.unwrap().unwrap_err();
     assert_eq!((other.status, other.code.as_str()), (422, "idempotency_key_reused"));
-    let stream = client.request(Method::POST, "/v1/runs").header("idempotency-key", "k1").header("accept", "text/event-stream").json(&body);
+    let stream = client
+        .request(Method::POST, "/v1/runs")
+        .header("idempotency-key", "k1")
+        .header("accept", "text/event-stream")
+        .json(&body);
     let response = stream.send().await.unwrap();
     assert_eq!(response.headers()["x-run-id"].to_str().unwrap(), id(&answers[0]));
     assert!(response.text().await.unwrap().contains("event: run.completed"));

@@ -89,28 +89,15 @@ fn a_data_folder_that_another_process_holds_is_refused() {
 
 #[test]
 fn an_old_schema_is_refused_until_it_is_migrated() {
-    let embedded = Embedded::new();
-    std::fs::create_dir_all(embedded.data_dir()).unwrap();
-    // As a program that knew no migrations but had the table of them would leave it.
-    let database = embedded.data_dir().join("holdfast.db");
-    sqlite(&database, "create table _sqlx_migrations (version bigint primary key, description text not null, installed_on timestamp not null default current_timestamp, success boolean not null, checksum blob not null, execution_time bigint not null)");
-    let said = refusal(&mut embedded.command());
-    assert!(said.contains("holdfast migrate"), "{said}");
-    assert!(embedded.command().arg("migrate").status().unwrap().success());
-    embedded.start().base();
-
     let scaled = ScaledOut::new();
     let fresh = test_servers::Postgres::database();
     for role in ["api", "worker"] {
         let said = refusal(scaled.command(role).env("DATABASE_URL", fresh.url()));
         assert!(said.contains("holdfast migrate"), "{said}");
     }
-}
-
-fn sqlite(file: &std::path::Path, sql: &str) {
-    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute(sys.argv[2])";
-    let status = std::process::Command::new("python3").args(["-c", script]).arg(file).arg(sql).status().unwrap();
-    assert!(status.success());
+    let migrate = scaled.command("migrate").env("DATABASE_URL", fresh.url()).status().unwrap();
+    assert!(migrate.success());
+    Holdfast::start(scaled.command("api").env("DATABASE_URL", fresh.url())).base();
 }
 
 #[test]
@@ -130,7 +117,8 @@ fn settings_that_cannot_work_are_refused_by_name() {
     check(&[("DATABASE_URL", "postgres://x@127.0.0.1/x")], None, &["REDIS_URL"]);
     check(&[("REDIS_URL", "redis://127.0.0.1")], None, &["DATABASE_URL"]);
     check(&[("DATABASE_URL", "mysql://x"), ("REDIS_URL", "redis://x")], None, &["DATABASE_URL", "postgres://"]);
-    let contradiction = [("DATABASE_URL", "postgres://x@127.0.0.1/x"), ("REDIS_URL", "redis://x"), ("CHAT_MEMORY_BACKEND", "sqlite")];
+    let contradiction =
+        [("DATABASE_URL", "postgres://x@127.0.0.1/x"), ("REDIS_URL", "redis://x"), ("CHAT_MEMORY_BACKEND", "sqlite")];
     check(&contradiction, None, &["CHAT_MEMORY_BACKEND", "DATABASE_URL"]);
     check(&[("OPENAI_API_KEY", "sk-x")], None, &["CHAT_MODEL_PROVIDER"]);
     check(&[("ANTHROPIC_API_KEY", "sk-x")], None, &["CHAT_MODEL_PROVIDER"]);
@@ -142,7 +130,15 @@ fn settings_that_cannot_work_are_refused_by_name() {
 
 #[tokio::test]
 async fn an_empty_variable_counts_as_unset() {
-    let names = ["CHAT_MODEL_PROVIDER", "CHAT_MODEL_NAME", "OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "HOLDFAST_METRICS_ADDR", "HOLDFAST_LEASE_MS"];
+    let names = [
+        "CHAT_MODEL_PROVIDER",
+        "CHAT_MODEL_NAME",
+        "OPENAI_API_KEY",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "HOLDFAST_METRICS_ADDR",
+        "HOLDFAST_LEASE_MS",
+    ];
     let mut embedded = Embedded::new();
     for name in names {
         embedded = embedded.with(name, "");
@@ -163,10 +159,30 @@ async fn geminis_key_alone_chooses_gemini() {
 fn help_lists_every_variable_with_its_default() {
     let help = Holdfast::command().arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    for part in ["HOLDFAST_ADDR", "127.0.0.1:8080", "HOLDFAST_DATA_DIR", "DATABASE_URL", "REDIS_URL", "HOLDFAST_WORKER_CONCURRENCY", "256",
-        "HOLDFAST_LEASE_MS", "15000", "HOLDFAST_SWEEP_MS", "HOLDFAST_ARCHIVE_RETENTION_MS", "HOLDFAST_METRICS_ADDR", "CHAT_MODEL_PROVIDER",
-        "CHAT_MODEL_NAME", "CHAT_MEMORY_BACKEND", "CHAT_HISTORY_LIMIT", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY",
-        "GEMINI_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"] {
+    for part in [
+        "HOLDFAST_ADDR",
+        "127.0.0.1:8080",
+        "HOLDFAST_DATA_DIR",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "HOLDFAST_WORKER_CONCURRENCY",
+        "256",
+        "HOLDFAST_LEASE_MS",
+        "15000",
+        "HOLDFAST_SWEEP_MS",
+        "HOLDFAST_ARCHIVE_RETENTION_MS",
+        "HOLDFAST_METRICS_ADDR",
+        "CHAT_MODEL_PROVIDER",
+        "CHAT_MODEL_NAME",
+        "CHAT_MEMORY_BACKEND",
+        "CHAT_HISTORY_LIMIT",
+        "GEMINI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_BASE_URL",
+        "ANTHROPIC_BASE_URL",
+        "OPENAI_BASE_URL",
+    ] {
         assert!(help.contains(part), "--help does not show {part}");
     }
 }
@@ -184,8 +200,13 @@ async fn a_worker_serves_its_own_metrics_when_asked_to() {
     };
     assert_eq!(text("/healthz").await, "ok\n");
     let metrics = text("/metrics").await;
-    for name in ["holdfast_first_token_seconds_count 1", "holdfast_run_seconds_count 1", "holdfast_queue_wait_seconds_count 1",
-        "holdfast_runs_ended_total{status=\"completed\"} 1", "holdfast_events_appended_total"] {
+    for name in [
+        "holdfast_first_token_seconds_count 1",
+        "holdfast_run_seconds_count 1",
+        "holdfast_queue_wait_seconds_count 1",
+        "holdfast_runs_ended_total{status=\"completed\"} 1",
+        "holdfast_events_appended_total",
+    ] {
         assert!(metrics.contains(name), "{name} is not in {metrics}");
     }
     let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();

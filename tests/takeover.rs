@@ -26,7 +26,11 @@ async fn a_killed_workers_run_is_taken_over_on_one_connection() {
     let _other = scaled.worker();
     let killed = Instant::now();
     frames.extend(stream.up_to("attempt.started").await);
-    assert!(killed.elapsed() < Duration::from_secs(5), "lease and sweep are 1.75 s here; it took {:?}", killed.elapsed());
+    assert!(
+        killed.elapsed() < Duration::from_secs(5),
+        "lease and sweep are 1.75 s here; it took {:?}",
+        killed.elapsed()
+    );
     assert_eq!(frames.last().unwrap().data["reason"], "lease_expired");
     assert_eq!(frames.last().unwrap().data["crashes"], 1);
     let run_id = stream.run_id.clone();
@@ -142,7 +146,11 @@ async fn embedded_a_killed_process_goes_on_at_once_when_it_is_started_again() {
     // What was provisional is lost with the process; its cursor is honest and goes on at the next attempt.
     let mut stream = client.events(&run_id, Some(&frames.last().unwrap().id)).await;
     frames.extend(stream.up_to("attempt.started").await);
-    assert!(started.elapsed() < Duration::from_secs(5), "the lease of an earlier process is void; it took {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "the lease of an earlier process is void; it took {:?}",
+        started.elapsed()
+    );
     frames.extend(stream.rest().await);
     assert_stored_is_folded(&client, &run_id, &frames).await;
 }

@@ -48,5 +48,8 @@ async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
     stalled.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut received = Vec::new();
     let _ = stalled.read_to_end(&mut received);
-    assert!(!received.windows(13).any(|bytes| bytes == b"run.completed"), "it was sent everything, so the kernel has buffered megabytes");
+    assert!(
+        !received.windows(13).any(|bytes| bytes == b"run.completed"),
+        "it was sent everything, so the kernel has buffered megabytes"
+    );
 }

@@ -25,7 +25,10 @@ impl Holdfast {
     /// A command with nothing of the tests' own environment.
     pub fn command() -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOLDFAST_ADDR", "127.0.0.1:0");
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOLDFAST_ADDR", "127.0.0.1:0");
         command
     }
 
@@ -54,7 +57,10 @@ impl Holdfast {
             return line.clone();
         }
         loop {
-            let line = self.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.seen));
+            let line = self
+                .log
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.seen));
             self.seen.push(line.clone());
             if line.contains(part) {
                 return line;
@@ -94,7 +100,11 @@ impl Holdfast {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(std::time::Instant::now() < deadline, "the process does not end: {:#?}", self.log.try_iter().collect::<Vec<_>>());
+            assert!(
+                std::time::Instant::now() < deadline,
+                "the process does not end: {:#?}",
+                self.log.try_iter().collect::<Vec<_>>()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }

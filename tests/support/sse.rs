@@ -56,7 +56,9 @@ impl Events {
                     }
                 }
                 match self.bytes.next().await {
-                    Some(Ok(bytes)) => self.buffer.push_str(std::str::from_utf8(&bytes).expect("frames are not cut inside a character")),
+                    Some(Ok(bytes)) => self
+                        .buffer
+                        .push_str(std::str::from_utf8(&bytes).expect("frames are not cut inside a character")),
                     Some(Err(_)) => return Err(Broken),
                     None => return Ok(None),
                 }
@@ -83,7 +85,11 @@ impl Events {
     pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<Frame> {
         let mut frames = Vec::new();
         while n > 0 {
-            let frame = self.next().await.expect("the stream was broken off").unwrap_or_else(|| panic!("the stream ended without {event}: {frames:?}"));
+            let frame = self
+                .next()
+                .await
+                .expect("the stream was broken off")
+                .unwrap_or_else(|| panic!("the stream ended without {event}: {frames:?}"));
             n -= usize::from(frame.event == event);
             frames.push(frame);
         }
@@ -111,7 +117,10 @@ pub fn fold(frames: &[Frame]) -> String {
             (attempt.parse().unwrap(), n.parse().unwrap())
         });
         let continues = at.0 == cursor.0 && at.1 == cursor.1 + 1;
-        assert!(continues || at.1 == 1 && base.is_some_and(|base| cursor >= base), "{at:?} (base {base:?}) does not follow {cursor:?}");
+        assert!(
+            continues || at.1 == 1 && base.is_some_and(|base| cursor >= base),
+            "{at:?} (base {base:?}) does not follow {cursor:?}"
+        );
         if let Some(base) = base {
             pieces.retain(|(id, _)| *id <= base);
         }

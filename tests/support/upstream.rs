@@ -54,10 +54,16 @@ async fn serve(socket: TcpStream, words: &[&str], asked: Arc<Mutex<Vec<Value>>>)
     asked.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
     let mut answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned();
     for word in words {
-        answer += &format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]}));
+        answer += &format!(
+            "data: {}\n\n",
+            json!({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]})
+        );
     }
     answer += &format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
-    answer += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": words.len()}}));
+    answer += &format!(
+        "data: {}\n\n",
+        json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": words.len()}})
+    );
     answer += "data: [DONE]\n\n";
     let _ = socket.get_mut().write_all(answer.as_bytes()).await;
 }

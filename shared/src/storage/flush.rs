@@ -133,7 +133,9 @@ impl Storage {
             let mut tx = self.database.begin().await?;
             let early = match lock(&mut tx, claim.run_id).await? {
                 Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(HandedOver::CancelRequested),
-                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => Some(HandedOver::Queued),
+                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => {
+                    Some(HandedOver::Queued)
+                }
                 _ => Some(HandedOver::Fenced),
             };
             if let Some(early) = early {

@@ -3,6 +3,7 @@
 mod places;
 mod queue;
 mod run_log;
+mod schema;
 mod storage;
 
 /// Makes a test per back end of an async function that takes the meeting places.

@@ -29,7 +29,8 @@ fn batch(attempt: u32, first: u32, last: u32) -> Batch {
 
 async fn appends_are_stored_fenced_or_behind(places: Places) {
     let run = Uuid::now_v7();
-    let append = async |attempt, first, last, gap| places.run_log.append(run, &batch(attempt, first, last), gap).await.unwrap();
+    let append =
+        async |attempt, first, last, gap| places.run_log.append(run, &batch(attempt, first, last), gap).await.unwrap();
     use Appended::{Behind, Fenced, Stored};
     assert_eq!(append(1, 2, 3, Gap::Refuse).await, Behind, "an empty log has lost the first event");
     assert_eq!(append(1, 1, 3, Gap::Refuse).await, Stored);

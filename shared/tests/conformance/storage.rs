@@ -38,7 +38,8 @@ on_each_backend!(
 );
 
 const NEW: Target = Target::New { agent_id: None };
-const CANCELLED: Ending = Ending::Cancelled { usage: Usage { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 } };
+const CANCELLED: Ending =
+    Ending::Cancelled { usage: Usage { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 } };
 
 fn completed() -> Ending {
     Ending::Completed { usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() } }
@@ -49,7 +50,12 @@ fn deltas(claim: &Claim, first: u32, last: u32) -> Chunk {
     let mut body = Vec::new();
     for n in first..=last {
         let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: format!("{n} ") };
-        Event::encode_into(&mut body, EventId::new(claim.attempt, n), Utc.timestamp_opt(0, 0).unwrap().timestamp_millis(), &delta);
+        Event::encode_into(
+            &mut body,
+            EventId::new(claim.attempt, n),
+            Utc.timestamp_opt(0, 0).unwrap().timestamp_millis(),
+            &delta,
+        );
     }
     Chunk { last: EventId::new(claim.attempt, last), body: body.into() }
 }
@@ -61,23 +67,34 @@ async fn one_claim(places: &Places) -> Claim {
 
 async fn begin(places: &Places, claim: &Claim) -> Vec<String> {
     match places.storage.begin(claim, "test/test", 10).await.unwrap() {
-        Begun::Executing(history) => history.earlier.into_iter().chain([history.input]).map(|message| message.content).collect(),
+        Begun::Executing(history) => {
+            history.earlier.into_iter().chain([history.input]).map(|message| message.content).collect()
+        }
         Begun::Fenced => panic!("the claim is fenced"),
     }
 }
 
 async fn a_run_goes_from_submit_to_its_end(places: Places) {
     let claim = one_claim(&places).await;
-    assert_eq!((claim.attempt, claim.started.id, claim.started.base), (1, EventId::new(1, 1), Some(EventId::new(0, 1))));
+    assert_eq!(
+        (claim.attempt, claim.started.id, claim.started.base),
+        (1, EventId::new(1, 1), Some(EventId::new(0, 1)))
+    );
     assert_eq!(begin(&places, &claim).await, ["hi"]);
     assert_eq!(places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap(), Flushed::Durable);
     let (tail, last) = (deltas(&claim, 4, 4), EventId::new(1, 4));
     let finished = places.storage.finish(&claim, Some(&tail), last, "2 3 4 ", &completed()).await.unwrap();
     let Finished::Ended { events, next_waits } = finished else { panic!("fenced") };
-    assert_eq!(events.iter().map(|event| (event.id.n, event.kind())).collect::<Vec<_>>(), [(5, "message.completed"), (6, "run.completed")]);
+    assert_eq!(
+        events.iter().map(|event| (event.id.n, event.kind())).collect::<Vec<_>>(),
+        [(5, "message.completed"), (6, "run.completed")]
+    );
     assert!(!next_waits);
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
-    assert_eq!((run.status, run.last_event_id, run.model.as_deref()), (RunStatus::Completed, EventId::new(1, 6), Some("test/test")));
+    assert_eq!(
+        (run.status, run.last_event_id, run.model.as_deref()),
+        (RunStatus::Completed, EventId::new(1, 6), Some("test/test"))
+    );
     assert_eq!(run.output_message.unwrap().content, "2 3 4 ");
     assert_eq!(run.usage.unwrap().output_tokens, 2);
     let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
@@ -94,7 +111,10 @@ async fn a_stale_claim_writes_nothing(places: Places) {
     assert_eq!(current.attempt, 2);
     let chunk = deltas(&stale, 2, 2);
     assert_eq!(places.storage.flush(&stale, &chunk, LEASE).await.unwrap(), Flushed::Fenced);
-    assert!(matches!(places.storage.finish(&stale, Some(&chunk), chunk.last, "x", &completed()).await.unwrap(), Finished::Fenced));
+    assert!(matches!(
+        places.storage.finish(&stale, Some(&chunk), chunk.last, "x", &completed()).await.unwrap(),
+        Finished::Fenced
+    ));
     assert_eq!(places.storage.hand_over(&stale, None, stale.started.id).await.unwrap(), HandedOver::Fenced);
     assert!(matches!(places.storage.begin(&stale, "test", 10).await.unwrap(), Begun::Fenced));
     assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
@@ -225,11 +245,17 @@ async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places)
     let claim = one_claim(&places).await;
     places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
     let ended = places.storage.end_run(claim.run_id, &CANCELLED).await.unwrap().unwrap();
-    assert_eq!(ended.events.iter().map(|event| event.kind()).collect::<Vec<_>>(), ["message.completed", "run.cancelled"]);
+    assert_eq!(
+        ended.events.iter().map(|event| event.kind()).collect::<Vec<_>>(),
+        ["message.completed", "run.cancelled"]
+    );
     assert_eq!((ended.events[0].id, ended.events[0].base), (EventId::new(2, 1), Some(EventId::new(1, 3))));
     let tail = deltas(&claim, 4, 4);
     assert_eq!(places.storage.flush(&claim, &tail, LEASE).await.unwrap(), Flushed::Fenced);
-    assert!(matches!(places.storage.finish(&claim, Some(&tail), tail.last, "", &completed()).await.unwrap(), Finished::Fenced));
+    assert!(matches!(
+        places.storage.finish(&claim, Some(&tail), tail.last, "", &completed()).await.unwrap(),
+        Finished::Fenced
+    ));
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.output_message.unwrap().content.as_str()), (RunStatus::Cancelled, "2 3 "));
 }
@@ -258,7 +284,8 @@ async fn a_model_sees_only_what_came_before(places: Places) {
 async fn the_same_key_gives_the_same_run(places: Places) {
     let submit = async |content: &str, owner: &str| {
         let key = Some(IdempotencyKey::new("k".into(), &[content]));
-        let new = NewRun { run_id: Uuid::now_v7(), target: NEW, content: content.into(), mode: SubmitMode::Enqueue, key };
+        let new =
+            NewRun { run_id: Uuid::now_v7(), target: NEW, content: content.into(), mode: SubmitMode::Enqueue, key };
         places.storage.submit(owner, &new).await.unwrap()
     };
     let Submitted::Accepted(first) = submit("hi", "ann").await else { panic!("not accepted") };
@@ -279,7 +306,10 @@ async fn a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled(places: 
     assert!(places.storage.end_expired(MAX_CRASHES).await.unwrap().is_empty());
     places.expire(claim.run_id).await;
     assert!(places.take_over().await.is_empty());
-    assert_eq!(places.storage.end_expired(MAX_CRASHES).await.unwrap()[0].events.last().unwrap().kind(), "run.cancelled");
+    assert_eq!(
+        places.storage.end_expired(MAX_CRASHES).await.unwrap()[0].events.last().unwrap().kind(),
+        "run.cancelled"
+    );
 }
 
 async fn a_large_chunk_is_kept_in_rows_and_read_in_order(places: Places) {

@@ -50,7 +50,9 @@ impl Postgres {
             run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(folder.path()));
         }
         let mut initdb = vec![binary("initdb"), "-D".into(), data.display().to_string()];
-        initdb.extend(["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"].map(str::to_owned));
+        initdb.extend(
+            ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"].map(str::to_owned),
+        );
         let initdb = as_unprivileged(initdb);
         run(Command::new(&initdb[0]).args(&initdb[1..]).current_dir("/"));
         let mut postgres = Self { port: free_port(), folder, server: None };
@@ -62,7 +64,8 @@ impl Postgres {
     pub fn restart(&mut self) {
         self.stop();
         let data = self.folder.path().join("data");
-        let mut command = vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
+        let mut command =
+            vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
         let socket_folder = format!("unix_socket_directories={}", data.display());
         for setting in ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off"] {
             command.extend(["-c".to_owned(), setting.to_owned()]);

@@ -1,0 +1,174 @@
+//! The rules of ARCHITECTURE.md, held by a test: who imports whom, where each library lives, how long a file may be.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Lines that a file may have, without its tests.
+const BUDGET: usize = 400;
+
+/// Every library that has one home: the crate name as `use` has it, and where it may be used.
+const HOMES: &[(&str, &[&str])] = &[
+    ("axum", &["api/src"]),
+    ("hyper", &["api/src"]),
+    ("utoipa_axum", &["api/src/routes"]),
+    ("apalis", &["worker/src/consumer.rs"]),
+    ("apalis_core", &["shared/src/queue/backend.rs"]),
+    ("sqlx", &["shared/src/storage"]),
+    ("redis", &["shared/src/run_log", "shared/src/queue"]),
+    ("genai", &["worker/src/model"]),
+    ("holdfast_api", &["src"]),
+    ("holdfast_worker", &["src"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for folder in ["src", "api/src", "worker/src", "shared/src"] {
+        collect(&root().join(folder), &mut found);
+    }
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
+    found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether a text names a crate in a path, as `name::`.
+fn mentions(text: &str, name: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.into_iter().any(|line| {
+        line.match_indices(&format!("{name}::")).any(|(at, _)| {
+            !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
+        }) || line
+            .match_indices(&format!("::{name}::"))
+            .any(|(at, _)| !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+    })
+}
+
+#[test]
+fn each_library_has_one_home() {
+    for (name, homes) in HOMES {
+        for (file, text) in sources() {
+            let at_home = homes.iter().any(|home| file.starts_with(home));
+            // A module of ours may have a library's name, as run_log::redis does.
+            let own = text.contains(&format!("mod {}", name)) || file.contains(&format!("/{name}.rs"));
+            assert!(at_home || own || !mentions(&text, name), "{file} uses {name}, whose home is {homes:?}");
+        }
+    }
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let ours = |manifest: &str| {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        let dependencies = text.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap().to_owned();
+        let names = dependencies
+            .lines()
+            .filter_map(|line| line.strip_prefix("holdfast-"))
+            .map(|line| line.split(['.', ' ']).next().unwrap().to_owned());
+        names.collect::<BTreeSet<_>>()
+    };
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(ours("shared/Cargo.toml"), set(&[]));
+    assert_eq!(ours("api/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("worker/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("Cargo.toml"), set(&["api", "shared", "worker"]));
+}
+
+#[test]
+fn the_domain_is_pure() {
+    let domain = [
+        "event.rs",
+        "event_id.rs",
+        "transcript.rs",
+        "run.rs",
+        "message.rs",
+        "conversation.rs",
+        "page.rs",
+        "idempotency.rs",
+        "usage.rs",
+    ];
+    for (file, text) in sources() {
+        if !domain.iter().any(|name| file == format!("shared/src/{name}")) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for banned in ["async ", "tokio", "sqlx", "redis", "Utc::now", "SystemTime", "Instant"] {
+            assert!(!code.contains(banned), "{file} has {banned}");
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_its_budget() {
+    for (file, text) in sources() {
+        let lines = text.split("#[cfg(test)]").next().unwrap().lines().count();
+        assert!(lines <= BUDGET, "{file} has {lines} lines: find the missing concept");
+    }
+}
+
+#[test]
+fn every_file_says_on_top_what_it_is() {
+    for (file, text) in sources() {
+        assert!(text.starts_with("//! "), "{file} does not begin with `//!`");
+    }
+}
+
+#[test]
+fn no_file_is_a_bucket() {
+    let buckets = ["utils", "common", "helpers", "types", "models", "core", "misc", "manager", "service"];
+    for (file, _) in sources() {
+        let parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+        assert!(!parts.iter().any(|part| buckets.contains(part)), "{file} is named like a bucket");
+    }
+}
+
+#[test]
+fn migrations_come_in_pairs() {
+    let names = |dialect: &str| {
+        let folder = root().join("migrations").join(dialect);
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names("postgres"), names("sqlite"));
+}
+
+#[test]
+fn the_code_is_finished() {
+    for (file, text) in sources() {
+        for banned in ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "dbg!(", "#[ignore"] {
+            assert!(!text.contains(banned), "{file} has {banned}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let documented = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let mut missing = Vec::new();
+    for (file, text) in sources() {
+        for (_, rest) in text.match_indices("env = \"").map(|(at, found)| (at, &text[at + found.len()..])) {
+            let name = rest.split('"').next().unwrap();
+            if !documented.contains(&format!("`{name}`")) {
+                missing.push(format!("{name} ({file})"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/configuration.md lacks {missing:#?}");
+}
