@@ -19,6 +19,9 @@ use super::{
 /// A shorter absence of the server is not worth a word.
 const MOMENT: Duration = Duration::from_secs(1);
 
+/// What a reader who quits waits for at most.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {
@@ -82,13 +85,14 @@ impl<'a> Answer<'a> {
                     None => return Ok(Answered::NotWholly),
                 },
                 _ = interrupts.recv() => {
+                    self.screen.leave_line()?;
                     if !matches!(self.cancel, Cancel::Unwanted) {
+                        self.quit().await;
                         return Ok(Answered::Interrupted);
                     }
-                    self.screen.leave_line()?;
-                    self.screen.notice("[cancelling; Ctrl-C again quits]")?;
                     self.cancel = Cancel::Wanted;
                     self.send_cancel();
+                    self.screen.notice("[cancelling; Ctrl-C again quits]")?;
                 }
                 reason = self.outage.lasts() => {
                     self.screen.notice(&format!("reconnecting … ({reason})"))?;
@@ -144,6 +148,13 @@ impl<'a> Answer<'a> {
     fn send_cancel(&mut self) {
         if let (Cancel::Wanted, Some(run)) = (&self.cancel, self.run) {
             self.cancel = Cancel::Sent(tokio::spawn(cancel(self.client.clone(), run)));
+        }
+    }
+
+    /// Leaves the request to cancel the time that it needs to get out.
+    async fn quit(&mut self) {
+        if let Cancel::Sent(task) = &mut self.cancel {
+            let _ = tokio::time::timeout(LAST_WORDS, task).await;
         }
     }
 }
