@@ -109,10 +109,11 @@ fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option
 }
 
 fn without_empty_variables(command: Command, variable: &impl Fn(&str) -> Option<OsString>) -> Command {
-    command.mut_args(|arg| match arg.get_env().and_then(|name| variable(&name.to_string_lossy())) {
+    let command = command.mut_args(|arg| match arg.get_env().and_then(|name| variable(&name.to_string_lossy())) {
         Some(value) if value.is_empty() => arg.env(Resettable::Reset),
         _ => arg,
-    })
+    });
+    command.mut_subcommands(|role| without_empty_variables(role, variable))
 }
 
 /// Names the variable of a value that was refused, and what was expected.

@@ -1,11 +1,154 @@
-//! `holdfast chat`: a terminal client.
+//! `holdfast chat`: a terminal client. It knows the server by its HTTP API only.
+//!
+//! `client` asks, `stream` follows a run over any number of connections, `frames` reads the wire, `fold` decides what there
+//! is to show, `screen` prints, `answer` puts these together for one message; the conversation is here.
 
-use std::process::ExitCode;
+mod answer;
+mod client;
+mod fold;
+mod frames;
+mod input;
+mod screen;
+mod stream;
 
-/// Chat.
+use std::{io, process::ExitCode};
+
+use reqwest::Url;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
+};
+use uuid::Uuid;
+
+use answer::{Answer, Answered};
+use client::Client;
+use screen::Screen;
+
+/// Exit status of a process that was interrupted, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// Chat with a Holdfast server in the terminal, or through a pipe: then each line is a message, and standard output is
+/// the answers.
 #[derive(Debug, Clone, clap::Args)]
-pub struct ChatArgs {}
+pub struct ChatArgs {
+    /// Where the server is.
+    #[arg(long, env = "HOLDFAST_URL", default_value = "http://127.0.0.1:8080", value_parser = server_url)]
+    url: Url,
+    /// The conversation to go on with; a new one if absent.
+    #[arg(long, value_name = "ID")]
+    conversation: Option<Uuid>,
+    /// Who is speaking, for a server that believes it.
+    #[arg(long, value_name = "NAME")]
+    username: Option<String>,
+}
 
-pub async fn run(_: ChatArgs) -> ExitCode {
-    ExitCode::SUCCESS
+fn server_url(text: &str) -> Result<Url, String> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        _ => Err("expected an address such as http://127.0.0.1:8080".to_owned()),
+    }
+}
+
+/// Talks until the input ends.
+pub async fn run(args: ChatArgs) -> ExitCode {
+    let mut chat = match Chat::begin(args).await {
+        Ok(chat) => chat,
+        Err(sentence) => {
+            eprintln!("holdfast: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match chat.converse().await {
+        Ok(status) => status,
+        // Whoever read the answers has enough of them.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("holdfast: could not write the answer: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Chat {
+    client: Client,
+    screen: Screen,
+    lines: mpsc::Receiver<String>,
+    interrupts: Signal,
+    conversation: Option<Uuid>,
+}
+
+impl Chat {
+    async fn begin(args: ChatArgs) -> Result<Self, String> {
+        let client = Client::new(&args.url, args.username.as_deref())?;
+        client.connect(args.conversation).await?;
+        // From here on Ctrl-C is ours.
+        let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
+        Ok(Self { client, screen: Screen::new(), lines: input::lines(), interrupts, conversation: args.conversation })
+    }
+
+    async fn converse(&mut self) -> io::Result<ExitCode> {
+        let conversation = self.conversation.map_or("a new conversation".to_owned(), |id| format!("conversation {id}"));
+        self.screen.greet(&format!("Holdfast at {}, {conversation}; /quit ends", self.client.url()))?;
+        let interactive = self.screen.is_interactive();
+        let mut status = ExitCode::SUCCESS;
+        while let Some(said) = self.listen().await? {
+            let text = match said {
+                Said::Message(text) => text,
+                Said::Interrupt => return Ok(INTERRUPTED.into()),
+            };
+            let answer = Answer::new(&self.client, &mut self.screen, &mut self.conversation);
+            match answer.to(text, &mut self.interrupts).await? {
+                Answered::Interrupted => return Ok(INTERRUPTED.into()),
+                Answered::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
+                // Whoever types has seen it; a script sees the status.
+                Answered::NotWholly if !interactive => status = ExitCode::FAILURE,
+                Answered::NotWholly | Answered::Cancelled | Answered::Wholly => {}
+            }
+        }
+        Ok(status)
+    }
+
+    /// What the reader says next; nothing once the input has ended.
+    async fn listen(&mut self) -> io::Result<Option<Said>> {
+        loop {
+            self.screen.prompt()?;
+            let line = tokio::select! {
+                line = self.lines.recv() => line,
+                _ = self.interrupts.recv() => {
+                    self.screen.leave_line()?;
+                    return Ok(Some(Said::Interrupt));
+                }
+            };
+            match line {
+                None => {
+                    self.screen.leave_line()?;
+                    return Ok(None);
+                }
+                Some(line) if line.trim().is_empty() => {}
+                Some(line) if line.trim() == "/quit" && self.screen.is_interactive() => return Ok(None),
+                Some(line) => return Ok(Some(Said::Message(line))),
+            }
+        }
+    }
+}
+
+/// What came from the reader.
+enum Said {
+    Message(String),
+    Interrupt,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_url_names_a_scheme_and_a_host() {
+        for url in ["http://127.0.0.1:8080", "https://example.org/holdfast/"] {
+            assert!(server_url(url).is_ok(), "{url} was refused");
+        }
+        for url in ["", "127.0.0.1:8080", "localhost:8080", "ftp://example.org"] {
+            assert!(server_url(url).is_err(), "{url} was accepted");
+        }
+    }
 }

@@ -1,0 +1,196 @@
+//! The requests that the chat makes, and what a failure means: worth another try, or an answer for the reader.
+//!
+//! One try per call; `stream` and `answer` decide when the next one comes.
+
+use std::{error::Error, time::Duration};
+
+use holdfast_shared::event_id::EventId;
+use reqwest::{
+    RequestBuilder, Response, StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+};
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+/// Heartbeats come every 15 s, so after this long without a byte nobody is there.
+pub const SILENCE: Duration = Duration::from_secs(45);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For answers that are not streams.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pauses between the tries of the very first connection.
+const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1000)];
+
+/// A Holdfast server, as one user.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+}
+
+/// Why there was no useful answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The server is away, or not well: the same request may succeed later.
+    Away(String),
+    /// The server has answered, and would answer the same again.
+    Refused(String),
+}
+
+/// A message on its way; sent twice under its key it is still one message.
+#[derive(Debug, Clone)]
+pub struct Post {
+    /// Made by the server if absent.
+    pub conversation: Option<Uuid>,
+    pub text: String,
+    pub key: Uuid,
+}
+
+/// A run that is followed. Without a stream it has ended, and nothing is to come.
+pub struct Opened {
+    pub run: Uuid,
+    pub stream: Option<Response>,
+}
+
+/// A run, as far as the chat shows it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Run {
+    pub status: String,
+    pub output_message: Option<Message>,
+    pub error: Option<RunError>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Message {
+    pub content: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct RunError {
+    pub code: String,
+    pub message: String,
+}
+
+impl Client {
+    pub fn new(url: &Url, username: Option<&str>) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        if let Some(name) = username {
+            let name =
+                HeaderValue::from_bytes(name.as_bytes()).map_err(|_| "--username: a name has no control characters")?;
+            headers.insert("x-user", name);
+        }
+        let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
+        let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
+        Ok(Self { http, url: url.as_str().trim_end_matches('/').to_owned() })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Finds out whether somebody is there, and whether the conversation exists. Gives up after three tries: only a
+    /// server that has answered before is worth waiting for.
+    pub async fn connect(&self, conversation: Option<Uuid>) -> Result<(), String> {
+        let path = conversation.map_or("/healthz".to_owned(), |id| format!("/v1/conversations/{id}"));
+        let mut pauses = FIRST_PAUSES.into_iter();
+        loop {
+            let request = self.http.get(self.at(&path)).timeout(ANSWER_TIMEOUT);
+            let reason = match send(request).await {
+                Ok(_) => return Ok(()),
+                Err(Failure::Refused(detail)) => return Err(detail),
+                Err(Failure::Away(reason)) => reason,
+            };
+            let Some(pause) = pauses.next() else {
+                let url = &self.url;
+                return Err(format!("could not reach {url} ({reason}): start it with \"cargo run\", or give --url"));
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Says something, and follows the run that answers from its first event on.
+    pub async fn post(&self, post: &Post) -> Result<Opened, Failure> {
+        let (path, body) = match post.conversation {
+            None => ("/v1/runs".to_owned(), json!({"input": post.text})),
+            Some(id) => (format!("/v1/conversations/{id}/messages"), json!({"content": post.text})),
+        };
+        let request = self.http.post(self.at(&path)).header("idempotency-key", post.key.to_string()).json(&body);
+        open(request).await
+    }
+
+    /// Follows a run from the first event after the cursor on.
+    pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<Opened, Failure> {
+        let request = self.http.get(self.at(&format!("/v1/runs/{run}/events")));
+        open(request.header("last-event-id", cursor.to_string())).await
+    }
+
+    pub async fn read(&self, run: Uuid) -> Result<Run, Failure> {
+        let request = self.http.get(self.at(&format!("/v1/runs/{run}"))).timeout(ANSWER_TIMEOUT);
+        let response = send(request).await?;
+        response.json().await.map_err(|error| Failure::Away(cause(&error)))
+    }
+
+    /// Asks for the end of a run; its events tell when it has come.
+    pub async fn cancel(&self, run: Uuid) -> Result<(), Failure> {
+        let request = self.http.post(self.at(&format!("/v1/runs/{run}/cancel"))).timeout(ANSWER_TIMEOUT);
+        send(request).await.map(|_| ())
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+}
+
+async fn open(request: RequestBuilder) -> Result<Opened, Failure> {
+    let sent = send(request.header(ACCEPT, "text/event-stream"));
+    let response = tokio::time::timeout(SILENCE, sent).await.map_err(|_| silent())??;
+    let headers = response.headers();
+    let run = headers.get("x-run-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let is_stream = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.to_str().is_ok_and(|value| value.starts_with("text/event-stream")));
+    match (run, response.status()) {
+        (Some(run), StatusCode::NO_CONTENT) => Ok(Opened { run, stream: None }),
+        (Some(run), _) if is_stream => Ok(Opened { run, stream: Some(response) }),
+        _ => {
+            let url = response.url();
+            Err(Failure::Refused(format!("{url} did not answer with a run's events: is it a Holdfast server?")))
+        }
+    }
+}
+
+/// The answer, if it is one of success.
+async fn send(request: RequestBuilder) -> Result<Response, Failure> {
+    let response = request.send().await.map_err(|error| match error.is_builder() || error.is_redirect() {
+        true => Failure::Refused(cause(&error)),
+        false => Failure::Away(cause(&error)),
+    })?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let url = response.url().clone();
+    let detail = response.json::<Problem>().await.ok().map(|problem| problem.detail);
+    if status.is_server_error() {
+        return Err(Failure::Away(detail.unwrap_or_else(|| format!("it answers {status}"))));
+    }
+    Err(Failure::Refused(detail.unwrap_or_else(|| format!("{url} answers {status}: is it a Holdfast server?"))))
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+pub fn silent() -> Failure {
+    Failure::Away(format!("nothing came for {} s", SILENCE.as_secs()))
+}
+
+/// The innermost reason: what the network said, rather than who heard it.
+pub fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
