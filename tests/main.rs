@@ -4,6 +4,7 @@ mod support;
 
 mod api;
 mod cancel;
+mod chat;
 mod drain;
 mod limits;
 mod model;

@@ -1,0 +1,161 @@
+//! The terminal client, as a person and as a pipe use it.
+
+use std::{
+    io::{Read, Write},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+};
+
+use crate::support::{Client, Embedded, Holdfast, PATIENCE, until};
+
+/// A running client: what it prints can be waited for.
+struct Terminal {
+    child: Child,
+    printed: Receiver<u8>,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, printed) = mpsc::channel();
+        let streams: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for stream in streams {
+            let sender = sender.clone();
+            std::thread::spawn(move || stream.bytes().map_while(Result::ok).all(|byte| sender.send(byte).is_ok()));
+        }
+        Self { child, printed, seen: String::new() }
+    }
+
+    /// In a terminal of its own, as a person would start it.
+    fn interactive(base: &str) -> Self {
+        let program = format!("{} chat --url {base} --username ann", env!("CARGO_BIN_EXE_holdfast"));
+        Self::start(Command::new("script").args(["-qfec", &program, "/dev/null"]).env("TERM", "dumb"))
+    }
+
+    fn type_in(&mut self, text: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// Waits until something is printed that was not there before.
+    fn wait_for(&mut self, part: &str) {
+        while !self.seen.contains(part) {
+            match self.printed.recv_timeout(PATIENCE) {
+                Ok(byte) => self.seen.push(byte as char),
+                Err(_) => panic!("{part:?} was not printed: {}", self.seen),
+            }
+        }
+        self.seen.clear();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends lines through a pipe; answers standard output and the exit status.
+fn pipe(base: &str, lines: &str) -> (String, String, Option<i32>) {
+    let mut command = Holdfast::command();
+    command.args(["chat", "--url", base]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+async fn answers(client: &Client) -> Vec<String> {
+    let runs = client.get("/v1/runs").await.unwrap();
+    let mut answers: Vec<String> = runs["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["output_message"]["content"].as_str().unwrap_or("").trim_end().to_owned())
+        .collect();
+    answers.reverse();
+    answers
+}
+
+#[tokio::test]
+async fn in_a_pipe_each_line_is_a_message_and_only_answers_come_out() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (stdout, stderr, status) = pipe(&holdfast.base(), "[tokens=3] one\n\n[tokens=4] [think] two\n");
+    let printed: Vec<&str> = stdout.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let client = holdfast.client();
+    assert_eq!(
+        (printed, stderr.as_str(), status),
+        (answers(&client).await.iter().map(String::as_str).collect(), "", Some(0))
+    );
+    assert_eq!(client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_failed_run_in_a_pipe_is_an_exit_status() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (_, stderr, status) = pipe(&holdfast.base(), "[tokens=4] [fail] hi\n");
+    assert!(stderr.contains("run failed: ") && stderr.contains("(scripted_failure)"), "{stderr}");
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn without_a_server_it_says_what_to_do() {
+    let base = format!("http://127.0.0.1:{}", test_servers::free_port());
+    let (stdout, stderr, status) = pipe(&base, "hi\n");
+    assert!(stderr.contains(&base) && stderr.contains("cargo run") && stderr.contains("--url"), "{stderr}");
+    assert_eq!((stdout.as_str(), status), ("", Some(1)));
+}
+
+#[tokio::test]
+async fn it_goes_on_when_the_server_goes_away_and_comes_back() {
+    let port = test_servers::free_port();
+    let embedded = Embedded::new().with("HOLDFAST_ADDR", format!("127.0.0.1:{port}"));
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    let piped = std::thread::spawn(move || pipe(&base, "[tokens=60] [delay=30] hi\n"));
+    let client = holdfast.client();
+    until("the answer has begun", || async {
+        let runs = client.get("/v1/runs").await.unwrap();
+        (runs["items"][0]["status"] == "running").then_some(())
+    })
+    .await;
+    holdfast.kill();
+    let mut holdfast = embedded.start();
+    let (stdout, stderr, status) = piped.join().unwrap();
+    let client = holdfast.client();
+    assert_eq!((vec![stdout.trim_end().to_owned()], status), (answers(&client).await, Some(0)), "{stderr}");
+    assert_eq!(stdout.split_whitespace().count(), 60);
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_the_run_and_then_quits() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let mut terminal = Terminal::interactive(&holdfast.base());
+    terminal.wait_for("> ");
+    terminal.type_in("[tokens=2000] [delay=20] hi\n");
+    terminal.wait_for("scripted model");
+    terminal.type_in("\u{3}");
+    terminal.wait_for("cancelled");
+    terminal.wait_for("> ");
+    let client = holdfast.client().user("ann");
+    let runs = client.get("/v1/runs").await.unwrap();
+    let run = client.ended(runs["items"][0]["id"].as_str().unwrap()).await;
+    assert_eq!(
+        (run["status"].as_str(), run["output_message"]["status"].as_str()),
+        (Some("cancelled"), Some("cancelled"))
+    );
+    terminal.type_in("[tokens=2] again\n");
+    terminal.wait_for("This is ");
+    terminal.wait_for("> ");
+    terminal.type_in("\u{3}");
+    let status = until("it has quit", || std::future::ready(terminal.child.try_wait().unwrap())).await;
+    assert_eq!(status.code(), Some(130));
+}
