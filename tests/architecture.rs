@@ -1,4 +1,5 @@
 //! The rules of ARCHITECTURE.md, held by a test: who imports whom, where each library lives, how long a file may be.
+#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::BTreeSet,

@@ -1,7 +1,7 @@
 //! The terminal client, as a person and as a pipe use it.
 
 use std::{
-    io::{Read, Write},
+    io::{BufReader, Read, Write},
     process::{Child, Command, Stdio},
     sync::mpsc::{self, Receiver},
 };
@@ -23,7 +23,9 @@ impl Terminal {
             [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
         for stream in streams {
             let sender = sender.clone();
-            std::thread::spawn(move || stream.bytes().map_while(Result::ok).all(|byte| sender.send(byte).is_ok()));
+            std::thread::spawn(move || {
+                BufReader::new(stream).bytes().map_while(Result::ok).all(|byte| sender.send(byte).is_ok())
+            });
         }
         Self { child, printed, seen: String::new() }
     }

@@ -1,4 +1,5 @@
 //! End to end: the real executable, private servers, a file per story.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

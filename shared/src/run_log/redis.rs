@@ -16,6 +16,9 @@ use crate::event_id::EventId;
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
+/// An entry of a stream: its id, and its one field with the lines.
+type Entry = (String, (String, Vec<u8>));
+
 #[derive(Clone)]
 pub struct RedisLog {
     commands: ConnectionManager,
@@ -54,8 +57,7 @@ impl RedisLog {
     pub async fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Result<Vec<Bytes>, Error> {
         let mut range = redis::cmd("XRANGE");
         range.arg(name(run_id)).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit);
-        let entries: Result<Vec<(String, (String, Vec<u8>))>, RedisError> =
-            range.query_async(&mut self.commands.clone()).await;
+        let entries: Result<Vec<Entry>, RedisError> = range.query_async(&mut self.commands.clone()).await;
         Ok(entries.map_err(doing("read events"))?.into_iter().map(|(_, (_, lines))| lines.into()).collect())
     }
 

@@ -38,6 +38,7 @@ impl Default for Holder {
 
 /// The right to write one attempt of one run. Only storage makes claims, so nothing of a run is written without one.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Claim {
     pub run_id: Uuid,
     pub owner_id: String,
@@ -51,7 +52,6 @@ pub struct Claim {
     pub created_at: DateTime<Utc>,
     /// The attempt's first event, `attempt.started`, already archived.
     pub started: Event,
-    _made_here: (),
 }
 
 /// A claim whose lease was renewed.
@@ -225,7 +225,6 @@ async fn start_attempts(
             position: row.position,
             created_at: row.created_at,
             started,
-            _made_here: (),
         });
     }
     Ok(claims)

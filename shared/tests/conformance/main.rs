@@ -1,4 +1,5 @@
 //! The conformance suite: what storage, run log and queue promise, held against every back end.
+#![allow(clippy::unwrap_used)]
 
 mod places;
 mod queue;

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Breaks the code on purpose and expects the named tests to notice. Slow (a build per mutant), so not part of ./check.
+#   tests/mutants.sh            all mutants
+#   tests/mutants.sh NAME       one of them
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tree=$(mktemp -d)
+trap 'git worktree remove --force "$tree/code" 2>/dev/null || true; rm -rf "$tree"' EXIT
+git worktree add --quiet --detach "$tree/code"
+export CARGO_TARGET_DIR=${MUTANTS_TARGET:-$PWD/target/mutants}
+only=${1:-}
+survivors=0
+
+# edit FILE SED-SCRIPT: the edit must change the file.
+edit() {
+  sed -i -E "$2" "$tree/code/$1"
+  git -C "$tree/code" diff --quiet -- "$1" && { echo "the edit of $1 changes nothing: $2" >&2; exit 1; }
+  return 0
+}
+
+# mutant NAME 'cargo test arguments' edits…: each test that the arguments choose must fail.
+mutant() {
+  local name=$1 arguments=$2
+  shift 2
+  if [ -n "$only" ] && [ "$only" != "$name" ]; then return; fi
+  git -C "$tree/code" checkout --quiet -- .
+  while [ $# -gt 0 ]; do edit "$1" "$2"; shift 2; done
+  # shellcheck disable=SC2086
+  (cd "$tree/code" && cargo test --quiet $arguments --no-run 2>&1 | grep -E '^error' && exit 1) && { echo "$name does not compile" >&2; exit 1; }
+  # shellcheck disable=SC2086
+  local result
+  result=$(cd "$tree/code" && timeout 300 cargo test --quiet $arguments -- 2>&1 | grep -E '^test result' | tail -1 || true)
+  case $result in
+    *" 0 passed; "[1-9]*) echo "killed:   $name ($result)" ;;
+    *) echo "SURVIVED: $name ($result)"; survivors=$((survivors + 1)) ;;
+  esac
+}
+
+mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
+  shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d" \
+  shared/src/storage/flush.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 = $2 and/' \
+  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
+  worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
+mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
+  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
+mutant no-fence-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
+  shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d"
+mutant gaps-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
+  shared/src/run_log/append.lua "/return 'behind'/d"
+mutant no-replay-of-the-archive "--test e2e after_a_restart" \
+  api/src/relay/replay.rs 's/let events = held\(following\(archived.events, cursor\)\);/let events: Vec<Event> = Vec::new();/'
+mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
+  api/src/relay/follower.rs 's/drain.cancelled\(\) => Some\(self.abort\(\).await\)/drain.cancelled() => { self.finished = true; None }/'
+mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_run_goes_from_submit_to_its_end" \
+  shared/src/storage/flush.rs 's/tx.commit\(\).await.map_err\(doing\(\)\)\?;/tx.rollback().await.map_err(doing())?;/'
+mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
+  shared/src/storage/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
+[ "$survivors" = 0 ] || { echo "$survivors mutants survived" >&2; exit 1; }
