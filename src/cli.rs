@@ -165,17 +165,27 @@ mod tests {
             "HOLDFAST_ADDR (or --addr): expected an address and port such as 127.0.0.1:8080, not \"here\"",
         );
         check(
-            &["worker", "--lease", "0"],
-            "HOLDFAST_LEASE_MS (or --lease): expected a duration in whole milliseconds above 0, such as 15000, not \"0\"",
+            &["worker", "--lease-ms", "0"],
+            "HOLDFAST_LEASE_MS (or --lease-ms): expected a duration in whole milliseconds above 0, such as 15000, not \"0\"",
         );
         check(
-            &["--memory-backend", "tape"],
-            "CHAT_MEMORY_BACKEND (or --memory-backend): expected one of postgres, sqlite, memory, not \"tape\"",
+            &["--chat-memory-backend", "tape"],
+            "CHAT_MEMORY_BACKEND (or --chat-memory-backend): expected one of postgres, sqlite, memory, not \"tape\"",
         );
     }
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_is_its_variable_in_lower_case_without_holdfast() {
+        for arg in Cli::command().get_arguments() {
+            if let (Some(variable), Some(flag)) = (arg.get_env(), arg.get_long()) {
+                let variable = variable.to_string_lossy().to_lowercase().replace('_', "-");
+                assert_eq!(variable.trim_start_matches("holdfast-"), flag);
+            }
+        }
     }
 }

@@ -29,7 +29,7 @@ pub struct ApiConfig {
     pub max_page: usize,
 
     /// Longest time that a client may wait for a run in one request, in ms.
-    #[arg(long, env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
+    #[arg(long = "max-wait-ms", env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
     pub max_wait: Duration,
 
     /// Connections open at the same time; further ones wait in the listening socket's backlog.
@@ -37,15 +37,15 @@ pub struct ApiConfig {
     pub max_connections: usize,
 
     /// Silence on a stream after which a heartbeat comment is sent, in ms.
-    #[arg(long, env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
+    #[arg(long = "heartbeat-ms", env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
     pub heartbeat: Duration,
 
     /// Time that a client's socket may accept nothing before it is closed, in ms.
-    #[arg(long, env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
+    #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
     pub stall: Duration,
 
     /// Time a worker has to end a run after a cancel before the API ends it itself, in ms.
-    #[arg(long, env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
+    #[arg(long = "cancel-grace-ms", env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
     pub cancel_grace: Duration,
 
     /// Encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
@@ -53,7 +53,7 @@ pub struct ApiConfig {
     pub feed_bytes: usize,
 
     /// How often all followed runs are looked up in the database, in case a push was lost, in ms.
-    #[arg(long, env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
+    #[arg(long = "look-ms", env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
     pub look: Duration,
 }
 

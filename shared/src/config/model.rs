@@ -65,19 +65,19 @@ pub struct ModelConfig {
     pub model_max_tokens: Option<u32>,
 
     /// Time to connect to the provider, in ms.
-    #[arg(long, env = "HOLDFAST_MODEL_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
+    #[arg(long = "model-connect-ms", env = "HOLDFAST_MODEL_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
     pub model_connect: Duration,
 
     /// Time until the provider sends the first bytes of an answer, in ms.
-    #[arg(long, env = "HOLDFAST_MODEL_FIRST_BYTE_MS", default_value = "60000", value_parser = milliseconds)]
+    #[arg(long = "model-first-byte-ms", env = "HOLDFAST_MODEL_FIRST_BYTE_MS", default_value = "60000", value_parser = milliseconds)]
     pub model_first_byte: Duration,
 
     /// Silence in the middle of an answer after which it is given up, in ms.
-    #[arg(long, env = "HOLDFAST_MODEL_IDLE_MS", default_value = "30000", value_parser = milliseconds)]
+    #[arg(long = "model-idle-ms", env = "HOLDFAST_MODEL_IDLE_MS", default_value = "30000", value_parser = milliseconds)]
     pub model_idle: Duration,
 
     /// Time that one answer may take, retries included, in ms.
-    #[arg(long, env = "HOLDFAST_MODEL_TOTAL_MS", default_value = "600000", value_parser = milliseconds)]
+    #[arg(long = "model-total-ms", env = "HOLDFAST_MODEL_TOTAL_MS", default_value = "600000", value_parser = milliseconds)]
     pub model_total: Duration,
 
     /// Further tries when the provider fails before the first piece of its answer.
@@ -85,11 +85,11 @@ pub struct ModelConfig {
     pub model_retries: u32,
 
     /// Pause before the first further try, in ms; doubled before each one after that.
-    #[arg(long, env = "HOLDFAST_MODEL_RETRY_MS", default_value = "250", value_parser = milliseconds)]
+    #[arg(long = "model-retry-ms", env = "HOLDFAST_MODEL_RETRY_MS", default_value = "250", value_parser = milliseconds)]
     pub model_retry: Duration,
 
     /// Longest pause that a provider may ask for with Retry-After, in ms; if it asks for more, the run fails at once.
-    #[arg(long, env = "HOLDFAST_MODEL_RETRY_AFTER_MAX_MS", default_value = "60000", value_parser = milliseconds)]
+    #[arg(long = "model-retry-after-max-ms", env = "HOLDFAST_MODEL_RETRY_AFTER_MAX_MS", default_value = "60000", value_parser = milliseconds)]
     pub model_retry_after_max: Duration,
 
     /// Idle connections kept open to the provider.

@@ -17,15 +17,15 @@ pub struct RunConfig {
     pub metrics_addr: Option<SocketAddr>,
 
     /// Time a run stays with a worker that gives no sign of life, in ms. Renewed three times as often.
-    #[arg(long, env = "HOLDFAST_LEASE_MS", default_value = "15000", value_parser = milliseconds)]
+    #[arg(long = "lease-ms", env = "HOLDFAST_LEASE_MS", default_value = "15000", value_parser = milliseconds)]
     pub lease: Duration,
 
     /// How often expired leases are looked for, in ms.
-    #[arg(long, env = "HOLDFAST_SWEEP_MS", default_value = "5000", value_parser = milliseconds)]
+    #[arg(long = "sweep-ms", env = "HOLDFAST_SWEEP_MS", default_value = "5000", value_parser = milliseconds)]
     pub sweep: Duration,
 
     /// How often a worker looks for queued runs without having been woken, in ms.
-    #[arg(long, env = "HOLDFAST_POLL_MS", default_value = "1000", value_parser = milliseconds)]
+    #[arg(long = "poll-ms", env = "HOLDFAST_POLL_MS", default_value = "1000", value_parser = milliseconds)]
     pub poll: Duration,
 
     /// Workers that a run may take down before it is failed with max_attempts.
@@ -33,7 +33,7 @@ pub struct RunConfig {
     pub max_crashes: usize,
 
     /// Longest time that events of a run stay out of the archive, in ms.
-    #[arg(long, env = "HOLDFAST_FLUSH_MS", default_value = "2000", value_parser = milliseconds)]
+    #[arg(long = "flush-ms", env = "HOLDFAST_FLUSH_MS", default_value = "2000", value_parser = milliseconds)]
     pub flush: Duration,
 
     /// Bytes of events that are archived at once, before the flush time is over.
@@ -45,11 +45,11 @@ pub struct RunConfig {
     pub tail_bytes: usize,
 
     /// Time that running work has after SIGTERM before it is handed over, in ms.
-    #[arg(long, env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
+    #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,
 
     /// Earlier messages of a conversation that the model is shown.
-    #[arg(long, env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
+    #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
     pub history_limit: usize,
 }
 

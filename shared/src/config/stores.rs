@@ -23,7 +23,7 @@ pub struct StoresConfig {
     pub redis_url: Option<SecretString>,
 
     /// Where conversations are kept; by default what DATABASE_URL says.
-    #[arg(long, env = "CHAT_MEMORY_BACKEND", value_enum)]
+    #[arg(long = "chat-memory-backend", env = "CHAT_MEMORY_BACKEND", value_enum)]
     pub memory_backend: Option<MemoryBackend>,
 
     /// Connections that one process keeps to PostgreSQL.
@@ -31,11 +31,11 @@ pub struct StoresConfig {
     pub database_pool: usize,
 
     /// Time that a run's hot log is kept in Redis after its last event, in ms.
-    #[arg(long, env = "HOLDFAST_LOG_TTL_MS", default_value = "3600000", value_parser = milliseconds)]
+    #[arg(long = "log-ttl-ms", env = "HOLDFAST_LOG_TTL_MS", default_value = "3600000", value_parser = milliseconds)]
     pub log_ttl: Duration,
 
     /// Time that a run's events can be replayed after its end, in ms; later, 410.
-    #[arg(long, env = "HOLDFAST_ARCHIVE_RETENTION_MS", default_value = "604800000", value_parser = milliseconds)]
+    #[arg(long = "archive-retention-ms", env = "HOLDFAST_ARCHIVE_RETENTION_MS", default_value = "604800000", value_parser = milliseconds)]
     pub archive_retention: Duration,
 }
 

@@ -40,7 +40,7 @@ impl Places {
     }
 
     pub async fn in_memory() -> Self {
-        Self::connect(settings(&["--memory-backend", "memory"]), (None, None, None)).await
+        Self::connect(settings(&["--chat-memory-backend", "memory"]), (None, None, None)).await
     }
 
     pub async fn scaled_out() -> Self {
