@@ -88,15 +88,20 @@ impl App {
         Ok(posted)
     }
 
-    /// The same, and follows the run from its first event on.
-    pub async fn post_and_follow(self: &Arc<Self>, owner: &str, new: NewMessage) -> Result<(Posted, Opened), Problem> {
+    /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
+    pub async fn post_and_follow(
+        self: &Arc<Self>,
+        owner: &str,
+        new: NewMessage,
+        cursor: EventId,
+    ) -> Result<(Posted, Opened), Problem> {
         let run_id = Uuid::now_v7();
         // Watching is begun meanwhile, because nothing of the run may be missed.
         let (watch, submitted) = tokio::join!(self.relay.watch(run_id), self.submit(owner, new, run_id));
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
-            None => self.relay.open(posted.run.id, EventId::ORIGIN).await?,
+            None => self.relay.open(posted.run.id, cursor).await?,
         };
         Ok((posted, opened))
     }

@@ -11,7 +11,10 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ListQuery, accepted, events::stream};
+use super::{
+    ListQuery, accepted,
+    events::{cursor, stream},
+};
 use crate::{
     app::{App, NewMessage},
     auth::Caller,
@@ -74,7 +77,7 @@ pub async fn post(
     let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, mode_name(body.mode)])?;
     let new = NewMessage { target: Target::Existing(id), content: body.content, mode: body.mode, key };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new).await?;
+        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));
     }
     let posted = app.post(&caller.owner, new).await?;

@@ -18,7 +18,11 @@ use holdfast_shared::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{accepted, checked_limit, events::stream, messages::mode_name};
+use super::{
+    accepted, checked_limit,
+    events::{cursor, stream},
+    messages::mode_name,
+};
 use crate::{
     app::{App, NewMessage},
     auth::Caller,
@@ -94,7 +98,7 @@ pub async fn create(
     };
     let new = NewMessage { target, content: body.input, mode: body.mode, key };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new).await?;
+        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));
     }
     let posted = app.post(&caller.owner, new).await?;
