@@ -115,7 +115,13 @@ async fn the_same_key_in_parallel(clients: &[Client]) {
         .json(&body);
     let response = stream.send().await.unwrap();
     assert_eq!(response.headers()["x-run-id"].to_str().unwrap(), id(&answers[0]));
-    assert!(response.text().await.unwrap().contains("event: run.completed"));
+    let whole = response.text().await.unwrap();
+    assert!(whole.contains("event: run.queued") && whole.contains("event: run.completed"));
+    // A client that repeats its POST after a loss goes on where it stopped.
+    let request =
+        client.request(Method::POST, "/v1/runs").header("idempotency-key", "k1").header("accept", "text/event-stream");
+    let rest = request.header("last-event-id", "1-1").json(&body).send().await.unwrap().text().await.unwrap();
+    assert!(!rest.contains("event: run.queued") && rest.contains("id: 1-2\n") && rest.contains("event: run.completed"));
 }
 
 #[tokio::test]

@@ -5,12 +5,12 @@ use std::{error::Error, sync::Arc, time::Duration};
 use holdfast_shared::{
     config::ApiConfig,
     conversation::Conversation,
+    ending::Ending,
     event::Event,
     event_id::EventId,
-    idempotency::IdempotencyKey,
     message::Message,
     queue::Queue,
-    run::{Ending, Run, SubmitMode},
+    run::Run,
     run_log::{Batch, Gap, RunLog},
     storage::{Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
     usage::Usage,
@@ -34,14 +34,6 @@ pub struct App {
     metrics: Metrics,
     /// Cancels that wait for a worker.
     pending: TaskTracker,
-}
-
-/// A message, as it was asked for.
-pub struct NewMessage {
-    pub target: Target,
-    pub content: String,
-    pub mode: SubmitMode,
-    pub key: Option<IdempotencyKey>,
 }
 
 /// A message that is committed with its run.
@@ -83,38 +75,36 @@ impl App {
     }
 
     /// Commits a message with its run and wakes a worker.
-    pub async fn post(self: &Arc<Self>, owner: &str, new: NewMessage) -> Result<Posted, Problem> {
-        let (posted, _) = self.submit(owner, new, Uuid::now_v7()).await?;
+    pub async fn post(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<Posted, Problem> {
+        let (posted, _) = self.submit(owner, new).await?;
         Ok(posted)
     }
 
-    /// The same, and follows the run from its first event on.
-    pub async fn post_and_follow(self: &Arc<Self>, owner: &str, new: NewMessage) -> Result<(Posted, Opened), Problem> {
-        let run_id = Uuid::now_v7();
+    /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
+    pub async fn post_and_follow(
+        self: &Arc<Self>,
+        owner: &str,
+        new: NewRun,
+        cursor: EventId,
+    ) -> Result<(Posted, Opened), Problem> {
         // Watching is begun meanwhile, because nothing of the run may be missed.
-        let (watch, submitted) = tokio::join!(self.relay.watch(run_id), self.submit(owner, new, run_id));
+        let (watch, submitted) = tokio::join!(self.relay.watch(new.run_id), self.submit(owner, new));
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
-            None => self.relay.open(posted.run.id, EventId::ORIGIN).await?,
+            None => self.relay.open(posted.run.id, cursor).await?,
         };
         Ok((posted, opened))
     }
 
-    async fn submit(
-        self: &Arc<Self>,
-        owner: &str,
-        new: NewMessage,
-        run_id: Uuid,
-    ) -> Result<(Posted, Option<Event>), Problem> {
+    async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
         if new.content.trim().is_empty() {
             return Err(Problem::empty_content());
         }
         if new.content.len() > self.config.max_content_bytes {
             return Err(Problem::content_too_long(new.content.len(), self.config.max_content_bytes));
         }
-        let new_run = NewRun { run_id, target: new.target, content: new.content, mode: new.mode, key: new.key };
-        match self.storage.submit(owner, &new_run).await? {
+        match self.storage.submit(owner, &new).await? {
             Submitted::Accepted(accepted) => {
                 // From here on the message is committed: whatever fails now costs time only.
                 self.wake().await;
@@ -133,9 +123,9 @@ impl App {
                 Ok((Posted { conversation, message, run }, None))
             }
             Submitted::KeyReused => Err(Problem::key_reused()),
-            Submitted::Busy => Err(Problem::conversation_busy(target_id(&new_run.target))),
-            Submitted::ConversationNotFound => Err(Problem::conversation_not_found(target_id(&new_run.target))),
-            Submitted::AgentNotFound => Err(Problem::agent_not_found(target_id(&new_run.target))),
+            Submitted::Busy => Err(Problem::conversation_busy(target_id(&new.target))),
+            Submitted::ConversationNotFound => Err(Problem::conversation_not_found(target_id(&new.target))),
+            Submitted::AgentNotFound => Err(Problem::agent_not_found(target_id(&new.target))),
         }
     }
 

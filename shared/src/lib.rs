@@ -1,11 +1,12 @@
 //! Holdfast's domain and its three meeting places.
 //!
-//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `message`, `conversation`), which are pure:
+//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `ending`, `message`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). `config` says which back ends they get.
 
 pub mod config;
 pub mod conversation;
+pub mod ending;
 pub mod event;
 pub mod event_id;
 pub mod idempotency;
@@ -15,5 +16,7 @@ pub mod queue;
 pub mod run;
 pub mod run_log;
 pub mod storage;
+mod text_enum;
+pub mod timestamp;
 pub mod transcript;
 pub mod usage;

@@ -16,7 +16,7 @@ pub struct Message {
     pub content_type: String,
     pub content: String,
     pub status: MessageStatus,
-    #[serde(serialize_with = "crate::page::milliseconds")]
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
 

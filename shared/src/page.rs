@@ -1,7 +1,6 @@
-//! Lists in pages: `{items, next}`, with `limit` and `cursor`; and the one spelling of times in JSON.
+//! Lists in pages: `{items, next}`, with `limit` and `cursor`.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Part of a list. `next` is the cursor of the part after it, absent at the end.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -17,18 +16,5 @@ impl<T> Page<T> {
         items.truncate(limit);
         let next = if more { items.last().map(cursor) } else { None };
         Self { items, next }
-    }
-}
-
-/// Serialises a time as RFC 3339 with milliseconds, such as `2026-11-22T08:30:00.000Z`.
-pub fn milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
-}
-
-/// The same for a time that may be absent.
-pub fn optional_milliseconds<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => milliseconds(at, serializer),
-        None => serializer.serialize_none(),
     }
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{event::EventBody, event_id::EventId, message::Message, message::MessageStatus, usage::Usage};
+use crate::{event_id::EventId, message::Message, usage::Usage};
 
 /// A run, as the API shows it.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -24,11 +24,11 @@ pub struct Run {
     pub error: Option<RunError>,
     /// The newest event that is in the database; a live stream may be ahead of it.
     pub last_event_id: EventId,
-    #[serde(serialize_with = "crate::page::milliseconds")]
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
-    #[serde(serialize_with = "crate::page::optional_milliseconds")]
+    #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub started_at: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "crate::page::optional_milliseconds")]
+    #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub finished_at: Option<DateTime<Utc>>,
 }
 
@@ -94,80 +94,4 @@ pub enum SubmitMode {
     Interrupt,
 }
 
-/// How a run ends.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
-    Completed { usage: Usage },
-    Failed { error: RunError, usage: Usage },
-    Cancelled { usage: Usage },
-}
-
-impl Ending {
-    pub const fn status(&self) -> RunStatus {
-        match self {
-            Self::Completed { .. } => RunStatus::Completed,
-            Self::Failed { .. } => RunStatus::Failed,
-            Self::Cancelled { .. } => RunStatus::Cancelled,
-        }
-    }
-
-    /// The status of the message that the run leaves behind.
-    pub const fn message_status(&self) -> MessageStatus {
-        match self {
-            Self::Completed { .. } => MessageStatus::Complete,
-            Self::Failed { .. } => MessageStatus::Failed,
-            Self::Cancelled { .. } => MessageStatus::Cancelled,
-        }
-    }
-
-    pub const fn usage(&self) -> &Usage {
-        match self {
-            Self::Completed { usage } | Self::Failed { usage, .. } | Self::Cancelled { usage } => usage,
-        }
-    }
-
-    pub const fn error(&self) -> Option<&RunError> {
-        match self {
-            Self::Failed { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-
-    /// The last events of the run, in order: `message.completed` if there is a message, then the terminal event.
-    /// `base` goes to the first of them where they begin an attempt of their own.
-    pub fn closing_bodies(&self, base: Option<EventId>, message: Option<Message>, message_id: Uuid) -> Vec<EventBody> {
-        let terminal_base = if message.is_some() { None } else { base };
-        let kept = message.is_some().then_some(message_id);
-        let terminal = match self {
-            Self::Completed { usage } => EventBody::RunCompleted { message_id, usage: *usage },
-            Self::Failed { error, .. } => EventBody::RunFailed { base: terminal_base, error: error.clone() },
-            Self::Cancelled { .. } => EventBody::RunCancelled { base: terminal_base, message_id: kept },
-        };
-        let completed = message.map(|message| EventBody::MessageCompleted { base, message });
-        completed.into_iter().chain([terminal]).collect()
-    }
-}
-
-/// Gives an enum its one spelling in SQL, JSON and text.
-#[macro_export]
-macro_rules! text_enum {
-    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// The spelling in SQL and JSON.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = String;
-
-            fn try_from(text: String) -> Result<Self, String> {
-                match text.as_str() {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(format!("expected one of {}, not {text:?}", [$($text),+].join(", "))),
-                }
-            }
-        }
-    };
-}
+crate::text_enum!(SubmitMode { Enqueue = "enqueue", Reject = "reject", Interrupt = "interrupt" });

@@ -103,7 +103,8 @@ async fn page(app: &App, run_id: Uuid, cursor: EventId, limit: usize) -> Result<
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response())
 }
 
-fn cursor(headers: &HeaderMap, after: Option<&str>) -> Result<EventId, Problem> {
+/// Where the client stopped: `Last-Event-ID`, else what the query says, else the start.
+pub fn cursor(headers: &HeaderMap, after: Option<&str>) -> Result<EventId, Problem> {
     let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
     // An empty header is what some clients send before they have seen an event.
     let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(after);

@@ -7,13 +7,17 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
-    storage::Target,
+    storage::{NewRun, Target},
 };
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::{ListQuery, accepted, events::stream};
+use super::{
+    ListQuery, accepted,
+    events::{cursor, stream},
+};
 use crate::{
-    app::{App, NewMessage},
+    app::App,
     auth::Caller,
     extract::{Body, ConversationId, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
@@ -71,21 +75,13 @@ pub async fn post(
     headers: HeaderMap,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, mode_name(body.mode)])?;
-    let new = NewMessage { target: Target::Existing(id), content: body.content, mode: body.mode, key };
+    let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, body.mode.as_str()])?;
+    let new =
+        NewRun { run_id: Uuid::now_v7(), target: Target::Existing(id), content: body.content, mode: body.mode, key };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new).await?;
+        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));
     }
     let posted = app.post(&caller.owner, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
-}
-
-/// The mode's spelling, for the fingerprint of a request.
-pub fn mode_name(mode: SubmitMode) -> &'static str {
-    match mode {
-        SubmitMode::Enqueue => "enqueue",
-        SubmitMode::Reject => "reject",
-        SubmitMode::Interrupt => "interrupt",
-    }
 }

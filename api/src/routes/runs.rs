@@ -13,14 +13,17 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, RunStatus, SubmitMode},
-    storage::{RunFilter, Target},
+    storage::{NewRun, RunFilter, Target},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{accepted, checked_limit, events::stream, messages::mode_name};
+use super::{
+    accepted, checked_limit,
+    events::{cursor, stream},
+};
 use crate::{
-    app::{App, NewMessage},
+    app::App,
     auth::Caller,
     extract::{Body, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
@@ -86,15 +89,15 @@ pub async fn create(
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
     let key = idempotency_key(
         &headers,
-        &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, mode_name(body.mode)],
+        &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, body.mode.as_str()],
     )?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
         None => Target::New { agent_id: body.agent_id },
     };
-    let new = NewMessage { target, content: body.input, mode: body.mode, key };
+    let new = NewRun { run_id: Uuid::now_v7(), target, content: body.input, mode: body.mode, key };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new).await?;
+        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));
     }
     let posted = app.post(&caller.owner, new).await?;

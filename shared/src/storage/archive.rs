@@ -1,4 +1,4 @@
-//! The archive: reading a run's durable events, together with where the run stands.
+//! The archive: a run's durable events, written in chunks, and read together with where the run stands.
 
 use bytes::Bytes;
 use sqlx::FromRow;
@@ -9,6 +9,13 @@ use super::{
     database::{Tx, args},
 };
 use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript};
+
+/// Encoded events in a row, all of one attempt.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    pub last: EventId,
+    pub body: Bytes,
+}
 
 /// Where a run stands, as of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +35,9 @@ pub struct Archived {
     /// Events of the chunks that end after the asked-for cursor; the first of them may lie before it.
     pub events: Vec<Event>,
 }
+
+/// Size of an archive row, give or take an event.
+const ROW_BYTES: usize = 64 * 1024;
 
 /// Rows that one look reads; a row has about 64 KiB.
 const CHUNKS: i64 = 2;
@@ -107,4 +117,32 @@ pub(super) async fn archived_text(tx: &mut Tx, run_id: Uuid) -> Result<String, E
         }
     }
     Ok(transcript.text().to_owned())
+}
+
+/// Archives a chunk, in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
+pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
+    let mut rest = chunk.body.clone();
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
+            .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
+        let row = rest.split_to(end);
+        let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
+        let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
+        tx.execute(sql, args![run_id, last, row.to_vec()]).await?;
+    }
+    Ok(())
+}
+
+/// The id of the last line.
+fn last_id(lines: &[u8]) -> Option<EventId> {
+    let start = memchr::memrchr(b'\n', &lines[..lines.len() - 1]).map_or(0, |newline| newline + 1);
+    let id = lines[start..].split(|byte| *byte == b' ').next()?;
+    std::str::from_utf8(id).ok()?.parse().ok()
+}
+
+/// Encodes events in a row as one chunk.
+pub(super) fn chunk_of(events: &[Event]) -> Option<Chunk> {
+    let last = events.last()?.id;
+    let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
+    Some(Chunk { last, body: lines.into() })
 }

@@ -8,10 +8,7 @@ use super::{
     database::args,
     end::{self, EndedRun},
 };
-use crate::{
-    run::{Ending, RunStatus},
-    usage::Usage,
-};
+use crate::{ending::Ending, run::RunStatus, usage::Usage};
 
 /// What a cancel has come to.
 #[derive(Debug)]

@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    archive::archived_text,
+    archive::{archived_text, chunk_of, insert_chunk},
     database::{Tx, args},
-    flush::{chunk_of, insert_chunk},
     rows::MessageRow,
 };
 use crate::{
+    ending::Ending,
     event::Event,
     event_id::EventId,
     message::Message,
-    run::{Ending, RunError, RunStatus},
+    run::{RunError, RunStatus},
     usage::Usage,
 };
 

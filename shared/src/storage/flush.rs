@@ -5,30 +5,16 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    Claim, Error, Storage,
+    Chunk, Claim, Error, Storage,
+    archive::insert_chunk,
     database::{Tx, args},
     end::{Closing, lock_conversation, write_closing},
 };
-use crate::{
-    event::Event,
-    event_id::EventId,
-    run::{Ending, RunStatus},
-};
-
-/// Encoded events in a row, all of one attempt.
-#[derive(Debug, Clone)]
-pub struct Chunk {
-    pub last: EventId,
-    pub body: Bytes,
-}
-
-/// Size of an archive row, give or take an event.
-const ROW_BYTES: usize = 64 * 1024;
+use crate::{ending::Ending, event::Event, event_id::EventId, run::RunStatus};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
@@ -180,32 +166,4 @@ async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
 async fn look(tx: &mut Tx, run_id: Uuid) -> Result<Held, sqlx::Error> {
     let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
     tx.fetch_one(sql, args![run_id]).await
-}
-
-/// Archives a chunk, in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
-pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
-    let mut rest = chunk.body.clone();
-    while !rest.is_empty() {
-        let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
-            .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
-        let row = rest.split_to(end);
-        let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
-        let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
-        tx.execute(sql, args![run_id, last, row.to_vec()]).await?;
-    }
-    Ok(())
-}
-
-/// The id of the last line.
-fn last_id(lines: &[u8]) -> Option<EventId> {
-    let start = memchr::memrchr(b'\n', &lines[..lines.len() - 1]).map_or(0, |newline| newline + 1);
-    let id = lines[start..].split(|byte| *byte == b' ').next()?;
-    std::str::from_utf8(id).ok()?.parse().ok()
-}
-
-/// Encodes events in a row as one chunk.
-pub(super) fn chunk_of(events: &[Event]) -> Option<Chunk> {
-    let last = events.last()?.id;
-    let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
-    Some(Chunk { last, body: lines.into() })
 }

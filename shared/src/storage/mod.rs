@@ -23,14 +23,14 @@ mod runs;
 mod schema;
 mod submit;
 
-pub use archive::{Archived, Position};
+pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, History};
 pub use cancel::Cancelled;
 pub use claim::{Claim, Holder, Renewed};
 pub use connect::{connect, migrate};
 pub use end::EndedRun;
 pub use error::Error;
-pub use flush::{Chunk, Finished, Flushed, HandedOver};
+pub use flush::{Finished, Flushed, HandedOver};
 pub use retire::Retired;
 pub use runs::RunFilter;
 pub use submit::{Accepted, NewRun, Submitted, Target};

@@ -12,11 +12,12 @@ use super::{
 };
 use crate::{
     conversation::Conversation,
+    ending::Ending,
     event::{Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Message,
-    run::{Ending, Run, RunStatus, SubmitMode},
+    run::{Run, RunStatus, SubmitMode},
     usage::Usage,
 };
 

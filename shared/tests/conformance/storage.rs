@@ -2,10 +2,11 @@
 
 use chrono::{TimeZone, Utc};
 use holdfast_shared::{
+    ending::Ending,
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
-    run::{Ending, RunStatus, SubmitMode},
+    run::{RunStatus, SubmitMode},
     storage::{Begun, Cancelled, Chunk, Claim, Finished, Flushed, HandedOver, Holder, NewRun, Submitted, Target},
     usage::Usage,
 };

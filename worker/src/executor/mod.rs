@@ -9,7 +9,8 @@ mod respond;
 use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    run::{Ending, RunError},
+    ending::Ending,
+    run::RunError,
     storage::{Begun, Claim, History},
     usage::Usage,
 };
@@ -18,7 +19,7 @@ use tracing::Instrument;
 use crate::{
     Shared,
     lease::{Lease, Signal},
-    recorder::{Ended, Recorder},
+    recorder::{Ended, Fenced, Recorder},
 };
 
 /// Why an execution ends early, and what comes next.
@@ -32,6 +33,12 @@ pub enum Stop {
     Drained,
     /// Somebody else holds the run: write nothing.
     Fenced,
+}
+
+impl From<Fenced> for Stop {
+    fn from(_: Fenced) -> Self {
+        Self::Fenced
+    }
 }
 
 impl From<Signal> for Stop {

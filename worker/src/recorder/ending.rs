@@ -3,7 +3,7 @@
 use std::{error::Error, time::Duration};
 
 use holdfast_shared::{
-    run::Ending,
+    ending::Ending,
     storage::{Chunk, Finished, HandedOver},
     usage::Usage,
 };

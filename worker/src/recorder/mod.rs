@@ -19,7 +19,7 @@ use holdfast_shared::{
     transcript::Transcript,
 };
 
-use crate::{Worker, executor::Stop};
+use crate::Worker;
 use appends::Appends;
 use flushes::Flushes;
 
@@ -50,13 +50,7 @@ pub enum Ended {
 
 /// Somebody else holds the run.
 #[derive(Debug, Clone, Copy)]
-struct Fenced;
-
-impl From<Fenced> for Stop {
-    fn from(_: Fenced) -> Self {
-        Self::Fenced
-    }
-}
+pub struct Fenced;
 
 impl Recorder {
     /// Begins with the claim's own event, which is archived already and not yet in the log.
@@ -89,7 +83,7 @@ impl Recorder {
     }
 
     /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.
-    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
         tokio::select! {
             biased;
             fenced = self.progress() => match fenced? {},
@@ -99,7 +93,7 @@ impl Recorder {
 
     /// The same, but first waits until there is room for what `other` will bring: while the database is away, events
     /// pile up in memory.
-    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
         while self.flushes.is_full() {
             self.until_flushed().await?;
         }

@@ -126,7 +126,7 @@ async fn a_long_error_is_cut_and_does_not_show_the_key() {
 async fn silence_before_the_first_byte_is_a_timeout() {
     for wire in wires() {
         for silence in [Reply::silence(), wire.reply().then_hang()] {
-            let outcome = ask(&wire, &["--model-first-byte=50", "--model-retries=0"], vec![silence]).await;
+            let outcome = ask(&wire, &["--model-first-byte-ms=50", "--model-retries=0"], vec![silence]).await;
             assert_eq!(outcome.code(), Some("model_timeout"), "{}", wire.provider);
             assert!(outcome.message().contains("beginning of the answer took longer than 50 ms"));
         }
@@ -136,7 +136,7 @@ async fn silence_before_the_first_byte_is_a_timeout() {
 #[tokio::test]
 async fn silence_in_mid_answer_is_a_timeout() {
     for wire in wires() {
-        let outcome = ask(&wire, &["--model-idle=50"], vec![wire.reply().chunks(&wire.begin).then_hang()]).await;
+        let outcome = ask(&wire, &["--model-idle-ms=50"], vec![wire.reply().chunks(&wire.begin).then_hang()]).await;
         check_broken_after_the_first_deltas(&wire, &outcome, "model_timeout");
         assert!(outcome.message().contains("next piece of the answer took longer than 50 ms"));
     }
@@ -146,7 +146,7 @@ async fn silence_in_mid_answer_is_a_timeout() {
 async fn an_endless_answer_ends_at_the_total_time() {
     for wire in wires() {
         let reply = wire.reply().chunks(&wire.begin).then_repeat();
-        let outcome = ask(&wire, &["--model-total=200"], vec![reply]).await;
+        let outcome = ask(&wire, &["--model-total-ms=200"], vec![reply]).await;
         assert_eq!(outcome.code(), Some("model_timeout"), "{}", wire.provider);
         assert!(outcome.message().contains("whole answer took longer than 200 ms"));
         assert!(outcome.deltas.len() > 2 && outcome.seen.len() == 1, "{}", wire.provider);
@@ -172,7 +172,7 @@ async fn an_error_body_without_end_is_given_up() {
 #[tokio::test]
 async fn keep_alives_count_as_life_but_not_as_an_answer() {
     let reply = Reply::new(200, "text/event-stream").chunk(": still thinking\n\n").then_hang();
-    let flags = ["--model-first-byte=60000", "--model-idle=50", "--model-retries=1"];
+    let flags = ["--model-first-byte-ms=60000", "--model-idle-ms=50", "--model-retries=1"];
     let outcome = ask(&openai(), &flags, vec![reply, openai().whole()]).await;
     assert_eq!(outcome.deltas, openai().deltas());
     assert_eq!(outcome.seen.len(), 2);
@@ -182,7 +182,7 @@ async fn keep_alives_count_as_life_but_not_as_an_answer() {
 async fn a_reader_that_takes_its_time_is_not_the_providers_fault() {
     for wire in wires() {
         let provider = Provider::start(vec![wire.whole()]).await;
-        let model = connect(&wire.config(&provider.url, &["--model-idle=50"])).unwrap();
+        let model = connect(&wire.config(&provider.url, &["--model-idle-ms=50"])).unwrap();
         let mut answer = model.ask(&request()).await.unwrap_or_else(|error| panic!("{error}"));
         // The time itself is what is tested here: the reader is slower than the provider may be.
         tokio::time::sleep(Duration::from_millis(120)).await;

@@ -31,7 +31,7 @@ async fn a_longer_rate_limit_than_allowed_is_final_at_once() {
 async fn a_pause_that_does_not_fit_into_the_total_time_is_not_begun() {
     let limited = Reply::json(429, "{}").header("retry-after: 50");
     let asked_at = Instant::now();
-    let outcome = ask(&openai(), &["--model-total=10000"], vec![limited]).await;
+    let outcome = ask(&openai(), &["--model-total-ms=10000"], vec![limited]).await;
     assert_eq!(outcome.code(), Some("model_rate_limited"));
     assert!(asked_at.elapsed() < Duration::from_secs(5));
 }
@@ -81,7 +81,7 @@ async fn silence_a_lost_connection_and_truncation_before_the_first_delta_are_sur
             answered.then_reset(),
         ];
         for broken in broken {
-            let outcome = ask(&wire, &["--model-first-byte=80"], vec![broken.clone(), wire.whole()]).await;
+            let outcome = ask(&wire, &["--model-first-byte-ms=80"], vec![broken.clone(), wire.whole()]).await;
             assert_eq!(outcome.deltas, wire.deltas(), "{} {broken:?}: {outcome:?}", wire.provider);
         }
     }

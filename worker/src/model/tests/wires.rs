@@ -26,7 +26,7 @@ impl Wire {
         let provider = format!("--chat-model-provider={}", self.provider);
         let url = format!("--{}-base-url={url}", self.provider);
         let key = format!("--{}-api-key=secret-key", self.provider);
-        let mut all = vec![provider.as_str(), url.as_str(), "--chat-model-name=some-model", "--model-retry=1"];
+        let mut all = vec![provider.as_str(), url.as_str(), "--chat-model-name=some-model", "--model-retry-ms=1"];
         if self.provider != "ollama" {
             all.push(&key);
         }

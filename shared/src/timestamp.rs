@@ -1,0 +1,17 @@
+//! The one spelling of times in JSON.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serializer;
+
+/// Serialises a time as RFC 3339 with milliseconds, such as `2026-11-22T08:30:00.000Z`.
+pub fn milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
+}
+
+/// The same for a time that may be absent.
+pub fn optional_milliseconds<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => milliseconds(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}
