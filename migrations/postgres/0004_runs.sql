@@ -16,8 +16,8 @@ create table agent_runs (
     lease_until timestamptz,
     -- Whether the holder has begun to execute; only then does its death count as a crash.
     executing boolean not null default false,
-    -- Why a queued run that was attempted before is queued again: drain or resumed.
-    requeued_because text,
+    -- Why the current attempt has begun, or the next one will: drain, resumed or lease_expired; null for the first.
+    attempt_reason text,
     cancel_requested_at timestamptz,
     input_message_id uuid not null,
     output_message_id uuid not null,

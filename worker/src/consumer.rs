@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use apalis::{layers::WorkerBuilderExt, prelude::*};
 use holdfast_shared::{
     queue::{ClaimSettings, Claims},
-    storage::Claim,
+    storage::{Claim, ClaimTerms},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -25,12 +25,10 @@ const LAST_WRITES: Duration = Duration::from_secs(3);
 pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
     let settings = ClaimSettings {
-        holder: shared.holder.clone(),
+        terms: ClaimTerms { holder: shared.holder.clone(), lease: config.lease, max_crashes: config.max_crashes },
         slots: config.worker_concurrency,
-        lease: config.lease,
         poll: config.poll,
         sweep: config.sweep,
-        max_crashes: config.max_crashes,
     };
     let claims = Claims::new(shared.worker.storage.clone(), shared.worker.queue.clone(), settings);
     let tracker = TaskTracker::new();

@@ -18,20 +18,18 @@ use apalis_core::{
 use futures::{FutureExt, future::BoxFuture};
 
 use super::Queue;
-use crate::storage::{Claim, Holder, Storage};
+use crate::storage::{self, Claim, ClaimTerms, Storage};
 
 /// How claims are made.
 #[derive(Debug, Clone)]
 pub struct ClaimSettings {
-    pub holder: Holder,
+    pub terms: ClaimTerms,
     /// Runs that are executed at the same time.
     pub slots: usize,
-    pub lease: Duration,
     /// How often to look without a wake-up.
     pub poll: Duration,
     /// How often to look for expired leases.
     pub sweep: Duration,
-    pub max_crashes: usize,
 }
 
 /// Runs for this worker, as they come.
@@ -82,51 +80,53 @@ impl Claims {
         if sweep {
             self.swept = Some(now);
         }
-        State::Claiming(claim(self.storage.clone(), self.queue.clone(), self.settings.clone(), free, sweep).boxed())
+        State::Claiming(
+            claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), free, sweep).boxed(),
+        )
     }
 }
 
 /// Claims up to `free` runs, trying until the database answers.
-async fn claim(storage: Storage, queue: Queue, settings: ClaimSettings, free: usize, sweep: bool) -> Vec<Claim> {
-    let ClaimSettings { holder, lease, max_crashes, .. } = &settings;
-    let attempt = || async {
-        let mut claims = match sweep {
-            true => storage.claim_expired(holder, *lease, free, *max_crashes).await?,
-            false => Vec::new(),
-        };
-        let left = free - claims.len();
-        if left > 0 {
-            // What was taken over already must not be lost to an error; queued runs can wait for the next look.
-            match storage.claim_queued(holder, *lease, left, *max_crashes).await {
-                Ok(queued) => claims.extend(queued),
-                Err(error) if claims.is_empty() => return Err(error),
-                Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "queued runs wait for the next look")
-                }
-            }
-        }
-        Ok(claims)
-    };
+async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, free: usize, sweep: bool) -> Vec<Claim> {
     let mut backoff = BACKOFF;
-    let claims = loop {
-        match attempt().await {
-            Ok(claims) => break claims,
-            Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    retry_in_ms = backoff.as_millis() as u64,
-                    "cannot claim runs"
-                );
-                tokio::time::sleep(backoff).await;
-                backoff = (backoff * 2).min(LONGEST_BACKOFF);
-            }
+    let mut claims = Vec::new();
+    // What was taken over must not be lost to an error that comes after it, so it stays in `claims`.
+    while let Err(error) = claim_into(&mut claims, &storage, &terms, free, sweep).await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            retry_in_ms = backoff.as_millis() as u64,
+            "cannot claim runs"
+        );
+        if !claims.is_empty() {
+            break;
         }
-    };
+        tokio::time::sleep(backoff).await;
+        backoff = (backoff * 2).min(LONGEST_BACKOFF);
+    }
     if claims.len() == free {
         // There may be more than fits here: pass the wake-up on. Without it, others look a moment later.
         let _ = queue.wake().await;
     }
     claims
+}
+
+async fn claim_into(
+    claims: &mut Vec<Claim>,
+    storage: &Storage,
+    terms: &ClaimTerms,
+    free: usize,
+    sweep: bool,
+) -> Result<(), storage::Error> {
+    if sweep {
+        claims.extend(storage.claim_expired(terms, free).await?);
+        if claims.len() < free {
+            claims.extend(storage.claim_last_chance(terms).await?);
+        }
+    }
+    if claims.len() < free {
+        claims.extend(storage.claim_queued(terms, free - claims.len()).await?);
+    }
+    Ok(())
 }
 
 /// Puts claims back that nobody has begun to execute.

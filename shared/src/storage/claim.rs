@@ -74,69 +74,75 @@ struct ClaimRow {
     #[sqlx(try_from = "i64")]
     checkpoint: EventId,
     crashes: i64,
-    requeued_because: Option<String>,
+    attempt_reason: Option<String>,
 }
 
-/// What both ways of claiming set; `$1` holder, `$2` lease in ms. `archived_to` becomes `<attempt>-1`.
+/// How claims are made, in the words of the configuration.
+#[derive(Debug, Clone)]
+pub struct ClaimTerms {
+    pub holder: Holder,
+    pub lease: Duration,
+    pub max_crashes: usize,
+}
+
+/// Takes the candidates that `$cte` selects. Parameters: `$1` holder, `$2` lease in ms, `$3` limit, `$4` the crashes that a
+/// run may not reach, `$5` the crashes from which it has its last chance. `archived_to` becomes `<attempt>-1`.
 macro_rules! take {
-    ($cte:literal, $crashes:literal) => {
+    ($cte:literal) => {
         concat!(
-            "with candidates as materialized (", $cte, ") ",
+            "with candidates as materialized (", $cte, " limit $3 {skip locked}) ",
             "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
-            "holder = $1, lease_until = {after:$2}, executing = false, started_at = coalesce(started_at, {now}), crashes = ", $crashes, " ",
+            "holder = $1, lease_until = {after:$2}, executing = false, started_at = coalesce(started_at, {now}), ",
+            "crashes = crashes + (case when executing then 1 else 0 end), ",
+            "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
-            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, requeued_because"
+            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason"
         )
     };
 }
 
 impl Storage {
     /// Claims up to `limit` queued runs: by priority, then age, and only the first of each conversation.
-    pub async fn claim_queued(
-        &self,
-        holder: &Holder,
-        lease: Duration,
-        limit: usize,
-        max_crashes: usize,
-    ) -> Result<Vec<Claim>, Error> {
+    pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         let sql = take!(
-            "select r.id as candidate_id from agent_runs r where r.status = 'queued' and not exists (\
+            "select r.id as candidate_id from agent_runs r where r.status = 'queued' and r.crashes < $5 and r.crashes < $4 and not exists (\
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
-             and earlier.status in ('queued', 'running', 'waiting')) order by r.priority desc, r.id limit $3 {skip locked}",
-            "crashes"
+             and earlier.status in ('queued', 'running', 'waiting')) order by r.priority desc, r.id"
         );
-        let claim = async {
-            let mut tx = self.database.begin().await?;
-            let rows = tx.fetch_all::<ClaimRow>(sql, args![holder.as_str(), lease, limit]).await?;
-            let claims = start_attempts(&mut tx, rows, max_crashes, reason_of_queued).await?;
-            tx.commit().await?;
-            Ok(claims)
-        };
-        claim.await.map_err(Error::doing("claim queued runs"))
+        self.take(sql, terms, limit).await.map_err(Error::doing("claim queued runs"))
     }
 
     /// Takes over up to `limit` running runs whose holder gave no sign of life for as long as its lease.
-    pub async fn claim_expired(
-        &self,
-        holder: &Holder,
-        lease: Duration,
-        limit: usize,
-        max_crashes: usize,
-    ) -> Result<Vec<Claim>, Error> {
+    pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
-             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $4 \
-             order by r.lease_until limit $3 {skip locked}",
-            "crashes + (case when executing then 1 else 0 end)"
+             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $5 \
+             and r.crashes + (case when r.executing then 1 else 0 end) < $4 order by r.lease_until"
         );
-        let claim = async {
-            let mut tx = self.database.begin().await?;
-            let rows = tx.fetch_all::<ClaimRow>(sql, args![holder.as_str(), lease, limit, max_crashes]).await?;
-            let claims = start_attempts(&mut tx, rows, max_crashes, |_| AttemptReason::LeaseExpired).await?;
-            tx.commit().await?;
-            Ok(claims)
-        };
-        claim.await.map_err(Error::doing("claim runs whose lease has expired"))
+        self.take(sql, terms, limit).await.map_err(Error::doing("claim runs whose lease has expired"))
+    }
+
+    /// Claims one run that is failed if its worker dies once more, unless the holder executes such a run already. So the
+    /// run that takes workers down is found, and those that only happened to be beside it are not failed with it.
+    pub async fn claim_last_chance(&self, terms: &ClaimTerms) -> Result<Vec<Claim>, Error> {
+        let sql = take!(
+            "select r.id as candidate_id from agent_runs r where (r.status = 'queued' or r.status = 'running' and r.lease_until < {now}) \
+             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) >= $5 \
+             and r.crashes + (case when r.executing then 1 else 0 end) < $4 and not exists (\
+             select 1 from agent_runs held where held.holder = $1 and held.status = 'running' and held.crashes >= $5) \
+             order by r.created_at"
+        );
+        self.take(sql, terms, 1).await.map_err(Error::doing("claim a run that has its last chance"))
+    }
+
+    async fn take(&self, sql: &'static str, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, sqlx::Error> {
+        let last_chance = terms.max_crashes.saturating_sub(1).max(1);
+        let mut tx = self.database.begin().await?;
+        let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, last_chance];
+        let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
+        let claims = start_attempts(&mut tx, rows, terms.max_crashes).await?;
+        tx.commit().await?;
+        Ok(claims)
     }
 
     /// Ends the runs whose lease has expired and that can only end: cancelled ones, and those that took down
@@ -193,19 +199,14 @@ impl Storage {
 }
 
 /// Archives `attempt.started` for each claimed row.
-async fn start_attempts(
-    tx: &mut Tx,
-    rows: Vec<ClaimRow>,
-    max_crashes: usize,
-    reason: impl Fn(&ClaimRow) -> AttemptReason,
-) -> Result<Vec<Claim>, sqlx::Error> {
+async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) -> Result<Vec<Claim>, sqlx::Error> {
     let mut claims = Vec::with_capacity(rows.len());
     for row in rows {
         let attempt = row.attempt as u32;
         let body = EventBody::AttemptStarted {
             attempt,
             base: row.checkpoint,
-            reason: reason(&row),
+            reason: reason(row.attempt_reason.as_deref()),
             crashes: row.crashes as u32,
             max_crashes: max_crashes as u32,
         };
@@ -230,10 +231,11 @@ async fn start_attempts(
     Ok(claims)
 }
 
-fn reason_of_queued(row: &ClaimRow) -> AttemptReason {
-    match row.requeued_because.as_deref() {
+fn reason(stored: Option<&str>) -> AttemptReason {
+    match stored {
         Some("drain") => AttemptReason::Drain,
         Some("resumed") => AttemptReason::Resumed,
+        Some("lease_expired") => AttemptReason::LeaseExpired,
         _ => AttemptReason::Claimed,
     }
 }

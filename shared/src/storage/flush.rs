@@ -131,7 +131,7 @@ impl Storage {
             if let Some(tail) = tail {
                 insert_chunk(&mut tx, claim.run_id, tail).await?;
             }
-            let sql = "update agent_runs set status = 'queued', requeued_because = 'drain', holder = null, lease_until = null, \
+            let sql = "update agent_runs set status = 'queued', attempt_reason = 'drain', holder = null, lease_until = null, \
                        executing = false, archived_to = $2 where id = $1";
             tx.execute(sql, args![claim.run_id, last]).await?;
             tx.commit().await?;

@@ -26,7 +26,7 @@ mod submit;
 pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, History};
 pub use cancel::Cancelled;
-pub use claim::{Claim, Holder, Renewed};
+pub use claim::{Claim, ClaimTerms, Holder, Renewed};
 pub use connect::{connect, migrate};
 pub use end::EndedRun;
 pub use error::Error;

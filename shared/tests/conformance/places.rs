@@ -7,7 +7,7 @@ use holdfast_shared::{
     config::StoresConfig,
     queue::{self, Queue},
     run_log::{self, Push, RunLog},
-    storage::{self, Holder, NewRun, Storage, Submitted, Target},
+    storage::{self, ClaimTerms, Holder, NewRun, Storage, Submitted, Target},
 };
 use tempfile::TempDir;
 use test_servers::{Database, Postgres, Redis};
@@ -69,18 +69,23 @@ impl Places {
     }
 
     pub async fn claim(&self, limit: usize) -> Vec<storage::Claim> {
-        self.storage.claim_queued(&self.holder, LEASE, limit, MAX_CRASHES).await.unwrap()
+        self.storage.claim_queued(&terms(&self.holder), limit).await.unwrap()
     }
 
     /// Claims of another process, of what has expired.
     pub async fn take_over(&self) -> Vec<storage::Claim> {
-        self.storage.claim_expired(&Holder::new(), LEASE, 10, MAX_CRASHES).await.unwrap()
+        self.storage.claim_expired(&terms(&Holder::new()), 10).await.unwrap()
     }
 
     /// Lets the run's lease expire.
     pub async fn expire(&self, run_id: Uuid) {
         self.storage.void_unknown(&self.holder, vec![run_id]).await.unwrap();
     }
+}
+
+/// The terms of a holder.
+pub fn terms(holder: &Holder) -> ClaimTerms {
+    ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES }
 }
 
 fn settings(args: &[&str]) -> StoresConfig {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{LEASE, MAX_CRASHES, Places},
+    places::{LEASE, MAX_CRASHES, Places, terms},
 };
 
 on_each_backend!(
@@ -26,6 +26,7 @@ on_each_backend!(
     runs_are_claimed_once,
     a_death_counts_only_if_something_was_executed,
     a_run_that_took_down_three_workers_can_only_end,
+    of_runs_with_a_last_chance_a_holder_executes_one_at_a_time,
     a_hand_over_charges_no_crash,
     a_handed_over_run_whose_cancel_was_requested_is_to_be_finished,
     whoever_ends_a_run_without_holding_it_fences_its_holder,
@@ -169,7 +170,7 @@ async fn runs_are_claimed_once(places: Places) {
     let claim = async |holder| {
         let mut claimed = Vec::new();
         loop {
-            let claims = places.storage.claim_queued(holder, LEASE, 4, MAX_CRASHES).await.unwrap();
+            let claims = places.storage.claim_queued(&terms(holder), 4).await.unwrap();
             if claims.is_empty() {
                 return claimed;
             }
@@ -192,7 +193,7 @@ async fn a_death_counts_only_if_something_was_executed(places: Places) {
     let claim = one_claim(&places).await;
     places.expire(claim.run_id).await;
     let holder = Holder::new();
-    let second = places.storage.claim_expired(&holder, LEASE, 1, MAX_CRASHES).await.unwrap().remove(0);
+    let second = places.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
     assert_eq!(crashes(&second), 0);
     begin(&places, &second).await;
     places.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
@@ -202,15 +203,46 @@ async fn a_death_counts_only_if_something_was_executed(places: Places) {
     assert_eq!(payload["reason"], serde_json::json!(AttemptReason::LeaseExpired));
 }
 
-async fn a_run_that_took_down_three_workers_can_only_end(places: Places) {
-    let mut claim = one_claim(&places).await;
-    let mut holder = places.holder.clone();
-    for _ in 1..MAX_CRASHES {
-        begin(&places, &claim).await;
+/// Lets workers die while they execute the run, until it has its last chance.
+async fn crash_but_once(places: &Places, claim: &Claim) {
+    let (mut claim, mut holder) = (claim.clone(), places.holder.clone());
+    for death in 1..MAX_CRASHES {
+        begin(places, &claim).await;
         places.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
-        holder = Holder::new();
-        claim = places.storage.claim_expired(&holder, LEASE, 1, MAX_CRASHES).await.unwrap().remove(0);
+        if death < MAX_CRASHES - 1 {
+            holder = Holder::new();
+            claim = places.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
+        }
     }
+}
+
+async fn of_runs_with_a_last_chance_a_holder_executes_one_at_a_time(places: Places) {
+    for _ in 0..3 {
+        let claim = one_claim(&places).await;
+        crash_but_once(&places, &claim).await;
+    }
+    assert!(places.take_over().await.is_empty());
+    let (one, two) = (terms(&Holder::new()), terms(&Holder::new()));
+    let claim = async |terms| places.storage.claim_last_chance(terms).await.unwrap();
+    let first = claim(&one).await;
+    assert_eq!((first.len(), crashes(&first[0])), (1, 2));
+    assert!(claim(&one).await.is_empty(), "it executes one already");
+    let second = claim(&two).await;
+    assert_ne!(second[0].run_id, first[0].run_id);
+    places.storage.finish(&first[0], None, first[0].started.id, "", &completed()).await.unwrap();
+    let third = claim(&one).await;
+    assert_eq!(third.len(), 1);
+    // Handed over, it is still on its own.
+    places.storage.hand_over(&third[0], None, third[0].started.id).await.unwrap();
+    assert!(places.claim(10).await.is_empty());
+    assert_eq!(claim(&one).await[0].run_id, third[0].run_id);
+}
+
+async fn a_run_that_took_down_three_workers_can_only_end(places: Places) {
+    let claim = one_claim(&places).await;
+    crash_but_once(&places, &claim).await;
+    let holder = Holder::new();
+    let claim = places.storage.claim_last_chance(&terms(&holder)).await.unwrap().remove(0);
     begin(&places, &claim).await;
     places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
     assert!(places.storage.end_expired(MAX_CRASHES).await.unwrap().is_empty(), "its lease has not expired yet");
