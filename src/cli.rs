@@ -142,7 +142,8 @@ fn explain(error: clap::Error, command: &Command) -> Refusal {
 /// The argument that clap's message names as `--flag <VALUE>`.
 fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let flag = name.split_whitespace().next()?.trim_start_matches("--");
-    command.get_arguments().find(|arg| arg.get_long() == Some(flag))
+    let all = command.get_arguments().chain(command.get_subcommands().flat_map(Command::get_arguments));
+    all.into_iter().find(|arg| arg.get_long() == Some(flag))
 }
 
 #[cfg(test)]
@@ -168,6 +169,11 @@ mod tests {
             &["worker", "--lease-ms", "0"],
             "HOLDFAST_LEASE_MS (or --lease-ms): expected a duration in whole milliseconds above 0, such as 15000, not \"0\"",
         );
+        check(
+            &["--model-retries", "x"],
+            "HOLDFAST_MODEL_RETRIES (or --model-retries): expected a number of tries from 0 to 100, not \"x\"",
+        );
+        check(&["chat", "--url", "here"], "HOLDFAST_URL (or --url): expected an address such as http://127.0.0.1:8080");
         check(
             &["--chat-memory-backend", "tape"],
             "CHAT_MEMORY_BACKEND (or --chat-memory-backend): expected one of postgres, sqlite, memory, not \"tape\"",

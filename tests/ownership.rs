@@ -71,6 +71,10 @@ async fn only_loopback_host_names_are_answered() {
         let failure = answer(client.request(Method::GET, "/v1/runs").header("host", host)).await.unwrap_err();
         assert_eq!((failure.status, failure.code.as_str()), (421, "foreign_host"), "{host}");
     }
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let asked = client.request(Method::GET, path).header("host", "10.0.0.7:8080").send().await.unwrap();
+        assert_eq!(asked.status(), 200, "machines ask for {path} by address");
+    }
     for host in ["localhost", "localhost:8080", "[::1]:8080"] {
         answer(client.request(Method::GET, "/v1/runs").header("host", host)).await.unwrap();
     }

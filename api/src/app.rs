@@ -62,6 +62,10 @@ impl App {
         &self.storage
     }
 
+    pub fn run_log(&self) -> &RunLog {
+        &self.run_log
+    }
+
     pub fn relay(&self) -> &Arc<Relay> {
         &self.relay
     }
@@ -151,12 +155,6 @@ impl App {
         let _ = tokio::time::timeout(SETTLE, self.pending.wait()).await;
     }
 
-    /// Whether database and log answer.
-    pub async fn is_ready(&self) -> Result<(), (&'static str, String)> {
-        self.storage.ping().await.map_err(|error| ("database", error.to_string()))?;
-        self.run_log.ping().await.map_err(|error| ("redis", error.to_string()))
-    }
-
     async fn cancel_unfinished(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<(), Problem> {
         match self.storage.request_cancel(owner, run_id).await? {
             Cancelled::NotFound => return Err(Problem::run_not_found(run_id)),
@@ -185,7 +183,7 @@ impl App {
 
     /// Shows the end of a run that was ended here.
     async fn show_end(&self, ended: &EndedRun) {
-        metrics::counter!("holdfast_runs_ended_total", "status" => "cancelled").increment(1);
+        metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
         if ended.next_waits {
             self.wake().await;
         }

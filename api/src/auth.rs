@@ -41,8 +41,14 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
+/// What machines ask by address; nothing of any user is there.
+const FOR_MACHINES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// Refuses requests that were addressed to another name than this host's own.
 pub async fn only_loopback_hosts(request: Request, next: Next) -> Response {
+    if FOR_MACHINES.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
     match host(request.headers(), request.uri().authority()) {
         Some(host) if is_loopback(&host) => next.run(request).await,
         host => Problem::foreign_host(host.as_deref().unwrap_or("")).into_response(),

@@ -194,10 +194,6 @@ impl Problem {
         )
     }
 
-    pub fn shutting_down() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "This process is shutting down; try again.")
-    }
-
     fn about(mut self, run_id: Uuid) -> Self {
         self.run = Some(format!("/v1/runs/{run_id}"));
         self

@@ -45,7 +45,7 @@ pub struct ChatArgs {
 fn server_url(text: &str) -> Result<Url, String> {
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
-        _ => Err("expected an address such as http://127.0.0.1:8080".to_owned()),
+        _ => Err("an address such as http://127.0.0.1:8080".to_owned()),
     }
 }
 

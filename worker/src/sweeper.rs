@@ -26,6 +26,7 @@ async fn sweep_once(shared: &Shared) {
     match worker.storage.end_expired(worker.config.max_crashes).await {
         Ok(ended) => {
             for run in ended {
+                metrics::counter!("holdfast_runs_ended_total", "status" => run.status.as_str()).increment(1);
                 tracing::warn!(run.id = %run.run_id, run.attempt = run.attempt, "ended a run whose worker is gone");
                 if run.next_waits {
                     let _ = worker.queue.wake().await;

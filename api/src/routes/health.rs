@@ -33,10 +33,21 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     if app.relay().is_draining() {
         return not_ready("draining", "this process is shutting down".to_owned()).into_response();
     }
-    match tokio::time::timeout(PATIENCE, app.is_ready()).await {
-        Ok(Ok(())) => Json(json!({"ready": true})).into_response(),
-        Ok(Err((reason, detail))) => not_ready(reason, detail).into_response(),
-        Err(_) => not_ready("database", "no answer within 2 s".to_owned()).into_response(),
+    let places =
+        tokio::join!(sign_of_life("database", app.storage().ping()), sign_of_life("redis", app.run_log().ping()));
+    match places.0.and(places.1) {
+        Ok(()) => Json(json!({"ready": true})).into_response(),
+        Err((reason, detail)) => not_ready(reason, detail).into_response(),
+    }
+}
+
+async fn sign_of_life<E: std::fmt::Display>(
+    place: &'static str,
+    ping: impl Future<Output = Result<(), E>>,
+) -> Result<(), (&'static str, String)> {
+    match tokio::time::timeout(PATIENCE, ping).await {
+        Ok(answer) => answer.map_err(|error| (place, error.to_string())),
+        Err(_) => Err((place, format!("no answer within {} s", PATIENCE.as_secs()))),
     }
 }
 

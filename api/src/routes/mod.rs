@@ -18,7 +18,11 @@ use axum::{
     routing::get,
 };
 use serde::{Deserialize, Serialize};
-use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    trace::{DefaultMakeSpan, TraceLayer},
+};
+use tracing::Level;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -59,7 +63,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn(auth::only_loopback_hosts))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(TraceLayer::new_for_http())
+        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
 }
 
 /// Which part of a list is asked for.

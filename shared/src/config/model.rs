@@ -61,7 +61,7 @@ pub struct ModelConfig {
     pub vertex_location: Option<String>,
 
     /// Longest answer to ask for, in tokens; by default what the provider, or its client library, takes.
-    #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = tokens)]
     pub model_max_tokens: Option<u32>,
 
     /// Time to connect to the provider, in ms.
@@ -81,7 +81,7 @@ pub struct ModelConfig {
     pub model_total: Duration,
 
     /// Further tries when the provider fails before the first piece of its answer.
-    #[arg(long, env = "HOLDFAST_MODEL_RETRIES", default_value = "2")]
+    #[arg(long, env = "HOLDFAST_MODEL_RETRIES", default_value = "2", value_parser = retries)]
     pub model_retries: u32,
 
     /// Pause before the first further try, in ms; doubled before each one after that.
@@ -95,6 +95,20 @@ pub struct ModelConfig {
     /// Idle connections kept open to the provider.
     #[arg(long, env = "HOLDFAST_MODEL_POOL", default_value = "64", value_parser = count)]
     pub model_pool: usize,
+}
+
+fn tokens(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(tokens) if tokens > 0 => Ok(tokens),
+        _ => Err(format!("a number of tokens above 0, not {text:?}")),
+    }
+}
+
+fn retries(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(retries) if retries <= 100 => Ok(retries),
+        _ => Err(format!("a number of tries from 0 to 100, not {text:?}")),
+    }
 }
 
 /// The names that `CHAT_MODEL_PROVIDER` takes.

@@ -18,7 +18,7 @@ use crate::config::Stores;
 
 /// Redis could not be reached.
 #[derive(Debug, thiserror::Error)]
-#[error("could not {doing} in Redis")]
+#[error("Redis: could not {doing}")]
 pub struct Error {
     doing: &'static str,
     source: ::redis::RedisError,

@@ -36,8 +36,10 @@ impl RedisQueue {
             .map_err(doing("use REDIS_URL"))?;
         let quick = quick_to_return().set_response_timeout(Some(Duration::from_secs(2)));
         let patient = quick_to_return().set_response_timeout(None);
-        let commands = ConnectionManager::new_with_config(client.clone(), quick).await.map_err(doing("connect"))?;
-        let blocking = ConnectionManager::new_with_config(client.clone(), patient).await.map_err(doing("connect"))?;
+        let commands =
+            ConnectionManager::new_with_config(client.clone(), quick).await.map_err(doing("open a connection"))?;
+        let blocking =
+            ConnectionManager::new_with_config(client.clone(), patient).await.map_err(doing("open a connection"))?;
         Ok(Self { client, commands, blocking })
     }
 
@@ -73,8 +75,9 @@ impl RedisQueue {
                 Some(run_id) => sender.send(run_id),
                 None => Ok(()),
             });
-        let mut manager =
-            ConnectionManager::new_with_config(self.client.clone(), config).await.map_err(doing("connect"))?;
+        let mut manager = ConnectionManager::new_with_config(self.client.clone(), config)
+            .await
+            .map_err(doing("open a connection"))?;
         manager.subscribe(CANCEL_CHANNEL).await.map_err(doing("listen for cancels"))?;
         tokio::spawn(hold_while_heard(manager, listened));
         Ok(receiver)

@@ -68,7 +68,7 @@ pub struct Push {
 /// The log could not be reached, or held something unreadable; it may have lost anything.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("could not {doing} in Redis")]
+    #[error("Redis: could not {doing}")]
     Redis { doing: &'static str, source: ::redis::RedisError },
     #[error("could not read the run log")]
     Damaged(#[from] Damaged),

@@ -70,7 +70,7 @@ impl RedisLog {
     }
 
     pub async fn ping(&self) -> Result<(), Error> {
-        redis::cmd("PING").query_async(&mut self.commands.clone()).await.map_err(doing("ping"))
+        redis::cmd("PING").query_async(&mut self.commands.clone()).await.map_err(doing("get a sign of life"))
     }
 }
 
@@ -84,7 +84,7 @@ async fn manager(url: &SecretString, config: ConnectionManagerConfig) -> Result<
         .set_max_delay(Duration::from_millis(500))
         .set_connection_timeout(Some(Duration::from_secs(2)))
         .set_response_timeout(Some(Duration::from_secs(2)));
-    ConnectionManager::new_with_config(client, config).await.map_err(doing("connect"))
+    ConnectionManager::new_with_config(client, config).await.map_err(doing("open a connection"))
 }
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {

@@ -24,6 +24,7 @@ use crate::{
 pub struct EndedRun {
     pub run_id: Uuid,
     pub attempt: u32,
+    pub status: RunStatus,
     pub events: Vec<Event>,
     /// Whether a run of the same conversation has waited for this end.
     pub next_waits: bool,
@@ -144,7 +145,7 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
         ending,
     };
     let (events, next_waits) = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
-    Ok(EndedRun { run_id, attempt, events, next_waits })
+    Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
 
 /// Stores the answer (a run that did not complete leaves one only if it has said something), archives the closing

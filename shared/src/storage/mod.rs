@@ -54,12 +54,4 @@ impl Storage {
             .map(drop)
             .map_err(Error::doing("ping the database"))
     }
-
-    /// `SQLite (…)` or `PostgreSQL`, for people.
-    pub fn describe(&self) -> &'static str {
-        match self.database {
-            Database::Postgres(_) => "PostgreSQL",
-            Database::Sqlite { .. } => "SQLite",
-        }
-    }
 }

@@ -58,9 +58,9 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
     let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt);
     async {
         let worker = &shared.worker;
-        metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64());
-        if claim.attempt > 1 {
-            metrics::counter!("holdfast_takeovers_total").increment(1);
+        match claim.attempt {
+            1 => metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64()),
+            _ => metrics::counter!("holdfast_takeovers_total").increment(1),
         }
         metrics::gauge!("holdfast_runs_executing").increment(1);
         let mut recorder = Recorder::start(worker, claim.clone());
@@ -68,7 +68,9 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
         let ended = match outcome {
             Ok(usage) => recorder.finish(Ending::Completed { usage }, &mut lease).await,
             Err(Stop::Failed(error)) => {
-                tracing::warn!(error.code = error.code, error.message = error.message, "run failed");
+                // The message may quote the provider, and so the user.
+                tracing::warn!(error.code = error.code, "run failed");
+                tracing::debug!(error.message = error.message, "run failed");
                 recorder.finish(Ending::Failed { error, usage: Usage::default() }, &mut lease).await
             }
             Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled { usage: Usage::default() }, &mut lease).await,
