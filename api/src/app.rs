@@ -12,7 +12,7 @@ use holdfast_shared::{
     queue::Queue,
     run::Run,
     run_log::{Batch, Gap, RunLog},
-    storage::{Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
+    storage::{self, Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
     usage::Usage,
 };
 use tokio_util::task::TaskTracker;
@@ -32,7 +32,7 @@ pub struct App {
     relay: Arc<Relay>,
     config: ApiConfig,
     metrics: Metrics,
-    /// Cancels that wait for a worker.
+    /// What must come to an end although no request waits for it.
     pending: TaskTracker,
 }
 
@@ -43,7 +43,7 @@ pub struct Posted {
     pub run: Run,
 }
 
-/// Time that cancels have to settle when the process ends; a worker's lease settles the rest.
+/// Time that this has when the process ends; a worker's lease settles the rest.
 const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
@@ -92,7 +92,7 @@ impl App {
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
         // Watching is begun meanwhile, because nothing of the run may be missed.
-        let (watch, submitted) = tokio::join!(self.relay.watch(new.run_id), self.submit(owner, new));
+        let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(owner, new));
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
@@ -101,91 +101,131 @@ impl App {
         Ok((posted, opened))
     }
 
-    async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
-        if new.content.trim().is_empty() {
-            return Err(Problem::empty_content());
-        }
-        if new.content.len() > self.config.max_content_bytes {
-            return Err(Problem::content_too_long(new.content.len(), self.config.max_content_bytes));
-        }
-        match self.storage.submit(owner, &new).await? {
-            Submitted::Accepted(accepted) => {
-                // From here on the message is committed: whatever fails now costs time only.
-                self.wake().await;
-                for ended in &accepted.ended {
-                    self.show_end(ended).await;
-                }
-                for run_id in accepted.cancel_requested {
-                    self.pursue_cancel(run_id).await;
-                }
-                let posted =
-                    Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
-                Ok((posted, Some(accepted.queued)))
-            }
-            Submitted::Repeated(repeated) => {
-                let (conversation, message, run) = *repeated;
-                Ok((Posted { conversation, message, run }, None))
-            }
-            Submitted::KeyReused => Err(Problem::key_reused()),
-            Submitted::Busy => Err(Problem::conversation_busy(target_id(&new.target))),
-            Submitted::ConversationNotFound => Err(Problem::conversation_not_found(target_id(&new.target))),
-            Submitted::AgentNotFound => Err(Problem::agent_not_found(target_id(&new.target))),
-        }
-    }
-
     /// Asks for the end of a run, and sees to it if its worker does not.
     pub async fn cancel(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
-        self.cancel_unfinished(owner, run_id).await?;
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let cancelled = self.to_its_end(async move {
+            let cancelled = app.storage.request_cancel(&user, run_id).await?;
+            match &cancelled {
+                Cancelled::Ended(ended) => app.follow_up(vec![ended.clone()], Vec::new()),
+                Cancelled::Requested => app.follow_up(Vec::new(), vec![run_id]),
+                Cancelled::Over | Cancelled::NotFound => {}
+            }
+            Ok(cancelled)
+        });
+        if matches!(cancelled.await?, Cancelled::NotFound) {
+            return Err(Problem::run_not_found(run_id));
+        }
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
     }
 
     /// Hides a conversation and cancels what it has not finished.
     pub async fn delete_conversation(self: &Arc<Self>, owner: &str, id: Uuid) -> Result<(), Problem> {
-        let runs =
-            self.storage.delete_conversation(owner, id).await?.ok_or_else(|| Problem::conversation_not_found(id))?;
-        for run_id in runs {
-            self.cancel_unfinished(owner, run_id).await?;
-        }
-        Ok(())
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let deleted = self.to_its_end(async move {
+            let cancelled = app.storage.delete_conversation(&user, id).await?;
+            Ok(cancelled.map(|(ended, requested)| app.follow_up(ended, requested)))
+        });
+        deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// Waits until the cancels of this process have come to an end.
+    /// Waits until what this process has begun has come to an end.
     pub async fn settle(&self) {
         self.pending.close();
         let _ = tokio::time::timeout(SETTLE, self.pending.wait()).await;
     }
 
-    async fn cancel_unfinished(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<(), Problem> {
-        match self.storage.request_cancel(owner, run_id).await? {
-            Cancelled::NotFound => return Err(Problem::run_not_found(run_id)),
-            Cancelled::Over => {}
-            Cancelled::Ended(ended) => self.show_end(&ended).await,
-            Cancelled::Requested => self.pursue_cancel(run_id).await,
+    async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
+        if new.content.trim().is_empty() {
+            return Err(Problem::empty_content());
         }
-        Ok(())
+        if new.content.contains('\0') {
+            return Err(Problem::invalid_content());
+        }
+        if new.content.len() > self.config.max_content_bytes {
+            return Err(Problem::content_too_long(new.content.len(), self.config.max_content_bytes));
+        }
+        let (app, user, target, max) = (Arc::clone(self), owner.to_owned(), target_id(&new.target), new.max_unfinished);
+        let submitted = self.to_its_end(async move {
+            let submitted = app.storage.submit(&user, &new).await?;
+            Ok(match submitted {
+                // From here on the message is committed: whatever fails now costs time only.
+                Submitted::Accepted(accepted) => {
+                    app.wake();
+                    app.follow_up(accepted.ended, accepted.cancel_requested);
+                    let posted =
+                        Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
+                    Ok((posted, Some(accepted.queued)))
+                }
+                Submitted::Repeated(repeated) => {
+                    let (conversation, message, run) = *repeated;
+                    Ok((Posted { conversation, message, run }, None))
+                }
+                refused => Err(refused),
+            })
+        });
+        submitted.await?.map_err(|refused| match refused {
+            Submitted::KeyReused => Problem::key_reused(),
+            Submitted::Busy => Problem::conversation_busy(target),
+            Submitted::TooMany => Problem::too_many_queued(target, max),
+            Submitted::AgentNotFound => Problem::agent_not_found(target),
+            _ => Problem::conversation_not_found(target),
+        })
+    }
+
+    /// Does what was asked for to its end, also when the client hangs up meanwhile: a commit without what follows it would
+    /// be half done.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, storage::Error>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        match self.pending.spawn(work).await {
+            Ok(done) => Ok(done?),
+            Err(panicked) => {
+                tracing::error!(error = %panicked, "a use case panicked");
+                Err(Problem::internal())
+            }
+        }
+    }
+
+    /// What a commit brings with it: the ends that are to be shown, and the cancels that workers are to be told of. Nobody
+    /// waits for it, because Redis may be away.
+    fn follow_up(self: &Arc<Self>, ended: Vec<EndedRun>, cancel_requested: Vec<Uuid>) {
+        for run in ended {
+            let app = Arc::clone(self);
+            self.pending.spawn(async move { app.show_end(&run).await });
+        }
+        for run_id in cancel_requested {
+            let app = Arc::clone(self);
+            self.pending.spawn(async move { app.pursue_cancel(run_id).await });
+        }
     }
 
     /// Tells the run's worker, and ends the run here if the worker has not done so in time.
     async fn pursue_cancel(self: &Arc<Self>, run_id: Uuid) {
-        if let Err(error) = self.queue.signal_cancel(run_id).await {
-            tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "the worker learns of a cancel with its next renewal");
-        }
-        let app = Arc::clone(self);
-        self.pending.spawn(async move {
-            tokio::time::sleep(app.config.cancel_grace).await;
-            match app.storage.end_run(run_id, &Ending::Cancelled { usage: Usage::default() }).await {
-                Ok(Some(ended)) => app.show_end(&ended).await,
-                Ok(None) => {}
-                Err(error) => tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "a cancelled run is left to its worker's lease"),
+        let signal = async {
+            if let Err(error) = self.queue.signal_cancel(run_id).await {
+                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "the worker learns of a cancel with its next renewal");
             }
-        });
+        };
+        let grace = tokio::time::sleep(self.config.cancel_grace);
+        // However long the signal takes, the grace is not longer for it.
+        let _ = tokio::time::timeout(self.config.cancel_grace, signal).await;
+        grace.await;
+        match self.storage.end_run(run_id, &Ending::Cancelled { usage: Usage::default() }).await {
+            Ok(Some(ended)) => self.show_end(&ended).await,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "a cancelled run is left to its worker's lease");
+            }
+        }
     }
 
     /// Shows the end of a run that was ended here.
-    async fn show_end(&self, ended: &EndedRun) {
+    async fn show_end(self: &Arc<Self>, ended: &EndedRun) {
         metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
         if ended.next_waits {
-            self.wake().await;
+            self.wake();
         }
         let Some(batch) = Batch::of(&ended.events) else { return };
         if let Err(error) = self.run_log.append(ended.run_id, &batch, Gap::Archived).await {
@@ -193,10 +233,13 @@ impl App {
         }
     }
 
-    async fn wake(&self) {
-        if let Err(error) = self.queue.wake().await {
-            tracing::debug!(error = &error as &dyn Error, "workers find the run with their next look");
-        }
+    fn wake(self: &Arc<Self>) {
+        let app = Arc::clone(self);
+        self.pending.spawn(async move {
+            if let Err(error) = app.queue.wake().await {
+                tracing::debug!(error = &error as &dyn Error, "workers find the run with their next look");
+            }
+        });
     }
 }
 

@@ -23,7 +23,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         if !is_json(request.headers()) {
             return Err(Problem::unsupported_media_type());
         }
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection {
+        let read = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
+        let bytes = read.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
             BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
                 Problem::body_too_large(app.config().max_body_bytes)
             }

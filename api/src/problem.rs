@@ -140,6 +140,26 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("A request body has at most {max} bytes."))
     }
 
+    pub fn body_timeout() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_timeout",
+            "The request's body took too long to arrive; nothing was stored.",
+        )
+    }
+
+    pub fn invalid_content() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_content", "A text cannot have the character NUL (U+0000).")
+    }
+
+    pub fn too_many_queued(id: impl std::fmt::Display, max: usize) -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_queued",
+            format!("Conversation {id} has {max} runs that have not ended; wait for them, or use the mode interrupt."),
+        )
+    }
+
     pub fn unsupported_media_type() -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -190,7 +210,7 @@ impl Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "database_away",
-            "The database cannot be reached; nothing was stored. Try again in a moment.",
+            "The database cannot be reached. Try again in a moment; with the same Idempotency-Key nothing is done twice.",
         )
     }
 
@@ -213,7 +233,7 @@ impl IntoResponse for Problem {
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response

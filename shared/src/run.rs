@@ -72,13 +72,18 @@ pub struct RunError {
 
 impl RunError {
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into() }
+        Self { code: code.into(), message: storable(message.into()) }
     }
 
     /// The run has taken down as many workers as one may.
     pub fn max_attempts(crashes: u32) -> Self {
         Self::new("max_attempts", format!("the run was given up after {crashes} workers died while they executed it"))
     }
+}
+
+/// A text that every database takes: PostgreSQL knows no NUL.
+pub fn storable(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 /// What a message does when its conversation is busy.

@@ -18,7 +18,7 @@ struct Context {
     tracker: TaskTracker,
 }
 
-/// Time for the last hand-overs after the drain's deadline.
+/// Part of the drain that is kept for the last hand-overs.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
 /// Executes claims until `shutdown`, then drains.
@@ -51,13 +51,13 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
             report(result);
             finished = true;
         }
-        () = drain_deadline(&shutdown, config.drain) => shared.leases.drain(),
+        () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => shared.leases.drain(),
     }
     if !finished && let Ok(result) = tokio::time::timeout(LAST_WRITES, &mut working).await {
         report(result);
     }
     tracker.close();
-    if tokio::time::timeout(LAST_WRITES, tracker.wait()).await.is_err() {
+    if tokio::time::timeout(Duration::ZERO, tracker.wait()).await.is_err() {
         tracing::warn!(runs = tracker.len(), "leaving runs behind; others take them over when their leases expire");
     }
 }

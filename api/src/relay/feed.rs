@@ -29,6 +29,8 @@ pub struct Feed {
     changed: watch::Sender<u64>,
     subscribed: AtomicBool,
     filling: AtomicBool,
+    /// Whether a gap was noticed while the feed was being filled.
+    missed: AtomicBool,
     max_bytes: usize,
 }
 
@@ -98,6 +100,7 @@ impl Feed {
             changed: watch::Sender::new(0),
             subscribed: AtomicBool::new(false),
             filling: AtomicBool::new(false),
+            missed: AtomicBool::new(false),
             max_bytes,
         }
     }
@@ -113,7 +116,9 @@ impl Feed {
 
     /// Appends the events that follow the newest one; those that are known are dropped.
     pub fn extend(&self, events: Vec<Event>) -> Extended {
-        let extended = self.window().extend(self.run_id, events, self.max_bytes);
+        let mut window = self.window();
+        let extended = window.extend(self.run_id, events, self.max_bytes);
+        // Order matters: under the lock, so that nobody anchors the feed before events that it has not seen.
         self.bump();
         extended
     }
@@ -158,7 +163,12 @@ impl Feed {
 
     pub fn begin_filling(self: &Arc<Self>) -> Option<Filling> {
         let idle = !self.filling.swap(true, Ordering::AcqRel);
+        self.missed.fetch_or(!idle, Ordering::AcqRel);
         idle.then(|| Filling(Arc::clone(self)))
+    }
+
+    pub fn take_missed(&self) -> bool {
+        self.missed.swap(false, Ordering::AcqRel)
     }
 
     fn bump(&self) {

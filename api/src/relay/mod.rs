@@ -76,6 +76,14 @@ impl Relay {
         watch
     }
 
+    /// The same for a run that is about to be made, so that its feed begins at its first event.
+    pub async fn watch_new(&self, run_id: Uuid) -> Watch {
+        let (watch, _) = self.join(run_id);
+        watch.feed.anchor(EventId::first_of(0), watch.feed.version());
+        self.subscribe(&watch.feed).await;
+        watch
+    }
+
     /// Follows a run from a cursor, after a first look that tells whether the cursor can be continued.
     pub async fn open(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
         let watch = self.watch(run_id).await;
@@ -97,8 +105,6 @@ impl Relay {
 
     /// Follows a run that was just made, from its first event on.
     pub fn open_new(self: &Arc<Self>, watch: Watch, queued: Event) -> Follower {
-        // Nothing can have been pushed before the run was committed, so the feed begins here.
-        watch.feed.anchor(queued.id, watch.feed.version());
         Follower::new(Arc::clone(self), watch, EventId::ORIGIN, vec![queued])
     }
 
@@ -154,9 +160,8 @@ impl Relay {
 
     async fn look_once(self: &Arc<Self>) {
         let feeds: Vec<Arc<Feed>> = self.feeds().values().cloned().collect();
-        for feed in feeds.iter().filter(|feed| !feed.is_subscribed()) {
-            self.subscribe(feed).await;
-        }
+        let unsubscribed = feeds.iter().filter(|feed| !feed.is_subscribed());
+        futures::future::join_all(unsubscribed.map(|feed| self.subscribe(feed))).await;
         let run_ids = feeds.iter().filter(|feed| feed.is_live()).map(|feed| feed.run_id).collect::<Vec<_>>();
         if run_ids.is_empty() {
             return;
@@ -189,6 +194,9 @@ impl Relay {
                 }
             }
             drop(filling);
+            if feed.take_missed() {
+                relay.fill(feed);
+            }
         });
     }
 

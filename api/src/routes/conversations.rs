@@ -106,6 +106,7 @@ pub async fn delete(
 fn checked_title(app: &App, title: Option<String>) -> Result<Option<String>, Problem> {
     let max = app.config().max_title_chars;
     match title {
+        Some(title) if title.contains('\0') => Err(Problem::invalid_content()),
         Some(title) if title.trim().is_empty() || title.chars().count() > max => Err(Problem::invalid_title(max)),
         title => Ok(title),
     }

@@ -76,8 +76,14 @@ pub async fn post(
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
     let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, body.mode.as_str()])?;
-    let new =
-        NewRun { run_id: Uuid::now_v7(), target: Target::Existing(id), content: body.content, mode: body.mode, key };
+    let new = NewRun {
+        run_id: Uuid::now_v7(),
+        target: Target::Existing(id),
+        content: body.content,
+        mode: body.mode,
+        key,
+        max_unfinished: app.config().max_queued,
+    };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));

@@ -95,7 +95,14 @@ pub async fn create(
         Some(id) => Target::Existing(id),
         None => Target::New { agent_id: body.agent_id },
     };
-    let new = NewRun { run_id: Uuid::now_v7(), target, content: body.input, mode: body.mode, key };
+    let new = NewRun {
+        run_id: Uuid::now_v7(),
+        target,
+        content: body.input,
+        mode: body.mode,
+        key,
+        max_unfinished: app.config().max_queued,
+    };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
         return Ok(stream(posted.run.id, opened));

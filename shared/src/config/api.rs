@@ -20,6 +20,14 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,
 
+    /// Runs that may wait in one conversation; a further message is answered 429.
+    #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
+    pub max_queued: usize,
+
+    /// Time that a request's body may take to arrive, in ms; a slower one is answered 408.
+    #[arg(long = "body-timeout-ms", env = "HOLDFAST_BODY_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
+    pub body_timeout: Duration,
+
     /// Longest title of a conversation, in characters.
     #[arg(long, env = "HOLDFAST_MAX_TITLE_CHARS", default_value = "200", value_parser = count)]
     pub max_title_chars: usize,

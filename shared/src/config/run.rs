@@ -44,6 +44,10 @@ pub struct RunConfig {
     #[arg(long, env = "HOLDFAST_TAIL_BYTES", default_value = "8388608", value_parser = bytes)]
     pub tail_bytes: usize,
 
+    /// Longest answer of a run, reasoning included, in bytes; a longer one fails the run with answer_too_long.
+    #[arg(long, env = "HOLDFAST_MAX_ANSWER_BYTES", default_value = "4194304", value_parser = bytes)]
+    pub max_answer_bytes: usize,
+
     /// Time that running work has after SIGTERM before it is handed over, in ms.
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,

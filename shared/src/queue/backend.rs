@@ -56,6 +56,9 @@ enum State {
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
+/// How long a claim in flight is awaited at a shutdown.
+const LAST_CLAIM: Duration = Duration::from_secs(2);
+
 impl Claims {
     pub fn new(storage: Storage, queue: Queue, settings: ClaimSettings) -> Self {
         // The first look needs no wake-up: there may be work from before this process was started.
@@ -182,11 +185,21 @@ impl Backend for Claims {
                     let unbegun = self.ready.drain(..).collect();
                     self.state = State::Closing(give_back(self.storage.clone(), self.queue.clone(), unbegun).boxed());
                 }
-                // Order matters: a claim in flight may be committed, so it is awaited and then given back.
+                // A claim in flight may be committed: it is awaited, though not for ever, and then given back.
                 State::Claiming(claiming) => {
-                    let claims = ready!(claiming.poll_unpin(cx));
-                    self.ready.extend(claims);
-                    self.state = State::Waiting(futures::future::pending().boxed());
+                    let claiming = std::mem::replace(claiming, futures::future::pending().boxed());
+                    let (storage, queue) = (self.storage.clone(), self.queue.clone());
+                    let mut unbegun: Vec<Claim> = self.ready.drain(..).collect();
+                    let closing = async move {
+                        match tokio::time::timeout(LAST_CLAIM, claiming).await {
+                            Ok(claims) => unbegun.extend(claims),
+                            Err(_) => {
+                                tracing::warn!("what was just claimed, if anything, waits for its lease to expire")
+                            }
+                        }
+                        give_back(storage, queue, unbegun).await;
+                    };
+                    self.state = State::Closing(closing.boxed());
                 }
                 State::Closing(closing) => {
                     ready!(closing.poll_unpin(cx));

@@ -18,6 +18,12 @@ const CANCEL_CHANNEL: &str = "holdfast:cancel";
 /// Sentinels that are kept; more would only wake workers for nothing.
 const MAX_SENTINELS: isize = 1024;
 
+/// Time that a wake-up or a signal may take; workers find out by themselves a moment later.
+const SIGNAL_LIMIT: Duration = Duration::from_millis(500);
+
+/// Time for a connection at the start of the process.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
 /// How much longer than asked a blocked pop may take before its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -37,16 +43,18 @@ impl RedisQueue {
         let quick = quick_to_return().set_response_timeout(Some(Duration::from_secs(2)));
         let patient = quick_to_return().set_response_timeout(None);
         let commands =
-            ConnectionManager::new_with_config(client.clone(), quick).await.map_err(doing("open a connection"))?;
+            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(client.clone(), quick))
+                .await?;
         let blocking =
-            ConnectionManager::new_with_config(client.clone(), patient).await.map_err(doing("open a connection"))?;
+            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(client.clone(), patient))
+                .await?;
         Ok(Self { client, commands, blocking })
     }
 
     pub async fn wake(&self) -> Result<(), Error> {
         let mut push = redis::pipe();
         push.lpush(WAKE_LIST, 1).ignore().ltrim(WAKE_LIST, 0, MAX_SENTINELS - 1).ignore();
-        push.query_async(&mut self.commands.clone()).await.map_err(doing("wake a worker"))
+        within("wake a worker", SIGNAL_LIMIT, push.query_async(&mut self.commands.clone())).await
     }
 
     pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
@@ -64,7 +72,7 @@ impl RedisQueue {
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
         let mut publish = redis::cmd("PUBLISH");
         publish.arg(CANCEL_CHANNEL).arg(run_id.to_string());
-        publish.query_async(&mut self.commands.clone()).await.map_err(doing("signal a cancel"))
+        within("signal a cancel", SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await
     }
 
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
@@ -75,10 +83,10 @@ impl RedisQueue {
                 Some(run_id) => sender.send(run_id),
                 None => Ok(()),
             });
-        let mut manager = ConnectionManager::new_with_config(self.client.clone(), config)
-            .await
-            .map_err(doing("open a connection"))?;
-        manager.subscribe(CANCEL_CHANNEL).await.map_err(doing("listen for cancels"))?;
+        let mut manager =
+            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(self.client.clone(), config))
+                .await?;
+        within("listen for cancels", CONNECT_LIMIT, manager.subscribe(CANCEL_CHANNEL)).await?;
         tokio::spawn(hold_while_heard(manager, listened));
         Ok(receiver)
     }
@@ -90,8 +98,21 @@ async fn hold_while_heard(connection: ConnectionManager, sender: mpsc::Unbounded
     drop(connection);
 }
 
+/// Awaits an answer, but not for long: while Redis is away, a call would wait for the connection to come back.
+async fn within<T>(
+    doing: &'static str,
+    limit: Duration,
+    answer: impl Future<Output = Result<T, RedisError>>,
+) -> Result<T, Error> {
+    let timed = tokio::time::timeout(limit, answer).await;
+    let answer =
+        timed.unwrap_or_else(|_| Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in time").into()));
+    answer.map_err(|source| Error { doing, source })
+}
+
 fn quick_to_return() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new()
+        .set_number_of_retries(usize::MAX)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))
         .set_connection_timeout(Some(Duration::from_secs(2)))

@@ -10,13 +10,11 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{Appended, Batch, Gap, Push};
-use crate::event_id::EventId;
+use crate::{event::Event, event_id::EventId};
 
-/// Bytes of events that one run keeps here; older ones are in the archive soon, or superseded.
-const RUN_BYTES: usize = 16 << 20;
-
-/// Runs that are kept; when there are more, the one written least recently goes, because all it lacks is in the archive.
-const RUNS: usize = 1024;
+/// Bytes of events that are kept for all runs together; when there are more, the run written least recently goes, because
+/// all that it lacks then is in the archive.
+const BYTES: usize = 128 << 20;
 
 pub struct MemoryLog {
     runs: Mutex<Runs>,
@@ -27,6 +25,7 @@ pub struct MemoryLog {
 struct Runs {
     logs: HashMap<Uuid, Log>,
     followed: HashSet<Uuid>,
+    bytes: usize,
     appends: u64,
 }
 
@@ -94,18 +93,32 @@ impl MemoryLog {
 
 impl Runs {
     fn store(&mut self, run_id: Uuid, last: EventId, lines: Bytes) {
+        if ends_the_run(&lines) {
+            // The archive has everything, and serves whoever comes later.
+            self.forget(run_id);
+            return;
+        }
         self.appends += 1;
+        self.bytes += lines.len();
         let log = self.logs.entry(run_id).or_default();
         log.written = self.appends;
         log.bytes += lines.len();
         log.entries.push_back((last, lines));
-        while log.bytes > RUN_BYTES && log.entries.len() > 1 {
-            let (_, dropped) = log.entries.pop_front().expect("there is more than one");
-            log.bytes -= dropped.len();
-        }
-        if self.logs.len() > RUNS {
+        while self.bytes > BYTES && self.logs.len() > 1 {
             let oldest = self.logs.iter().min_by_key(|(_, log)| log.written).map(|(id, _)| *id);
-            oldest.and_then(|id| self.logs.remove(&id));
+            self.forget(oldest.expect("there is more than one"));
         }
     }
+
+    fn forget(&mut self, run_id: Uuid) {
+        if let Some(log) = self.logs.remove(&run_id) {
+            self.bytes -= log.bytes;
+        }
+    }
+}
+
+fn ends_the_run(lines: &Bytes) -> bool {
+    let body = lines.strip_suffix(b"\n").unwrap_or(lines);
+    let last = memchr::memrchr(b'\n', body).map_or(0, |newline| newline + 1);
+    Event::parse(lines.slice(last..body.len())).is_ok_and(|event| event.is_terminal())
 }

@@ -46,8 +46,9 @@ impl RedisLog {
         invocation.arg(batch.attempt).arg(batch.first).arg(batch.last);
         invocation.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
         invocation.arg(&batch.lines[..]).arg(self.ttl.as_millis() as u64);
-        let answer: Result<String, RedisError> = invocation.invoke_async(&mut self.commands.clone()).await;
-        match answer.map_err(doing("append events"))?.as_str() {
+        let answer: String =
+            within("append events", APPEND_LIMIT, invocation.invoke_async(&mut self.commands.clone())).await?;
+        match answer.as_str() {
             "fenced" => Ok(Appended::Fenced),
             "behind" => Ok(Appended::Behind),
             _ => Ok(Appended::Stored),
@@ -57,34 +58,57 @@ impl RedisLog {
     pub async fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Result<Vec<Bytes>, Error> {
         let mut range = redis::cmd("XRANGE");
         range.arg(name(run_id)).arg(format!("({after}")).arg("+").arg("COUNT").arg(limit);
-        let entries: Result<Vec<Entry>, RedisError> = range.query_async(&mut self.commands.clone()).await;
-        Ok(entries.map_err(doing("read events"))?.into_iter().map(|(_, (_, lines))| lines.into()).collect())
+        let entries: Vec<Entry> =
+            within("read events", REQUEST_LIMIT, range.query_async(&mut self.commands.clone())).await?;
+        Ok(entries.into_iter().map(|(_, (_, lines))| lines.into()).collect())
     }
 
     pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
-        self.subscriptions.clone().subscribe(name(run_id)).await.map_err(doing("follow a run"))
+        within("follow a run", REQUEST_LIMIT, self.subscriptions.clone().subscribe(name(run_id))).await
     }
 
     pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
-        self.subscriptions.clone().unsubscribe(name(run_id)).await.map_err(doing("stop following a run"))
+        within("stop following a run", REQUEST_LIMIT, self.subscriptions.clone().unsubscribe(name(run_id))).await
     }
 
     pub async fn ping(&self) -> Result<(), Error> {
-        redis::cmd("PING").query_async(&mut self.commands.clone()).await.map_err(doing("get a sign of life"))
+        within("get a sign of life", REQUEST_LIMIT, redis::cmd("PING").query_async(&mut self.commands.clone())).await
     }
 }
 
-/// A connection that comes back by itself; calls fail at once while it is away.
+/// Time that a client's request may wait for Redis, which it can do without.
+const REQUEST_LIMIT: Duration = Duration::from_millis(300);
+
+/// Time that an append may take before it is repeated.
+const APPEND_LIMIT: Duration = Duration::from_secs(2);
+
+/// Time for the first connection, at the start of the process.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// Awaits an answer, but not for long: while Redis is away, a call would wait for the connection to come back.
+async fn within<T>(
+    doing: &'static str,
+    limit: Duration,
+    answer: impl Future<Output = Result<T, RedisError>>,
+) -> Result<T, Error> {
+    let timed = tokio::time::timeout(limit, answer).await;
+    let answer =
+        timed.unwrap_or_else(|_| Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in time").into()));
+    answer.map_err(|source| Error::Redis { doing, source })
+}
+
+/// A connection that comes back by itself, however long that takes.
 async fn manager(url: &SecretString, config: ConnectionManagerConfig) -> Result<ConnectionManager, Error> {
     let separator = if url.expose_secret().contains('?') { '&' } else { '?' };
     let client =
         Client::open(format!("{}{separator}protocol=resp3", url.expose_secret())).map_err(doing("use REDIS_URL"))?;
     let config = config
+        .set_number_of_retries(usize::MAX)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))
         .set_connection_timeout(Some(Duration::from_secs(2)))
         .set_response_timeout(Some(Duration::from_secs(2)));
-    ConnectionManager::new_with_config(client, config).await.map_err(doing("open a connection"))
+    within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(client, config)).await
 }
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {

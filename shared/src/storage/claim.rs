@@ -116,6 +116,7 @@ impl Storage {
     pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
+             and (r.holder is null or r.holder <> $1) \
              and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $5 \
              and r.crashes + (case when r.executing then 1 else 0 end) < $4 order by r.lease_until"
         );
@@ -126,7 +127,7 @@ impl Storage {
     /// run that takes workers down is found, and those that only happened to be beside it are not failed with it.
     pub async fn claim_last_chance(&self, terms: &ClaimTerms) -> Result<Vec<Claim>, Error> {
         let sql = take!(
-            "select r.id as candidate_id from agent_runs r where (r.status = 'queued' or r.status = 'running' and r.lease_until < {now}) \
+            "select r.id as candidate_id from agent_runs r where (r.status = 'queued' or r.status = 'running' and r.lease_until < {now} and (r.holder is null or r.holder <> $1)) \
              and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) >= $5 \
              and r.crashes + (case when r.executing then 1 else 0 end) < $4 and not exists (\
              select 1 from agent_runs held where held.holder = $1 and held.status = 'running' and held.crashes >= $5) \
@@ -156,7 +157,13 @@ impl Storage {
         let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;
         let mut ended = Vec::new();
         for (run_id,) in candidates {
-            ended.extend(self.end_if_expired(run_id, max_crashes).await?);
+            // One run that cannot be ended must not keep the others from it.
+            match self.end_if_expired(run_id, max_crashes).await {
+                Ok(end) => ended.extend(end),
+                Err(error) => {
+                    tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot end a run")
+                }
+            }
         }
         Ok(ended)
     }
@@ -169,13 +176,17 @@ impl Storage {
             attempt: i64,
             cancel_requested: bool,
         }
-        let sql = "update agent_runs set lease_until = {after:$2} where holder = $1 and status = 'running' \
-                   returning id, attempt, cancel_requested_at is not null as cancel_requested";
-        let rows = self
-            .database
-            .write::<Row>(sql, args![holder.as_str(), lease])
-            .await
-            .map_err(Error::doing("renew leases"))?;
+        let renew = async {
+            // A row that is locked is being written by this holder itself, which extends its lease, or it is being taken
+            // away; in either case all other leases must not wait for it.
+            let extend = "update agent_runs set lease_until = {after:$2} where id in \
+                          (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
+            self.database.write::<(Uuid,)>(extend, args![holder.as_str(), lease]).await?;
+            let held = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
+                        where holder = $1 and status = 'running'";
+            self.database.fetch_all::<Row>(held, args![holder.as_str()]).await
+        };
+        let rows = renew.await.map_err(Error::doing("renew leases"))?;
         Ok(rows
             .into_iter()
             .map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested })
@@ -185,7 +196,7 @@ impl Storage {
     /// Runs that `holder` was given but does not know of, because the answer to its claim was lost: their lease is over
     /// at once, so that the next look takes them up again.
     pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$3} where id {in:$2} and holder = $1 and status = 'running' returning id";
+        let sql = "update agent_runs set lease_until = {before:$3}, holder = null where id {in:$2} and holder = $1 and status = 'running' returning id";
         let voided = self.database.write::<(Uuid,)>(sql, args![holder.as_str(), unknown, 1_i64]).await;
         voided.map(drop).map_err(Error::doing("give back runs whose claim was lost"))
     }

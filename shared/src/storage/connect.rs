@@ -17,7 +17,7 @@ const ACQUIRE: Duration = Duration::from_secs(3);
 
 /// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
-    let storage = open(stores, config).await?;
+    let storage = open(stores, config, &SERVER_LIMITS).await?;
     let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && schema::is_empty(&storage.database).await?;
     if fresh_file {
         schema::migrate(&storage.database).await?;
@@ -31,14 +31,14 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, 
 
 /// Brings the schema up to date, whatever it was.
 pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
-    let storage = open(stores, config).await?;
+    let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
     schema::migrate(&storage.database).await
 }
 
-async fn open(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
+async fn open(stores: &Stores, config: &StoresConfig, limits: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
         Stores::ScaledOut { database_url, .. } => Ok(Storage {
-            database: Database::Postgres(postgres(database_url, config.database_pool).await?),
+            database: Database::Postgres(postgres(database_url, config.database_pool, limits).await?),
             _folder: None,
         }),
         Stores::Embedded { data_dir } => {
@@ -59,9 +59,22 @@ async fn open(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> 
     }
 }
 
-async fn postgres(url: &SecretString, pool: usize) -> Result<PgPool, Error> {
+/// What keeps a lost process from holding locks: the server ends statements, waits and transactions that take too long, and
+/// notices connections that are gone. A migration may take its time.
+const SERVER_LIMITS: [(&str, &str); 8] = [
+    ("search_path", "kb"),
+    ("statement_timeout", "10s"),
+    ("lock_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "15s"),
+];
+
+async fn postgres(url: &SecretString, pool: usize, limits: &[(&str, &str)]) -> Result<PgPool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
-    let options = options.application_name("holdfast").options([("search_path", "kb")]);
+    let options = options.application_name("holdfast").options(limits.iter().copied());
     let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
     pool.connect_with(options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))
 }

@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
-    Error, Storage,
+    EndedRun, Error, Storage,
     database::args,
     rows::{ConversationRow, conversation_columns},
+    submit::{cancel_all, unfinished_runs},
 };
 use crate::{conversation::Conversation, page::Page};
 
@@ -84,21 +85,24 @@ impl Storage {
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
-    /// Hides the conversation at once and names its unfinished runs, which the caller cancels; `None` if there is none.
-    pub async fn delete_conversation(&self, owner: &str, id: Uuid) -> Result<Option<Vec<Uuid>>, Error> {
-        let delete = async {
-            let mut tx = self.database.begin().await?;
-            let sql = "update chat_conversations set deleted_at = {now} where id = $1 and owner_id = $2 and deleted_at is null";
-            if tx.execute(sql, args![id, owner]).await? == 0 {
-                return Ok(None);
-            }
-            let sql =
-                "select id from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting')";
-            let runs = tx.fetch_all::<(Uuid,)>(sql, args![id]).await?;
-            tx.commit().await?;
-            Ok(Some(runs.into_iter().map(|row| row.0).collect()))
-        };
-        delete.await.map_err(Error::doing("delete a conversation"))
+    /// Hides the conversation and cancels its unfinished runs: answers those that have ended, and those whose workers are to
+    /// be told; `None` if there is no such conversation.
+    pub async fn delete_conversation(
+        &self,
+        owner: &str,
+        id: Uuid,
+    ) -> Result<Option<(Vec<EndedRun>, Vec<Uuid>)>, Error> {
+        let doing = || Error::doing("delete a conversation");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let sql =
+            "update chat_conversations set deleted_at = {now} where id = $1 and owner_id = $2 and deleted_at is null";
+        if tx.execute(sql, args![id, owner]).await.map_err(doing())? == 0 {
+            return Ok(None);
+        }
+        let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
+        let cancelled = cancel_all(&mut tx, unfinished).await?;
+        tx.commit().await.map_err(doing())?;
+        Ok(Some(cancelled))
     }
 }
 
@@ -111,7 +115,10 @@ struct ActivityCursor {
 impl ActivityCursor {
     fn parse(text: &str) -> Option<Self> {
         let (at, id) = text.split_once('.')?;
-        Some(Self { at: DateTime::from_timestamp_millis(at.parse().ok()?)?, id: id.parse().ok()? })
+        let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
+        // No page ends outside the years that both databases know.
+        let known = DateTime::UNIX_EPOCH..DateTime::from_timestamp_millis(i64::from(u32::MAX) * 1000)?;
+        known.contains(&at).then_some(Self { at, id: id.parse().ok()? })
     }
 }
 

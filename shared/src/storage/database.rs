@@ -6,6 +6,8 @@
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
+use std::time::Duration;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{
     AssertSqlSafe, FromRow, PgPool, Postgres, Sqlite, SqlitePool, Transaction,
@@ -13,6 +15,18 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteRow},
 };
 use uuid::Uuid;
+
+/// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
+const PATIENCE: Duration = Duration::from_secs(12);
+
+async fn within<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    match tokio::time::timeout(PATIENCE, answer).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
+        }
+    }
+}
 
 /// A pool of connections to either database.
 #[derive(Clone)]
@@ -89,16 +103,20 @@ impl Database {
     /// Begins a transaction that may write.
     pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => Ok(Tx::Postgres(pool.begin().await?)),
-            Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(writer.begin_with("begin immediate").await?)),
+            Self::Postgres(pool) => Ok(Tx::Postgres(within(pool.begin()).await?)),
+            Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(within(writer.begin_with("begin immediate")).await?)),
         }
     }
 
     /// Reads rows outside any transaction.
     pub(super) async fn fetch_all<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool).await,
-            Self::Sqlite { reader, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(reader).await,
+            Self::Postgres(pool) => {
+                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool)).await
+            }
+            Self::Sqlite { reader, .. } => {
+                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(reader)).await
+            }
         }
     }
 
@@ -109,9 +127,11 @@ impl Database {
         args: Vec<Value>,
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(pool).await,
+            Self::Postgres(pool) => {
+                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(pool)).await
+            }
             Self::Sqlite { reader, .. } => {
-                sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader).await
+                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader)).await
             }
         }
     }
@@ -119,8 +139,12 @@ impl Database {
     /// Writes with one statement, returning the rows that it touched.
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool).await,
-            Self::Sqlite { writer, .. } => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(writer).await,
+            Self::Postgres(pool) => {
+                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool)).await
+            }
+            Self::Sqlite { writer, .. } => {
+                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(writer)).await
+            }
         }
     }
 }
@@ -129,11 +153,11 @@ impl Tx {
     /// Runs a statement and tells how many rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
-            Self::Postgres(tx) => {
-                Ok(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx).await?.rows_affected())
-            }
+            Self::Postgres(tx) => Ok(within(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx))
+                .await?
+                .rows_affected()),
             Self::Sqlite(tx) => {
-                Ok(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx).await?.rows_affected())
+                Ok(within(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx)).await?.rows_affected())
             }
         }
     }
@@ -144,8 +168,10 @@ impl Tx {
         args: Vec<Value>,
     ) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(tx) => sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(&mut **tx).await,
-            Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(&mut **tx).await,
+            Self::Postgres(tx) => {
+                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(&mut **tx)).await
+            }
+            Self::Sqlite(tx) => within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(&mut **tx)).await,
         }
     }
 
@@ -156,9 +182,11 @@ impl Tx {
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx).await
+                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx)).await
             }
-            Self::Sqlite(tx) => sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(&mut **tx).await,
+            Self::Sqlite(tx) => {
+                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(&mut **tx)).await
+            }
         }
     }
 
@@ -169,15 +197,15 @@ impl Tx {
     /// Gives back the locks at once; a transaction that is merely dropped keeps them until its connection is used again.
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::Postgres(tx) => tx.rollback().await,
-            Self::Sqlite(tx) => tx.rollback().await,
+            Self::Postgres(tx) => within(tx.rollback()).await,
+            Self::Sqlite(tx) => within(tx.rollback()).await,
         }
     }
 
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::Postgres(tx) => tx.commit().await,
-            Self::Sqlite(tx) => tx.commit().await,
+            Self::Postgres(tx) => within(tx.commit()).await,
+            Self::Sqlite(tx) => within(tx.commit()).await,
         }
     }
 }

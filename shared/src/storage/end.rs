@@ -15,7 +15,7 @@ use crate::{
     event::Event,
     event_id::EventId,
     message::Message,
-    run::{RunError, RunStatus},
+    run::{RunError, RunStatus, storable},
     usage::Usage,
 };
 
@@ -129,7 +129,7 @@ async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Err
 /// Takes an attempt and ends the run in it, with the text that the archive has.
 async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> Result<EndedRun, Error> {
     let attempt = run.attempt as u32 + 1;
-    let text = archived_text(tx, run_id).await?;
+    let text = storable(archived_text(tx, run_id).await?);
     let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
     tx.execute(sql, args![run_id, ending.status().as_str()])
         .await

@@ -33,9 +33,12 @@ impl Storage {
             if removed_runs > 0 {
                 tx.execute("delete from run_events where run_id {in:$1}", args![runs]).await?;
             }
+            tx.commit().await?;
+            // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
+            let mut tx = self.database.begin().await?;
             let conversations = tx.execute(
                 "delete from chat_conversations where id in (select c.id from chat_conversations c where c.deleted_at is not null \
-                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1)",
+                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1 {skip locked})",
                 args![BATCH],
             );
             let conversations = conversations.await? as usize;

@@ -30,6 +30,8 @@ pub struct NewRun {
     pub content: String,
     pub mode: SubmitMode,
     pub key: Option<IdempotencyKey>,
+    /// Runs that may wait in one conversation.
+    pub max_unfinished: usize,
 }
 
 /// The conversation that a message goes to.
@@ -49,6 +51,8 @@ pub enum Submitted {
     KeyReused,
     /// The conversation has a run that has not ended, and the mode was `reject`.
     Busy,
+    /// The conversation has as many unfinished runs as it may.
+    TooMany,
     ConversationNotFound,
     AgentNotFound,
 }
@@ -125,26 +129,19 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
             None => return Ok(Submitted::AgentNotFound),
         },
     };
+    // Order matters: whoever was faster with the same key is seen only now that the conversation is locked.
+    if let Some(key) = &new.key
+        && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
+    {
+        return Ok(earlier);
+    }
+    let unfinished = unfinished_runs(tx, place.conversation.id).await.map_err(doing())?;
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
-    if new.mode != SubmitMode::Enqueue && matches!(new.target, Target::Existing(_)) {
-        let unfinished = unfinished_runs(tx, place.conversation.id).await.map_err(doing())?;
-        if new.mode == SubmitMode::Reject && !unfinished.is_empty() {
-            return Ok(Submitted::Busy);
-        }
-        for (run_id, status) in unfinished {
-            if status == RunStatus::Running {
-                tx.execute(
-                    "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1",
-                    args![run_id],
-                )
-                .await
-                .map_err(doing())?;
-                cancel_requested.push(run_id);
-            } else {
-                let cancelled = Ending::Cancelled { usage: Usage::default() };
-                ended.extend(end::end_locked(tx, run_id, &cancelled).await?);
-            }
-        }
+    match new.mode {
+        SubmitMode::Reject if !unfinished.is_empty() => return Ok(Submitted::Busy),
+        SubmitMode::Interrupt => (ended, cancel_requested) = cancel_all(tx, unfinished).await?,
+        _ if unfinished.len() >= new.max_unfinished => return Ok(Submitted::TooMany),
+        _ => {}
     }
     let (message, run, queued) = insert(tx, owner, new, &place).await.map_err(doing())?;
     let mut conversation = place.conversation;
@@ -184,7 +181,7 @@ async fn create_conversation(tx: &mut Tx, owner: &str, agent_id: Option<Uuid>) -
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![Uuid::now_v7(), owner, agent_id]).await?.map(Place::from))
 }
 
-async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<(Uuid, RunStatus)>, sqlx::Error> {
+pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<(Uuid, RunStatus)>, sqlx::Error> {
     #[derive(FromRow)]
     struct Unfinished {
         id: Uuid,
@@ -194,6 +191,21 @@ async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<(Uuid
     let sql = "select id, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     let rows = tx.fetch_all::<Unfinished>(sql, args![conversation_id]).await?;
     Ok(rows.into_iter().map(|row| (row.id, row.status)).collect())
+}
+
+/// Ends what nobody holds and asks for the end of what is running; answers both.
+pub(super) async fn cancel_all(tx: &mut Tx, runs: Vec<(Uuid, RunStatus)>) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+    let (mut ended, mut requested) = (Vec::new(), Vec::new());
+    for (run_id, status) in runs {
+        if status == RunStatus::Running {
+            let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+            tx.execute(sql, args![run_id]).await.map_err(Error::doing("ask for the end of a run"))?;
+            requested.push(run_id);
+        } else {
+            ended.extend(end::end_locked(tx, run_id, &Ending::Cancelled { usage: Usage::default() }).await?);
+        }
+    }
+    Ok((ended, requested))
 }
 
 /// Inserts the message, its run, and the first chunk of the run's archive.

@@ -60,8 +60,14 @@ impl Places {
 
     /// Submits a message and answers its run and conversation.
     pub async fn submit(&self, target: Target, content: &str) -> (Uuid, Uuid) {
-        let new =
-            NewRun { run_id: Uuid::now_v7(), target, content: content.into(), mode: Default::default(), key: None };
+        let new = NewRun {
+            run_id: Uuid::now_v7(),
+            target,
+            content: content.into(),
+            mode: Default::default(),
+            key: None,
+            max_unfinished: 100,
+        };
         match self.storage.submit("ann", &new).await.unwrap() {
             Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
             _ => panic!("the message was not accepted"),

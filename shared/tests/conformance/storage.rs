@@ -33,6 +33,9 @@ on_each_backend!(
     an_ended_run_stays_as_it_is,
     a_model_sees_only_what_came_before,
     the_same_key_gives_the_same_run,
+    the_same_key_is_seen_before_the_conversation_is_found_busy,
+    a_conversation_takes_only_so_many_runs,
+    a_text_that_the_database_cannot_keep_ends_no_sweep,
     a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled,
     a_large_chunk_is_kept_in_rows_and_read_in_order,
     conversations_with_the_same_time_are_all_listed,
@@ -317,8 +320,14 @@ async fn a_model_sees_only_what_came_before(places: Places) {
 async fn the_same_key_gives_the_same_run(places: Places) {
     let submit = async |content: &str, owner: &str| {
         let key = Some(IdempotencyKey::new("k".into(), &[content]));
-        let new =
-            NewRun { run_id: Uuid::now_v7(), target: NEW, content: content.into(), mode: SubmitMode::Enqueue, key };
+        let new = NewRun {
+            run_id: Uuid::now_v7(),
+            target: NEW,
+            content: content.into(),
+            mode: SubmitMode::Enqueue,
+            key,
+            max_unfinished: 100,
+        };
         places.storage.submit(owner, &new).await.unwrap()
     };
     let Submitted::Accepted(first) = submit("hi", "ann").await else { panic!("not accepted") };
@@ -326,6 +335,50 @@ async fn the_same_key_gives_the_same_run(places: Places) {
     assert_eq!((again.0, again.1, again.2.id), (first.conversation, first.message, first.run.id));
     assert!(matches!(submit("ho", "ann").await, Submitted::KeyReused));
     assert!(matches!(submit("ho", "bob").await, Submitted::Accepted(_)));
+}
+
+async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Places) {
+    let conversation = places.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap().unwrap();
+    let submit = async || {
+        let key = Some(IdempotencyKey::new("k".into(), &["hi"]));
+        let (target, mode) = (Target::Existing(conversation.id), SubmitMode::Reject);
+        let new = NewRun { run_id: Uuid::now_v7(), target, content: "hi".into(), mode, key, max_unfinished: 100 };
+        match places.storage.submit("ann", &new).await.unwrap() {
+            Submitted::Accepted(accepted) => accepted.run.id,
+            Submitted::Repeated(repeated) => repeated.2.id,
+            _ => panic!("a repeated request was refused"),
+        }
+    };
+    let runs = futures::future::join_all((0..10).map(|_| submit())).await;
+    assert!(runs.iter().all(|run| *run == runs[0]));
+}
+
+async fn a_conversation_takes_only_so_many_runs(places: Places) {
+    let (_, conversation) = places.submit(NEW, "one").await;
+    let submit = async |mode| {
+        let target = Target::Existing(conversation);
+        let new = NewRun { run_id: Uuid::now_v7(), target, content: "hi".into(), mode, key: None, max_unfinished: 2 };
+        places.storage.submit("ann", &new).await.unwrap()
+    };
+    assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::Accepted(_)));
+    assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::TooMany));
+    assert!(matches!(submit(SubmitMode::Interrupt).await, Submitted::Accepted(_)));
+}
+
+async fn a_text_that_the_database_cannot_keep_ends_no_sweep(places: Places) {
+    // Nothing writes a NUL any more, but an older version may have archived one.
+    let (poisoned, innocent) = (one_claim(&places).await, one_claim(&places).await);
+    let mut body = Vec::new();
+    let delta = EventBody::MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() };
+    Event::encode_into(&mut body, EventId::new(1, 2), 0, &delta);
+    let chunk = Chunk { last: EventId::new(1, 2), body: body.into() };
+    places.storage.flush(&poisoned, &chunk, LEASE).await.unwrap();
+    for claim in [&poisoned, &innocent] {
+        places.storage.request_cancel("ann", claim.run_id).await.unwrap();
+        places.expire(claim.run_id).await;
+    }
+    let ended = places.storage.end_expired(MAX_CRASHES).await.unwrap();
+    assert_eq!(ended.len(), 2);
 }
 
 async fn a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled(places: Places) {
@@ -384,7 +437,9 @@ async fn conversations_with_the_same_time_are_all_listed(places: Places) {
 
 async fn events_and_deleted_conversations_are_removed(places: Places) {
     let claim = one_claim(&places).await;
-    let (waiting, conversation) = places.submit(NEW, "hi").await;
+    let (running, conversation) = places.submit(NEW, "hi").await;
+    let held = places.claim(1).await.remove(0);
+    let (waiting, _) = places.submit(Target::Existing(conversation), "hi").await;
     places.storage.finish(&claim, None, claim.started.id, "answer", &completed()).await.unwrap();
     assert_eq!(places.storage.retire(LEASE).await.unwrap().runs, 0);
     // Times are in whole milliseconds: let one pass.
@@ -392,9 +447,10 @@ async fn events_and_deleted_conversations_are_removed(places: Places) {
     assert_eq!(places.storage.retire(std::time::Duration::from_millis(1)).await.unwrap().runs, 1);
     let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
     assert!(archived.position.removed && archived.events.is_empty());
-    assert_eq!(places.storage.delete_conversation("ann", conversation).await.unwrap().unwrap(), [waiting]);
-    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 0, "its run has not ended");
-    places.storage.end_run(waiting, &CANCELLED).await.unwrap();
+    let (ended, requested) = places.storage.delete_conversation("ann", conversation).await.unwrap().unwrap();
+    assert_eq!((ended[0].run_id, &requested[..]), (waiting, &[running][..]));
+    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 0, "a run of it has not ended");
+    places.storage.finish(&held, None, held.started.id, "", &CANCELLED).await.unwrap();
     assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 1);
     assert!(places.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
 }

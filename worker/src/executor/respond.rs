@@ -1,7 +1,12 @@
 //! The answer: every delta of the model becomes one event.
 
 use futures::StreamExt;
-use holdfast_shared::{event::EventBody, run::RunError, storage::Claim, usage::Usage};
+use holdfast_shared::{
+    event::EventBody,
+    run::{RunError, storable},
+    storage::Claim,
+    usage::Usage,
+};
 
 use super::{Stop, age};
 use crate::{
@@ -27,6 +32,7 @@ pub async fn respond(
         }
     };
     let mut first = true;
+    let mut room = shared.worker.config.max_answer_bytes;
     loop {
         let delta = tokio::select! {
             biased;
@@ -35,8 +41,15 @@ pub async fn respond(
         };
         let message_id = claim.output_message_id;
         let body = match delta {
-            Some(Ok(Delta::Text(text))) => EventBody::MessageDelta { message_id, text },
-            Some(Ok(Delta::Reasoning(text))) => EventBody::ReasoningDelta { message_id, text },
+            Some(Ok(Delta::Text(text) | Delta::Reasoning(text))) if text.len() > room => return Err(too_long(shared)),
+            Some(Ok(Delta::Text(text))) => {
+                room -= text.len();
+                EventBody::MessageDelta { message_id, text: storable(text) }
+            }
+            Some(Ok(Delta::Reasoning(text))) => {
+                room -= text.len();
+                EventBody::ReasoningDelta { message_id, text: storable(text) }
+            }
             Some(Ok(Delta::End(usage))) => return Ok(usage),
             Some(Err(error)) => return Err(failed(error)),
             None => {
@@ -51,6 +64,14 @@ pub async fn respond(
         }
         recorder.emit(&body);
     }
+}
+
+fn too_long(shared: &Shared) -> Stop {
+    let limit = shared.worker.config.max_answer_bytes;
+    let message = format!(
+        "the model's answer has more than the {limit} bytes that HOLDFAST_MAX_ANSWER_BYTES allows; what came before is kept"
+    );
+    Stop::Failed(RunError::new("answer_too_long", message))
 }
 
 fn failed(error: model::Error) -> Stop {

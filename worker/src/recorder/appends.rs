@@ -154,17 +154,20 @@ impl Appends {
     /// Takes what waits, or as much of it as one append should carry.
     fn next_batch(&mut self) -> Batch {
         let (attempt, first) = (self.attempt, self.first);
-        if self.waiting.len() <= APPEND_BYTES {
-            let lines = Bytes::from(std::mem::take(&mut self.waiting));
-            return Batch { attempt, first, last: self.last, lines };
-        }
-        let end = memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
-            .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1);
-        let rest = self.waiting.split_off(end);
-        let lines = Bytes::from(std::mem::replace(&mut self.waiting, rest));
-        let events = memchr::memchr_iter(b'\n', &lines).count() as u32;
-        self.first = first + events;
-        Batch { attempt, first, last: first + events - 1, lines }
+        let end = match self.waiting.len() <= APPEND_BYTES {
+            true => self.waiting.len(),
+            false => memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
+                .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1),
+        };
+        // A copy of the exact size: the buffer's spare capacity would be kept in memory with it.
+        let lines = Bytes::copy_from_slice(&self.waiting[..end]);
+        self.waiting.drain(..end);
+        let last = match self.waiting.is_empty() {
+            true => self.last,
+            false => first + memchr::memchr_iter(b'\n', &lines).count() as u32 - 1,
+        };
+        self.first = last + 1;
+        Batch { attempt, first, last, lines }
     }
 
     fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<Step, Fenced> {

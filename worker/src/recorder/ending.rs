@@ -4,6 +4,7 @@ use std::{error::Error, time::Duration};
 
 use holdfast_shared::{
     ending::Ending,
+    run::RunError,
     storage::{Chunk, Finished, HandedOver},
     usage::Usage,
 };
@@ -14,6 +15,9 @@ use crate::lease::{Lease, Signal};
 /// Wait after a failed try; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+
+/// Times that a database may refuse an answer before the run is failed without it.
+const REFUSALS: usize = 5;
 
 /// How long the log may take for the last events of a run; later, clients see them from the archive.
 const LAST_APPEND: Duration = Duration::from_secs(2);
@@ -49,10 +53,20 @@ impl Recorder {
 
     async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending, lease: &mut Lease) -> Ended {
         let mut backoff = BACKOFF;
+        let mut refusals = 0;
+        let given_up = Ending::Failed {
+            error: RunError::new("answer_not_stored", "the database refused the answer"),
+            usage: *ending.usage(),
+        };
         loop {
-            let finish =
-                self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, self.transcript.text(), ending);
-            match finish.await {
+            // A database that is there and refuses the answer again and again will not take it later either.
+            let (ending, text) = if refusals < REFUSALS { (ending, self.transcript.text()) } else { (&given_up, "") };
+            let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, text, ending);
+            let finished = tokio::select! {
+                finished = finish => finished,
+                Fenced = fenced(lease) => return Ended::Fenced,
+            };
+            match finished {
                 Ok(Finished::Ended { events, next_waits }) => {
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
@@ -61,7 +75,10 @@ impl Recorder {
                     return Ended::Finished { status: ending.status(), next_waits };
                 }
                 Ok(Finished::Fenced) => return Ended::Fenced,
-                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet"),
+                Err(error) => {
+                    refusals += usize::from(!error.is_away());
+                    tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet");
+                }
             }
             if pause(&mut backoff, lease).await.is_err() {
                 return Ended::Fenced;
