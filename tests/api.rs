@@ -171,7 +171,8 @@ async fn lists_come_in_pages_without_gap_or_double() {
     // Several may have the same millisecond: then the id decides, which grows with time.
     assert_eq!(listed.len(), 7);
     assert!(made.iter().all(|id| listed.contains(id)));
-    for path in ["/v1/conversations?cursor=x", "/v1/runs?cursor=x"] {
+    let far = format!("/v1/conversations?cursor=-300000000000000.{}", made[0].as_str().unwrap());
+    for path in ["/v1/conversations?cursor=x", "/v1/runs?cursor=x", &far] {
         assert_eq!(refused(client.get(path).await), (400, "invalid_cursor".into()));
     }
     for path in [
@@ -213,6 +214,11 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     let refuse = async |body: Value| refused(client.post(&path, body).await);
     assert_eq!(refuse(json!({"content": ""})).await, (400, "empty_content".into()));
     assert_eq!(refuse(json!({"content": " \n\t\u{3000}"})).await, (400, "empty_content".into()));
+    assert_eq!(refuse(json!({"content": "a\u{0}b"})).await, (400, "invalid_content".into()));
+    assert_eq!(
+        refused(client.post("/v1/conversations", json!({"title": "a\u{0}b"})).await),
+        (400, "invalid_content".into())
+    );
     assert_eq!(refuse(json!({})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!({"content": 7})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!({"content": "x", "mod": "reject"})).await, (400, "invalid_body".into()));

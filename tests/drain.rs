@@ -44,7 +44,7 @@ async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewher
 
 #[tokio::test]
 async fn a_worker_that_is_shut_down_finishes_what_is_short_and_hands_over_the_rest() {
-    let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 1_000);
+    let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 2_000);
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
     let mut short = client.stream("[tokens=30] [delay=20] hi").await;

@@ -1,9 +1,11 @@
 //! Every limit at its edge.
 
+use std::io::{Read, Write};
+
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Embedded, answer};
+use crate::support::{Embedded, answer, upstream::Upstream};
 
 #[tokio::test]
 async fn a_content_of_64_kib_is_taken_and_a_byte_more_is_not() {
@@ -70,4 +72,51 @@ async fn one_worker_executes_no_more_runs_at_a_time_than_it_may() {
     assert_eq!(client.run(&streams[2].run_id).await["status"], "queued");
     client.cancel(&streams[0].run_id.clone()).await;
     streams[2].up_to("message.delta").await;
+}
+
+#[tokio::test]
+async fn a_conversation_takes_as_many_waiting_runs_as_it_may() {
+    let embedded = Embedded::new().with("HOLDFAST_MAX_QUEUED", "2");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
+    let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
+    let post =
+        async |mode: &str| client.post(&path, json!({"content": "[tokens=1000] [delay=20]", "mode": mode})).await;
+    post("enqueue").await.unwrap();
+    post("enqueue").await.unwrap();
+    let failure = post("enqueue").await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (429, "too_many_queued"));
+    post("interrupt").await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_of_the_largest_size_is_kept_and_a_byte_more_fails_the_run() {
+    let upstream = Upstream::start(&["12345", "67890"]).await;
+    for (limit, status, text) in [(10, "completed", "1234567890"), (9, "failed", "12345")] {
+        let embedded = Embedded::new()
+            .with("CHAT_MODEL_PROVIDER", "openai")
+            .with("CHAT_MODEL_NAME", "gpt-test")
+            .with("OPENAI_BASE_URL", &upstream.base_url)
+            .with("HOLDFAST_MAX_ANSWER_BYTES", limit);
+        let mut holdfast = embedded.start();
+        let client = holdfast.client();
+        let run = client.ended(client.start("hi").await["run"]["id"].as_str().unwrap()).await;
+        assert_eq!((run["status"].as_str(), run["output_message"]["content"].as_str()), (Some(status), Some(text)));
+        assert!(status == "completed" || run["error"]["code"] == "answer_too_long", "{run}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let embedded = Embedded::new().with("HOLDFAST_BODY_TIMEOUT_MS", "200");
+    let mut holdfast = embedded.start();
+    let mut slow = std::net::TcpStream::connect(holdfast.base().trim_start_matches("http://")).unwrap();
+    slow.write_all(
+        b"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{",
+    )
+    .unwrap();
+    let mut answer = [0; 12];
+    slow.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Embedded, fold, upstream::Upstream};
+use crate::support::{Embedded, ScaledOut, fold, upstream::Upstream};
 
 fn on(upstream: &Upstream) -> Embedded {
     Embedded::new()
@@ -73,4 +73,22 @@ async fn a_provider_that_cannot_be_reached_fails_the_run_with_a_reason() {
     let error = &frames.last().unwrap().data["error"];
     assert_eq!(error["code"], "model_unavailable");
     assert!(error["message"].as_str().unwrap().contains("gpt-test"), "{error}");
+}
+
+#[tokio::test]
+async fn a_character_that_no_database_keeps_is_replaced() {
+    let upstream = Upstream::start(&["a\u{0}", "b"]).await;
+    let scaled = ScaledOut::new()
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "gpt-test")
+        .with("OPENAI_BASE_URL", &upstream.base_url);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let frames = client.stream("hi").await.rest().await;
+    let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
+    assert_eq!(
+        (run["status"].as_str(), run["output_message"]["content"].as_str()),
+        (Some("completed"), Some("a\u{fffd}b"))
+    );
+    assert_eq!(fold(&frames), "a\u{fffd}b");
 }

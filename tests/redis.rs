@@ -48,8 +48,15 @@ async fn a_message_is_taken_and_answered_while_redis_is_away() {
     let mut scaled = ScaledOut::new();
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
+    let running = client.stream("[tokens=10000] [delay=20] hi").await;
     scaled.redis.kill();
+    // Requests do not wait for what they can do without.
+    let asked = Instant::now();
+    client.cancel(&running.run_id).await;
+    assert!(asked.elapsed() < Duration::from_secs(1), "the cancel was acknowledged after {:?}", asked.elapsed());
+    let asked = Instant::now();
     let started = client.start("[tokens=5] hi").await;
+    assert!(asked.elapsed() < Duration::from_secs(1), "the message was taken after {:?}", asked.elapsed());
     let run_id = started["run"]["id"].as_str().unwrap();
     assert_eq!(client.ended(run_id).await["status"], "completed");
     let response = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
