@@ -135,7 +135,10 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     {
         return Ok(earlier);
     }
-    let unfinished = unfinished_runs(tx, place.conversation.id).await.map_err(doing())?;
+    let unfinished = match new.target {
+        Target::Existing(id) => unfinished_runs(tx, id).await.map_err(doing())?,
+        Target::New { .. } => Vec::new(),
+    };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
     match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Submitted::Busy),
