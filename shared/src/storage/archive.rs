@@ -140,9 +140,13 @@ fn last_id(lines: &[u8]) -> Option<EventId> {
     std::str::from_utf8(id).ok()?.parse().ok()
 }
 
-/// Encodes events in a row as one chunk.
-pub(super) fn chunk_of(events: &[Event]) -> Option<Chunk> {
-    let last = events.last()?.id;
-    let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
-    Some(Chunk { last, body: lines.into() })
+/// One chunk of a tail, if there is one, and the events after it, of which there is at least one.
+pub(super) fn chunk_of(tail: Option<&Chunk>, events: &[Event]) -> Chunk {
+    let last = events.last().expect("a run ends with an event").id;
+    let mut body = tail.map_or_else(Vec::new, |tail| tail.body.to_vec());
+    for event in events {
+        body.extend_from_slice(event.line());
+        body.push(b'\n');
+    }
+    Chunk { last, body: body.into() }
 }

@@ -5,7 +5,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    Error, Storage,
+    Chunk, Error, Storage,
     archive::{archived_text, chunk_of, insert_chunk},
     database::{Tx, args},
     rows::MessageRow,
@@ -40,6 +40,10 @@ pub(super) struct Closing<'a> {
     pub first: EventId,
     /// What that event supersedes everything after, where it begins an attempt of its own.
     pub base: Option<EventId>,
+    /// What comes before it and is not archived yet.
+    pub tail: Option<&'a Chunk>,
+    /// The answer's position in the conversation, where it was taken already.
+    pub position: Option<i64>,
     pub text: &'a str,
     pub ending: &'a Ending,
 }
@@ -141,6 +145,8 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
         output_message_id: run.output_message_id,
         first: EventId::first_of(attempt),
         base: Some(run.archived_to),
+        tail: None,
+        position: None,
         text: &text,
         ending,
     };
@@ -148,12 +154,26 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
     Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
 
-/// Stores the answer (a run that did not complete leaves one only if it has said something), archives the closing
+/// Whether a run leaves an answer: one that did not complete does only if it has said something.
+pub(super) fn leaves_message(ending: &Ending, text: &str) -> bool {
+    ending.status() == RunStatus::Completed || !text.is_empty()
+}
+
+/// Locks the conversation and takes the next position in it; `None` if it is gone.
+pub(super) async fn take_position(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<i64>, sqlx::Error> {
+    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
+               where id = $1 returning last_position";
+    Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id]).await?.map(|row| row.0))
+}
+
+/// Stores the answer, archives the closing
 /// events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
 pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(Vec<Event>, bool), sqlx::Error> {
     let ending = closing.ending;
-    let has_message = ending.status() == RunStatus::Completed || !closing.text.is_empty();
-    let message = if has_message { Some(insert_answer(tx, &closing).await?) } else { None };
+    let message = match leaves_message(ending, closing.text) {
+        true => Some(insert_answer(tx, &closing).await?),
+        false => None,
+    };
     let now = Utc::now();
     let bodies = ending.closing_bodies(closing.base, message, closing.output_message_id);
     let mut id = closing.first;
@@ -162,7 +182,7 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
         events.push(Event::new(id, now, body));
         id = id.next();
     }
-    let chunk = chunk_of(&events).expect("a run ends with an event");
+    let chunk = chunk_of(closing.tail, &events);
     insert_chunk(tx, closing.run_id, &chunk).await?;
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
     let usage = (*ending.usage() != Usage::default()).then(|| serde_json::json!(ending.usage()));
@@ -178,9 +198,10 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
 }
 
 async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sqlx::Error> {
-    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
-               where id = $1 returning last_position";
-    let (position,) = tx.fetch_one::<(i64,)>(sql, args![closing.conversation_id]).await?;
+    let position = match closing.position {
+        Some(position) => position,
+        None => take_position(tx, closing.conversation_id).await?.ok_or(sqlx::Error::RowNotFound)?,
+    };
     let row = tx.fetch_one::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
          values ($1, $2, $3, $4, $5, 'assistant', $6, $7, {now}) \

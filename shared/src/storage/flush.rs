@@ -12,7 +12,7 @@ use super::{
     Chunk, Claim, Error, Storage,
     archive::insert_chunk,
     database::{Tx, args},
-    end::{Closing, lock_conversation, write_closing},
+    end::{Closing, leaves_message, lock_conversation, take_position, write_closing},
 };
 use crate::{ending::Ending, event::Event, event_id::EventId, run::RunStatus};
 
@@ -83,7 +83,13 @@ impl Storage {
     ) -> Result<Finished, Error> {
         let doing = || Error::doing("finish a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
+        let position = match leaves_message(ending, text) {
+            true => take_position(&mut tx, claim.conversation_id).await.map_err(doing())?,
+            false => {
+                lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
+                None
+            }
+        };
         let held = lock(&mut tx, claim.run_id).await.map_err(doing())?;
         if held.as_ref().is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
             tx.rollback().await.map_err(doing())?;
@@ -94,9 +100,6 @@ impl Storage {
             tx.rollback().await.map_err(doing())?;
             return Ok(Finished::Fenced);
         }
-        if let Some(tail) = tail {
-            insert_chunk(&mut tx, claim.run_id, tail).await.map_err(doing())?;
-        }
         let closing = Closing {
             run_id: claim.run_id,
             owner_id: &claim.owner_id,
@@ -104,6 +107,8 @@ impl Storage {
             output_message_id: claim.output_message_id,
             first: last.next(),
             base: None,
+            tail,
+            position,
             text,
             ending,
         };
