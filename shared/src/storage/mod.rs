@@ -1,7 +1,7 @@
 //! The database: the one truth about conversations, messages, runs and their archived events.
 //!
 //! `connect` chooses the back end and nobody else knows which one it is. A file per verb or noun; each SQL text stands
-//! once and `database` speaks both dialects. The protocol that these functions keep is DESIGN's "the run row is the job":
+//! once and `database` speaks both dialects. The protocol that these functions keep is "the life of a run" in ARCHITECTURE.md:
 //! every write of a worker carries its attempt, every write without a claim takes one.
 //!
 //! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
