@@ -18,7 +18,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("apalis", &["worker/src/consumer.rs"]),
     ("apalis_core", &["shared/src/queue/backend.rs"]),
     ("sqlx", &["shared/src/storage"]),
-    ("redis", &["shared/src/run_log", "shared/src/queue"]),
+    ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/redis_link.rs"]),
     ("genai", &["worker/src/model"]),
     ("reqwest", &["worker/src/model", "src/chat"]),
     ("holdfast_api", &["src"]),

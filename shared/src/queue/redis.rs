@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use redis::{
-    Client, PushInfo, PushKind, RedisError, Value,
-    aio::{ConnectionManager, ConnectionManagerConfig},
-};
-use secrecy::{ExposeSecret, SecretString};
+use redis::{Client, PushInfo, PushKind, RedisError, Value, aio::ConnectionManager};
+use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::Error;
+use crate::redis_link::{self, within};
 
 const WAKE_LIST: &str = "holdfast:wake";
 const CANCEL_CHANNEL: &str = "holdfast:cancel";
@@ -20,9 +18,6 @@ const MAX_SENTINELS: isize = 1024;
 
 /// Time that a wake-up or a signal may take; workers find out by themselves a moment later.
 const SIGNAL_LIMIT: Duration = Duration::from_millis(500);
-
-/// Time for a connection at the start of the process.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How much longer than asked a blocked pop may take before its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,24 +32,17 @@ pub struct RedisQueue {
 
 impl RedisQueue {
     pub async fn connect(url: &SecretString) -> Result<Self, Error> {
-        let separator = if url.expose_secret().contains('?') { '&' } else { '?' };
-        let client = Client::open(format!("{}{separator}protocol=resp3", url.expose_secret()))
-            .map_err(doing("use REDIS_URL"))?;
-        let quick = quick_to_return().set_response_timeout(Some(Duration::from_secs(2)));
-        let patient = quick_to_return().set_response_timeout(None);
-        let commands =
-            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(client.clone(), quick))
-                .await?;
-        let blocking =
-            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(client.clone(), patient))
-                .await?;
+        let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
+        let patient = redis_link::settings().set_response_timeout(None);
+        let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
+        let blocking = redis_link::open(&client, patient).await.map_err(doing("open a connection"))?;
         Ok(Self { client, commands, blocking })
     }
 
     pub async fn wake(&self) -> Result<(), Error> {
         let mut push = redis::pipe();
         push.lpush(WAKE_LIST, 1).ignore().ltrim(WAKE_LIST, 0, MAX_SENTINELS - 1).ignore();
-        within("wake a worker", SIGNAL_LIMIT, push.query_async(&mut self.commands.clone())).await
+        within(SIGNAL_LIMIT, push.query_async(&mut self.commands.clone())).await.map_err(doing("wake a worker"))
     }
 
     pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
@@ -72,21 +60,19 @@ impl RedisQueue {
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
         let mut publish = redis::cmd("PUBLISH");
         publish.arg(CANCEL_CHANNEL).arg(run_id.to_string());
-        within("signal a cancel", SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await
+        within(SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await.map_err(doing("signal a cancel"))
     }
 
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let listened = sender.clone();
-        let config =
-            quick_to_return().set_automatic_resubscription().set_push_sender(move |info| match run_of(&info) {
+        let settings =
+            redis_link::settings().set_automatic_resubscription().set_push_sender(move |info| match run_of(&info) {
                 Some(run_id) => sender.send(run_id),
                 None => Ok(()),
             });
-        let mut manager =
-            within("open a connection", CONNECT_LIMIT, ConnectionManager::new_with_config(self.client.clone(), config))
-                .await?;
-        within("listen for cancels", CONNECT_LIMIT, manager.subscribe(CANCEL_CHANNEL)).await?;
+        let mut manager = redis_link::open(&self.client, settings).await.map_err(doing("open a connection"))?;
+        within(SIGNAL_LIMIT, manager.subscribe(CANCEL_CHANNEL)).await.map_err(doing("listen for cancels"))?;
         tokio::spawn(hold_while_heard(manager, listened));
         Ok(receiver)
     }
@@ -96,26 +82,6 @@ impl RedisQueue {
 async fn hold_while_heard(connection: ConnectionManager, sender: mpsc::UnboundedSender<Uuid>) {
     sender.closed().await;
     drop(connection);
-}
-
-/// Awaits an answer, but not for long: while Redis is away, a call would wait for the connection to come back.
-async fn within<T>(
-    doing: &'static str,
-    limit: Duration,
-    answer: impl Future<Output = Result<T, RedisError>>,
-) -> Result<T, Error> {
-    let timed = tokio::time::timeout(limit, answer).await;
-    let answer =
-        timed.unwrap_or_else(|_| Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in time").into()));
-    answer.map_err(|source| Error { doing, source })
-}
-
-fn quick_to_return() -> ConnectionManagerConfig {
-    ConnectionManagerConfig::new()
-        .set_number_of_retries(usize::MAX)
-        .set_min_delay(Duration::from_millis(50))
-        .set_max_delay(Duration::from_millis(500))
-        .set_connection_timeout(Some(Duration::from_secs(2)))
 }
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {

@@ -62,22 +62,22 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
             1 => metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64()),
             _ => metrics::counter!("holdfast_takeovers_total").increment(1),
         }
-        metrics::gauge!("holdfast_runs_executing").increment(1);
+        let executing = Executing::begin();
         let mut recorder = Recorder::start(worker, claim.clone());
         let outcome = work(&shared, &claim, &mut lease, &mut recorder).await;
         let ended = match outcome {
-            Ok(usage) => recorder.finish(Ending::Completed { usage }, &mut lease).await,
+            Ok(usage) => recorder.finish(Ending::Completed { usage }).await,
             Err(Stop::Failed(error)) => {
                 // The message may quote the provider, and so the user.
                 tracing::warn!(error.code = error.code, "run failed");
                 tracing::debug!(error.message = error.message, "run failed");
-                recorder.finish(Ending::Failed { error, usage: Usage::default() }, &mut lease).await
+                recorder.finish(Ending::Failed { error, usage: Usage::default() }).await
             }
-            Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled { usage: Usage::default() }, &mut lease).await,
-            Err(Stop::Drained) => recorder.hand_over(&mut lease).await,
+            Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled { usage: Usage::default() }).await,
+            Err(Stop::Drained) => recorder.hand_over().await,
             Err(Stop::Fenced) => Ended::Fenced,
         };
-        metrics::gauge!("holdfast_runs_executing").decrement(1);
+        drop(executing);
         match ended {
             Ended::Finished { status, next_waits } => {
                 if next_waits {
@@ -96,6 +96,22 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
     }
     .instrument(span)
     .await;
+}
+
+/// Counts a run as executing, also when it panics.
+struct Executing;
+
+impl Executing {
+    fn begin() -> Self {
+        metrics::gauge!("holdfast_runs_executing").increment(1);
+        Self
+    }
+}
+
+impl Drop for Executing {
+    fn drop(&mut self) {
+        metrics::gauge!("holdfast_runs_executing").decrement(1);
+    }
 }
 
 /// One attempt's work, from the context to the end of the answer.

@@ -1,4 +1,7 @@
 //! How a recorder ends: FINISH and HAND-OVER, tried until the database has answered.
+//!
+//! Only the database's answer says that the run is somebody else's. A signal of the lease does not count here: once the
+//! end is committed, the next renewal misses the run, although its last events are still to be shown.
 
 use std::{error::Error, time::Duration};
 
@@ -10,7 +13,6 @@ use holdfast_shared::{
 };
 
 use super::{Ended, Fenced, Recorder};
-use crate::lease::{Lease, Signal};
 
 /// Wait after a failed try; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
@@ -24,14 +26,14 @@ const LAST_APPEND: Duration = Duration::from_secs(2);
 
 impl Recorder {
     /// Ends the run in the database, and only then shows its end.
-    pub async fn finish(mut self, ending: Ending, lease: &mut Lease) -> Ended {
-        let Ok(tail) = self.settle_flushes(lease).await else { return Ended::Fenced };
-        self.finish_with(tail, &ending, lease).await
+    pub async fn finish(mut self, ending: Ending) -> Ended {
+        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
+        self.finish_with(tail, &ending).await
     }
 
     /// Gives the run back to the queue; what was said so far stays readable.
-    pub async fn hand_over(mut self, lease: &mut Lease) -> Ended {
-        let Ok(tail) = self.settle_flushes(lease).await else { return Ended::Fenced };
+    pub async fn hand_over(mut self) -> Ended {
+        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
         let mut backoff = BACKOFF;
         loop {
             match self.flushes.storage().hand_over(&self.claim, tail.as_ref(), self.last).await {
@@ -40,18 +42,16 @@ impl Recorder {
                     return Ended::HandedOver;
                 }
                 Ok(HandedOver::CancelRequested) => {
-                    return self.finish_with(tail, &Ending::Cancelled { usage: Usage::default() }, lease).await;
+                    return self.finish_with(tail, &Ending::Cancelled { usage: Usage::default() }).await;
                 }
                 Ok(HandedOver::Fenced) => return Ended::Fenced,
                 Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot hand the run over yet"),
             }
-            if pause(&mut backoff, lease).await.is_err() {
-                return Ended::Fenced;
-            }
+            pause(&mut backoff).await;
         }
     }
 
-    async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending, lease: &mut Lease) -> Ended {
+    async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending) -> Ended {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         let given_up = Ending::Failed {
@@ -62,11 +62,7 @@ impl Recorder {
             // A database that is there and refuses the answer again and again will not take it later either.
             let (ending, text) = if refusals < REFUSALS { (ending, self.transcript.text()) } else { (&given_up, "") };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, text, ending);
-            let finished = tokio::select! {
-                finished = finish => finished,
-                Fenced = fenced(lease) => return Ended::Fenced,
-            };
-            match finished {
+            match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
@@ -76,26 +72,21 @@ impl Recorder {
                 }
                 Ok(Finished::Fenced) => return Ended::Fenced,
                 Err(error) => {
-                    refusals += usize::from(!error.is_away());
+                    refusals += usize::from(error.refuses_data());
                     tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet");
                 }
             }
-            if pause(&mut backoff, lease).await.is_err() {
-                return Ended::Fenced;
-            }
+            pause(&mut backoff).await;
         }
     }
 
     /// Waits until no flush is in flight; appends go on meanwhile.
-    async fn settle_flushes(&mut self, lease: &mut Lease) -> Result<Option<Chunk>, Fenced> {
+    async fn settle_flushes(&mut self) -> Result<Option<Chunk>, Fenced> {
         loop {
             if !self.flushes.is_trying() {
                 return Ok(self.flushes.take_tail());
             }
-            tokio::select! {
-                stepped = self.step() => stepped?,
-                fenced = fenced(lease) => return Err(fenced),
-            }
+            self.step().await?;
         }
     }
 
@@ -116,18 +107,8 @@ impl Recorder {
     }
 }
 
-/// Waits a little longer each time, unless the run is lost.
-async fn pause(backoff: &mut Duration, lease: &mut Lease) -> Result<(), Fenced> {
-    tokio::select! {
-        () = tokio::time::sleep(*backoff) => {}
-        fenced = fenced(lease) => return Err(fenced),
-    }
+/// Waits a little longer each time.
+async fn pause(backoff: &mut Duration) {
+    tokio::time::sleep(*backoff).await;
     *backoff = (*backoff * 2).min(LONGEST_BACKOFF);
-    Ok(())
-}
-
-/// Resolves when the run is held by somebody else; no other signal matters at the end.
-async fn fenced(lease: &mut Lease) -> Fenced {
-    lease.until(Signal::Fenced).await;
-    Fenced
 }
