@@ -7,7 +7,7 @@ use clap::{
     builder::Resettable,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig};
+use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig, ToolsConfig};
 
 use crate::chat::ChatArgs;
 
@@ -47,6 +47,8 @@ pub struct Settings {
     pub run: RunConfig,
     #[command(flatten)]
     pub model: ModelConfig,
+    #[command(flatten)]
+    pub tools: ToolsConfig,
     #[command(flatten)]
     pub logging: LoggingConfig,
 }

@@ -4,6 +4,7 @@
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). `config` says which back ends they get; `redis_link` is how two of them reach Redis.
 
+pub mod agent;
 pub mod config;
 pub mod conversation;
 pub mod ending;
@@ -19,5 +20,6 @@ pub mod run_log;
 pub mod storage;
 mod text_enum;
 pub mod timestamp;
+pub mod tool;
 pub mod transcript;
 pub mod usage;

@@ -7,11 +7,13 @@ mod api;
 mod model;
 mod run;
 mod stores;
+mod tools;
 
 pub use api::ApiConfig;
 pub use model::{ModelChoice, ModelConfig, Provider};
 pub use run::RunConfig;
 pub use stores::{MemoryBackend, Stores, StoresConfig};
+pub use tools::ToolsConfig;
 
 use std::time::Duration;
 

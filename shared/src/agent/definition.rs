@@ -1,0 +1,258 @@
+//! The definition itself, and the agent that has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Invalid, Limits, McpServer};
+use crate::tool::{ApprovalPolicy, ToolPolicy};
+
+/// An agent, as the API shows it.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Agent {
+    pub id: Uuid,
+    /// Counts the changes; a run keeps the version that it started with.
+    pub version: u32,
+    /// `api`, or `file` for one that `HOLDFAST_AGENTS` brought; those are changed in the file only.
+    pub origin: Origin,
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
+    pub updated_at: DateTime<Utc>,
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub definition: AgentDefinition,
+}
+
+/// Where an agent was defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    Api,
+    File,
+}
+
+crate::text_enum!(Origin { Api = "api", File = "file" });
+
+/// What an agent is and may do. Only the name is needed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentDefinition {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Goes before the conversation, in the provider's own place for instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// What differs from the deployment's own model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelSettings>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer>,
+    /// Tools of the servers that the model may use, as `<server>__<tool>`; all of them by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<BTreeSet<String>>,
+    /// Effect, approval and patience, by `<server>__<tool>`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ToolPolicy>,
+    /// Which calls a human must approve, unless the tool says something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
+    #[serde(default)]
+    pub limits: Limits,
+    /// Earlier messages of the conversation that the model is shown; `CHAT_HISTORY_LIMIT` (10) by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_limit: Option<usize>,
+    #[serde(default)]
+    pub stream_mode: StreamMode,
+}
+
+/// A model and how it is to answer; what is absent is as the deployment says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// As in `CHAT_MODEL_PROVIDER`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// From 0 to 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Above 0, at most 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Longest answer of one step, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Texts at which the model stops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// How hard a reasoning model thinks: `low`, `medium` or `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningEffort {
+    Low,
+    Medium,
+    High,
+}
+
+/// What streams of the agent's runs carry, unless a client asks for something else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamMode {
+    /// Every event.
+    #[default]
+    Events,
+    /// Only `message.completed` and the terminal event.
+    Messages,
+}
+
+const MAX_NAME_CHARS: usize = 200;
+const MAX_HISTORY: usize = 1000;
+const MAX_SERVERS: usize = 32;
+
+impl AgentDefinition {
+    /// Refuses what no run could be executed with.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.name.trim().is_empty() || self.name.chars().count() > MAX_NAME_CHARS {
+            return Err(Invalid::new("name", format!("a name of 1 to {MAX_NAME_CHARS} characters is needed")));
+        }
+        if let Some(model) = &self.model {
+            model.check()?;
+        }
+        if self.mcp_servers.len() > MAX_SERVERS {
+            return Err(Invalid::new("mcp_servers", format!("at most {MAX_SERVERS} servers")));
+        }
+        let mut names = BTreeSet::new();
+        for server in &self.mcp_servers {
+            server.check()?;
+            if !names.insert(server.name.as_str()) {
+                return Err(Invalid::new("mcp_servers", format!("two servers are named {}", server.name)));
+            }
+        }
+        for tool in self.tools.keys().chain(self.allowed_tools.iter().flatten()) {
+            let known = tool.split_once("__").is_some_and(|(server, _)| names.contains(server));
+            if !known {
+                let problem = "no server of this agent has this tool; tools are named <server>__<tool>";
+                return Err(Invalid::new(format!("tools.{tool}"), problem));
+            }
+        }
+        if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
+            return Err(Invalid::new("history_limit", format!("a number of messages from 0 to {MAX_HISTORY}")));
+        }
+        self.limits.check()
+    }
+
+    /// The same, as a client may see it: without secrets.
+    pub fn redacted(&self) -> Self {
+        Self { mcp_servers: self.mcp_servers.iter().map(McpServer::redacted).collect(), ..self.clone() }
+    }
+
+    /// This definition as a change of `stored`: what it shows as redacted is what was stored.
+    pub fn with_secrets_of(mut self, stored: &Self) -> Self {
+        for server in &mut self.mcp_servers {
+            if let Some(stored) = stored.mcp_servers.iter().find(|stored| stored.name == server.name) {
+                server.restore_secrets(stored);
+            }
+        }
+        self
+    }
+
+    /// Whether a process would be started on the host of the worker.
+    pub fn runs_commands(&self) -> bool {
+        self.mcp_servers.iter().any(McpServer::is_command)
+    }
+}
+
+impl ModelSettings {
+    fn check(&self) -> Result<(), Invalid> {
+        let providers = ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"];
+        if self.provider.as_deref().is_some_and(|provider| !providers.contains(&provider)) {
+            return Err(Invalid::new("model.provider", format!("one of {}", providers.join(", "))));
+        }
+        if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
+            return Err(Invalid::new("model.temperature", "a number from 0 to 2"));
+        }
+        if self.top_p.is_some_and(|top_p| !(top_p > 0.0 && top_p <= 1.0)) {
+            return Err(Invalid::new("model.top_p", "a number above 0 and at most 1"));
+        }
+        if self.max_tokens == Some(0) {
+            return Err(Invalid::new("model.max_tokens", "a whole number above 0"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(value: Value) -> Result<AgentDefinition, String> {
+        let definition: AgentDefinition = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        definition.check().map_err(|invalid| invalid.to_string())?;
+        Ok(definition)
+    }
+
+    fn example() -> Value {
+        json!({"name": "ops", "description": "…", "system_prompt": "…",
+            "model": {"provider": "gemini", "name": "gemini-1.5-flash", "temperature": 0.2},
+            "mcp_servers": [
+                {"name": "files", "transport": "stdio", "command": "npx", "args": ["…"], "env": {"K": "v"}},
+                {"name": "search", "transport": "http", "url": "http://a/mcp", "auth": {"bearer": "s3cret"}, "timeout_ms": 10000},
+                {"name": "kb", "transport": "rpc", "url": "http://a/mcp/rpc", "auth": {"bearer": {"env": "KB_TOKEN"}}}],
+            "tools": {"kb__count": {"effect": "once", "approval": "always"}, "search__query": {"effect": "read_only"}},
+            "limits": {"max_tool_calls": 15, "max_duration_ms": 3600000, "max_steps": 50}, "history_limit": 10, "stream_mode": "events"})
+    }
+
+    #[test]
+    fn a_definition_is_read_and_shown_without_its_secrets() {
+        let definition = read(example()).unwrap();
+        let shown = json!(definition.redacted());
+        assert_eq!(shown["mcp_servers"][0]["env"]["K"], json!({"redacted": true}));
+        assert_eq!(shown["mcp_servers"][1]["auth"]["bearer"], json!({"redacted": true}));
+        assert_eq!(shown["mcp_servers"][2]["auth"]["bearer"], json!({"env": "KB_TOKEN"}));
+        assert_eq!(read(json!(definition)).unwrap(), definition);
+    }
+
+    #[test]
+    fn a_shown_definition_can_be_sent_back_but_its_secrets_go_nowhere_else() {
+        let stored = read(example()).unwrap();
+        let sent_back: AgentDefinition = serde_json::from_value(json!(stored.redacted())).unwrap();
+        assert_eq!(sent_back.clone().with_secrets_of(&stored), stored);
+        let mut elsewhere = json!(stored.redacted());
+        elsewhere["mcp_servers"][1]["url"] = json!("http://elsewhere/mcp");
+        let elsewhere: AgentDefinition = serde_json::from_value(elsewhere).unwrap();
+        let problem = elsewhere.with_secrets_of(&stored).check().unwrap_err();
+        assert_eq!(problem.field, "mcp_servers.search.auth");
+    }
+
+    #[test]
+    fn only_the_name_is_needed_and_the_rest_is_checked() {
+        assert!(read(json!({"name": "a"})).is_ok());
+        let refused = |change: Value, part: &str| {
+            let mut definition = example();
+            definition.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            let error = read(definition).expect_err("it was accepted");
+            assert!(error.contains(part), "{error:?} does not name {part}");
+        };
+        refused(json!({"name": " "}), "name");
+        refused(json!({"colour": "red"}), "colour");
+        refused(json!({"model": {"provider": "acme"}}), "model.provider");
+        refused(json!({"model": {"temperature": 3}}), "model.temperature");
+        refused(json!({"tools": {"query": {"effect": "read_only"}}}), "tools.query");
+        refused(json!({"limits": {"max_steps": 0}}), "limits.max_steps");
+        refused(json!({"history_limit": 1001}), "history_limit");
+        refused(json!({"mcp_servers": [{"name": "a__b", "transport": "rpc", "url": "http://a"}]}), "mcp_servers.name");
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "http", "url": "ftp://a"}]}), "mcp_servers.a.url");
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "sse", "url": "http://a"}]}), "sse");
+    }
+}

@@ -1,0 +1,150 @@
+//! MCP servers of an agent: where they are, how they are reached, how long they may take.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Invalid, Secret};
+
+/// One server whose tools the agent may use, as `<name>__<tool>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct McpServer {
+    /// 1 to 32 letters, digits, dashes and single underscores.
+    pub name: String,
+    #[serde(flatten)]
+    pub transport: Transport,
+    /// Longest time of one call, in ms; `HOLDFAST_MCP_TIMEOUT_MS` (10 s) by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Further tries of a call that could not be delivered, or whose tool is read_only or idempotent; 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Pause before each further try, in ms; 1,000 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_delay_ms: Option<u64>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "transport", rename_all = "snake_case")]
+pub enum Transport {
+    /// A child process of the worker that speaks on its standard input and output.
+    Stdio {
+        command: String,
+        #[serde(default)]
+        args: Vec<String>,
+        #[serde(default)]
+        env: BTreeMap<String, Secret>,
+    },
+    /// MCP's streamable HTTP.
+    Http {
+        url: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        auth: Option<Auth>,
+    },
+    /// JSON-RPC 2.0 as plain HTTP POSTs, each answered at once.
+    Rpc {
+        url: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        auth: Option<Auth>,
+    },
+}
+
+/// What goes into the `Authorization` header.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    /// Without the word `Bearer`; for `rpc` a JWT.
+    pub bearer: Secret,
+}
+
+const MAX_NAME_CHARS: usize = 32;
+
+impl McpServer {
+    pub fn is_command(&self) -> bool {
+        matches!(self.transport, Transport::Stdio { .. })
+    }
+
+    /// The same, as a client may see it.
+    pub fn redacted(&self) -> Self {
+        let mut shown = self.clone();
+        shown.transport.each_secret(|secret| *secret = secret.redacted());
+        shown
+    }
+
+    /// Takes over from `stored`, the same server before a change, the secrets that the change only shows as redacted. A server
+    /// that is reached in another way takes over nothing, or one could have its secrets sent anywhere.
+    pub(super) fn restore_secrets(&mut self, stored: &Self) {
+        if !self.reaches_the_same_as(stored) {
+            return;
+        }
+        match (&mut self.transport, &stored.transport) {
+            (Transport::Stdio { env, .. }, Transport::Stdio { env: stored, .. }) => {
+                for (name, secret) in env.iter_mut().filter(|(_, secret)| secret.is_redacted()) {
+                    *secret = stored.get(name).cloned().unwrap_or(Secret::Redacted);
+                }
+            }
+            (
+                Transport::Http { auth: Some(auth), .. } | Transport::Rpc { auth: Some(auth), .. },
+                Transport::Http { auth: Some(stored), .. } | Transport::Rpc { auth: Some(stored), .. },
+            ) if auth.bearer.is_redacted() => auth.bearer = stored.bearer.clone(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let at = |field: &str| format!("mcp_servers.{}.{field}", self.name);
+        let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if !is_name || self.name.is_empty() || self.name.len() > MAX_NAME_CHARS || self.name.contains("__") {
+            let expected = format!("1 to {MAX_NAME_CHARS} letters, digits, dashes and single underscores");
+            return Err(Invalid::new("mcp_servers.name", format!("{expected}, not {:?}", self.name)));
+        }
+        match &self.transport {
+            Transport::Stdio { command, .. } if command.trim().is_empty() => {
+                return Err(Invalid::new(at("command"), "a command is needed"));
+            }
+            Transport::Http { url, .. } | Transport::Rpc { url, .. } if !is_http(url) => {
+                return Err(Invalid::new(at("url"), "expected a URL that begins with http:// or https://"));
+            }
+            _ => {}
+        }
+        if self.timeout_ms == Some(0) {
+            return Err(Invalid::new(at("timeout_ms"), "a time in ms above 0"));
+        }
+        let mut missing = false;
+        self.transport.clone().each_secret(|secret| missing |= secret.is_redacted());
+        match missing {
+            true => Err(Invalid::new(at("auth"), "this secret is not known here; send it, or {\"env\": \"NAME\"}")),
+            false => Ok(()),
+        }
+    }
+
+    fn reaches_the_same_as(&self, other: &Self) -> bool {
+        match (&self.transport, &other.transport) {
+            (
+                Transport::Stdio { command, args, .. },
+                Transport::Stdio { command: other_command, args: other_args, .. },
+            ) => (command, args) == (other_command, other_args),
+            (Transport::Http { url, .. }, Transport::Http { url: other, .. })
+            | (Transport::Rpc { url, .. }, Transport::Rpc { url: other, .. }) => url == other,
+            _ => false,
+        }
+    }
+}
+
+impl Transport {
+    fn each_secret(&mut self, mut change: impl FnMut(&mut Secret)) {
+        match self {
+            Self::Stdio { env, .. } => env.values_mut().for_each(change),
+            Self::Http { auth, .. } | Self::Rpc { auth, .. } => {
+                if let Some(auth) = auth {
+                    change(&mut auth.bearer);
+                }
+            }
+        }
+    }
+}
+
+fn is_http(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}

@@ -1,0 +1,28 @@
+//! Agent definitions: what makes a conversation agent-backed.
+//!
+//! A definition is a document: it is checked here as a whole, kept as JSON, and read by the worker. It is pure data; which
+//! tools a server has is found out by the worker.
+
+mod definition;
+mod limits;
+mod mcp_server;
+mod secret;
+
+pub use definition::{Agent, AgentDefinition, ModelSettings, Origin, ReasoningEffort, StreamMode};
+pub use limits::Limits;
+pub use mcp_server::{Auth, McpServer, Transport};
+pub use secret::{Secret, Unavailable};
+
+/// A definition that is refused: which field, and what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct Invalid {
+    pub field: String,
+    pub problem: String,
+}
+
+impl Invalid {
+    fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tools and limits of a run: what holds unless an agent says something else.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{bytes, count, milliseconds};
+use crate::agent::Limits;
+
+/// Settings of agents and their tools.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Agents and tools")]
+pub struct ToolsConfig {
+    /// File with agent definitions, TOML or YAML, that is loaded at start.
+    #[arg(long = "agents", env = "HOLDFAST_AGENTS")]
+    pub agents_file: Option<PathBuf>,
+
+    /// Whether the API accepts agents with stdio servers, which are commands on the worker's host.
+    #[arg(long = "mcp-stdio", env = "HOLDFAST_MCP_STDIO", default_value = "false", action = clap::ArgAction::Set)]
+    pub mcp_stdio: bool,
+
+    /// Time to connect to an MCP server and to read its list of tools, in ms.
+    #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
+    pub mcp_connect: Duration,
+
+    /// Longest time of one call of an MCP tool, in ms.
+    #[arg(long = "mcp-timeout-ms", env = "HOLDFAST_MCP_TIMEOUT_MS", default_value = "10000", value_parser = milliseconds)]
+    pub mcp_timeout: Duration,
+
+    /// Time after which an unused connection to an MCP server is closed, in ms.
+    #[arg(long = "mcp-idle-ms", env = "HOLDFAST_MCP_IDLE_MS", default_value = "600000", value_parser = milliseconds)]
+    pub mcp_idle: Duration,
+
+    /// Largest answer of an MCP server that is read, in bytes.
+    #[arg(long, env = "HOLDFAST_MCP_MAX_BYTES", default_value = "16777216", value_parser = bytes)]
+    pub mcp_max_bytes: usize,
+
+    /// Longest time of one call of a built-in tool, in ms.
+    #[arg(long = "tool-timeout-ms", env = "HOLDFAST_TOOL_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
+    pub tool_timeout: Duration,
+
+    /// Further tries of a call whose tool may be called again, or that was never delivered.
+    #[arg(long, env = "HOLDFAST_TOOL_RETRIES", default_value = "0", value_parser = retries)]
+    pub tool_retries: u32,
+
+    /// Pause before each further try of a call, in ms.
+    #[arg(long = "tool-retry-ms", env = "HOLDFAST_TOOL_RETRY_MS", default_value = "1000", value_parser = milliseconds)]
+    pub tool_retry: Duration,
+
+    /// Tools of one run that are called at the same time.
+    #[arg(long, env = "HOLDFAST_TOOL_CONCURRENCY", default_value = "3", value_parser = count)]
+    pub tool_concurrency: usize,
+
+    /// Characters of a tool's result that the model is shown.
+    #[arg(long, env = "HOLDFAST_TOOL_RESULT_CHARS", default_value = "4000", value_parser = count)]
+    pub tool_result_chars: usize,
+
+    /// Bytes of a tool's result that are kept in the trace and in the events.
+    #[arg(long, env = "HOLDFAST_TOOL_RESULT_BYTES", default_value = "262144", value_parser = bytes)]
+    pub tool_result_bytes: usize,
+
+    /// Time that a human, or a client that executes a tool, has to answer, in ms; then it counts as a denial.
+    #[arg(long = "approval-ttl-ms", env = "HOLDFAST_APPROVAL_TTL_MS", default_value = "604800000", value_parser = milliseconds)]
+    pub approval_ttl: Duration,
+
+    /// Tool calls of one run; then the model is told to answer with what it has.
+    #[arg(long, env = "HOLDFAST_MAX_TOOL_CALLS", default_value = "15")]
+    pub max_tool_calls: u32,
+
+    /// Steps of one run, each a model call with its tool calls; the last one is without tools.
+    #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_steps: u32,
+
+    /// Longest time of one run in ms, waiting for people not counted; then it fails with limit_exceeded.
+    #[arg(long = "max-duration-ms", env = "HOLDFAST_MAX_DURATION_MS", default_value = "3600000", value_parser = milliseconds)]
+    pub max_duration: Duration,
+
+    /// Tokens that the model may write in one run; without a limit unless set.
+    #[arg(long, env = "HOLDFAST_MAX_OUTPUT_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_output_tokens: Option<u64>,
+
+    /// Tokens that the model may read and write in one run; without a limit unless set.
+    #[arg(long, env = "HOLDFAST_MAX_TOTAL_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_total_tokens: Option<u64>,
+}
+
+impl ToolsConfig {
+    /// The limits of a run whose agent asks for none.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_tool_calls: Some(self.max_tool_calls),
+            max_steps: Some(self.max_steps),
+            max_duration_ms: Some(self.max_duration.as_millis() as u64),
+            max_output_tokens: self.max_output_tokens,
+            max_total_tokens: self.max_total_tokens,
+        }
+    }
+}
+
+fn retries(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(retries) if retries <= 100 => Ok(retries),
+        _ => Err(format!("a number of tries from 0 to 100, not {text:?}")),
+    }
+}

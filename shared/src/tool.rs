@@ -1,0 +1,155 @@
+//! Tools: what they do to the world, who must agree, and what became of a call.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// What calling a tool does to the world, and so what a crash in mid-call means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Changes nothing: it may be called again.
+    ReadOnly,
+    /// Calling it again under the same key changes nothing more.
+    Idempotent,
+    /// It must not start twice without a human's word. What nobody has declared is this.
+    #[default]
+    Once,
+}
+
+/// Which calls a human must approve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalPolicy {
+    #[default]
+    Never,
+    /// Whatever is not read_only.
+    Effects,
+    Always,
+}
+
+impl ApprovalPolicy {
+    pub const fn applies_to(self, effect: Effect) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Effects => !matches!(effect, Effect::ReadOnly),
+            Self::Always => true,
+        }
+    }
+}
+
+/// What an agent says about one tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolPolicy {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
+    /// Longest time of one call, in ms; the server's by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// A tool that the client itself executes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTool {
+    /// 1 to 64 letters, digits, dashes and single underscores.
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    /// JSON schema of the arguments; any object by default.
+    #[serde(default = "any_object")]
+    pub input_schema: Value,
+}
+
+/// The schema of tools that take whatever they are given.
+pub fn any_object() -> Value {
+    serde_json::json!({"type": "object"})
+}
+
+/// Why a call has no output; the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ToolError {
+    /// Stable and lower-case.
+    pub code: String,
+    pub message: String,
+}
+
+impl ToolError {
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: crate::run::storable(message.into()) }
+    }
+}
+
+/// One call of a tool, as the API shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct ToolCall {
+    /// Also the key under which an idempotent tool is called again.
+    pub call_id: String,
+    pub run_id: Uuid,
+    /// The step of the run, from 1, whose model call has asked for it.
+    pub step: u32,
+    pub name: String,
+    /// The arguments that the tool is, or would be, called with.
+    pub input: Value,
+    pub effect: Effect,
+    pub status: ToolCallStatus,
+    /// What the tool has answered, up to 256 KiB; the model was shown less.
+    pub output: Option<String>,
+    pub error: Option<ToolError>,
+    pub duration_ms: Option<u64>,
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
+    pub completed_at: Option<DateTime<Utc>>,
+}
+
+/// Where a call is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallStatus {
+    /// Asked for by the model; nothing has been done yet.
+    Requested,
+    /// Waits for a human's approval.
+    Waiting,
+    /// A human has agreed; it will be called.
+    Approved,
+    /// Waits for the client, which executes it.
+    Client,
+    /// The intent is committed: it is being called, or was when its worker died.
+    Called,
+    /// It has an output or an error.
+    Completed,
+    /// The run has ended before it had an outcome.
+    Abandoned,
+}
+
+crate::text_enum!(Effect { ReadOnly = "read_only", Idempotent = "idempotent", Once = "once" });
+crate::text_enum!(ToolCallStatus {
+    Requested = "requested",
+    Waiting = "waiting",
+    Approved = "approved",
+    Client = "client",
+    Called = "called",
+    Completed = "completed",
+    Abandoned = "abandoned",
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approval_depends_on_policy_and_effect() {
+        let check = |policy: ApprovalPolicy, expected: [bool; 3]| {
+            let effects = [Effect::ReadOnly, Effect::Idempotent, Effect::Once];
+            assert_eq!(effects.map(|effect| policy.applies_to(effect)), expected, "{policy:?}");
+        };
+        check(ApprovalPolicy::Never, [false, false, false]);
+        check(ApprovalPolicy::Effects, [false, true, true]);
+        check(ApprovalPolicy::Always, [true, true, true]);
+    }
+}
