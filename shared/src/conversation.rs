@@ -12,6 +12,8 @@ pub struct Conversation {
     pub agent_id: Option<Uuid>,
     /// The run that is at work in it, or next in its queue.
     pub live_run_id: Option<Uuid>,
+    /// The checkpoint that it was forked from.
+    pub forked_from: Option<Uuid>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]

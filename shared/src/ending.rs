@@ -10,54 +10,54 @@ use crate::{
     usage::Usage,
 };
 
-/// The end of a run, with what its model calls have used.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    Completed { usage: Usage },
-    Failed { error: RunError, usage: Usage },
-    Cancelled { usage: Usage },
+    Completed,
+    Failed(RunError),
+    Cancelled,
 }
 
 impl Ending {
     pub const fn status(&self) -> RunStatus {
         match self {
-            Self::Completed { .. } => RunStatus::Completed,
-            Self::Failed { .. } => RunStatus::Failed,
-            Self::Cancelled { .. } => RunStatus::Cancelled,
+            Self::Completed => RunStatus::Completed,
+            Self::Failed(_) => RunStatus::Failed,
+            Self::Cancelled => RunStatus::Cancelled,
         }
     }
 
     /// The status of the message that the run leaves behind.
     pub const fn message_status(&self) -> MessageStatus {
         match self {
-            Self::Completed { .. } => MessageStatus::Complete,
-            Self::Failed { .. } => MessageStatus::Failed,
-            Self::Cancelled { .. } => MessageStatus::Cancelled,
-        }
-    }
-
-    pub const fn usage(&self) -> &Usage {
-        match self {
-            Self::Completed { usage } | Self::Failed { usage, .. } | Self::Cancelled { usage } => usage,
+            Self::Completed => MessageStatus::Complete,
+            Self::Failed(_) => MessageStatus::Failed,
+            Self::Cancelled => MessageStatus::Cancelled,
         }
     }
 
     pub const fn error(&self) -> Option<&RunError> {
         match self {
-            Self::Failed { error, .. } => Some(error),
+            Self::Failed(error) => Some(error),
             _ => None,
         }
     }
 
     /// The last events of the run, in order: `message.completed` if there is a message, then the terminal event.
     /// `base` goes to the first of them where they begin an attempt of their own.
-    pub fn closing_bodies(&self, base: Option<EventId>, message: Option<Message>, message_id: Uuid) -> Vec<EventBody> {
+    pub fn closing_bodies(
+        &self,
+        base: Option<EventId>,
+        message: Option<Message>,
+        message_id: Uuid,
+        usage: Usage,
+    ) -> Vec<EventBody> {
         let terminal_base = if message.is_some() { None } else { base };
         let kept = message.is_some().then_some(message_id);
         let terminal = match self {
-            Self::Completed { usage } => EventBody::RunCompleted { message_id, usage: *usage },
-            Self::Failed { error, .. } => EventBody::RunFailed { base: terminal_base, error: error.clone() },
-            Self::Cancelled { .. } => EventBody::RunCancelled { base: terminal_base, message_id: kept },
+            Self::Completed => EventBody::RunCompleted { message_id, usage },
+            Self::Failed(error) => EventBody::RunFailed { base: terminal_base, error: error.clone(), usage },
+            Self::Cancelled => EventBody::RunCancelled { base: terminal_base, message_id: kept, usage },
         };
         let completed = message.map(|message| EventBody::MessageCompleted { base, message });
         completed.into_iter().chain([terminal]).collect()

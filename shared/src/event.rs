@@ -7,9 +7,17 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{event_id::EventId, message::Message, run::RunError, usage::Usage};
+use crate::{
+    approval::{ApprovalKind, ApprovalStatus},
+    event_id::EventId,
+    message::Message,
+    run::RunError,
+    tool::ToolError,
+    usage::Usage,
+};
 
 /// One event in its encoded form; cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +51,14 @@ pub enum EventBody {
         crashes: u32,
         max_crashes: u32,
     },
+    StepStarted {
+        step: u32,
+    },
+    StepCompleted {
+        step: u32,
+        tool_calls: usize,
+        usage: Usage,
+    },
     MessageDelta {
         message_id: Uuid,
         text: String,
@@ -50,6 +66,54 @@ pub enum EventBody {
     ReasoningDelta {
         message_id: Uuid,
         text: String,
+    },
+    /// A piece of a call's arguments, as the model writes them; the first has the tool's name.
+    ToolCallDelta {
+        call_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        text: String,
+    },
+    ToolCallStarted {
+        call_id: String,
+        step: u32,
+        name: String,
+        input: Value,
+        /// Who executes it.
+        by: ExecutedBy,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::timestamp::optional_milliseconds")]
+        expires_at: Option<DateTime<Utc>>,
+    },
+    ToolCallCompleted {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<EventId>,
+        call_id: String,
+        name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ToolError>,
+        duration_ms: u64,
+    },
+    ApprovalRequested {
+        approval_id: Uuid,
+        call_id: String,
+        kind: ApprovalKind,
+        name: String,
+        input: Value,
+        #[serde(serialize_with = "crate::timestamp::milliseconds")]
+        expires_at: DateTime<Utc>,
+    },
+    ApprovalResolved {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base: Option<EventId>,
+        approval_id: Uuid,
+        call_id: String,
+        decision: ApprovalStatus,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        edited_input: Option<Value>,
     },
     MessageCompleted {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,12 +132,23 @@ pub enum EventBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         base: Option<EventId>,
         error: RunError,
+        usage: Usage,
     },
     RunCancelled {
         #[serde(skip_serializing_if = "Option::is_none")]
         base: Option<EventId>,
         message_id: Option<Uuid>,
+        usage: Usage,
     },
+}
+
+/// Who executes a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutedBy {
+    Worker,
+    /// The client: the run waits for its result.
+    Client,
 }
 
 /// Why a worker began an attempt.
@@ -92,8 +167,15 @@ pub enum AttemptReason {
 
 pub const RUN_QUEUED: &str = "run.queued";
 pub const ATTEMPT_STARTED: &str = "attempt.started";
+pub const STEP_STARTED: &str = "step.started";
+pub const STEP_COMPLETED: &str = "step.completed";
 pub const MESSAGE_DELTA: &str = "message.delta";
 pub const REASONING_DELTA: &str = "reasoning.delta";
+pub const TOOL_CALL_DELTA: &str = "tool_call.delta";
+pub const TOOL_CALL_STARTED: &str = "tool_call.started";
+pub const TOOL_CALL_COMPLETED: &str = "tool_call.completed";
+pub const APPROVAL_REQUESTED: &str = "approval.requested";
+pub const APPROVAL_RESOLVED: &str = "approval.resolved";
 pub const MESSAGE_COMPLETED: &str = "message.completed";
 pub const WARNING_RAISED: &str = "warning.raised";
 pub const RUN_COMPLETED: &str = "run.completed";
@@ -106,14 +188,26 @@ impl EventBody {
         match self {
             Self::RunQueued { .. } => RUN_QUEUED,
             Self::AttemptStarted { .. } => ATTEMPT_STARTED,
+            Self::StepStarted { .. } => STEP_STARTED,
+            Self::StepCompleted { .. } => STEP_COMPLETED,
             Self::MessageDelta { .. } => MESSAGE_DELTA,
             Self::ReasoningDelta { .. } => REASONING_DELTA,
+            Self::ToolCallDelta { .. } => TOOL_CALL_DELTA,
+            Self::ToolCallStarted { .. } => TOOL_CALL_STARTED,
+            Self::ToolCallCompleted { .. } => TOOL_CALL_COMPLETED,
+            Self::ApprovalRequested { .. } => APPROVAL_REQUESTED,
+            Self::ApprovalResolved { .. } => APPROVAL_RESOLVED,
             Self::MessageCompleted { .. } => MESSAGE_COMPLETED,
             Self::WarningRaised { .. } => WARNING_RAISED,
             Self::RunCompleted { .. } => RUN_COMPLETED,
             Self::RunFailed { .. } => RUN_FAILED,
             Self::RunCancelled { .. } => RUN_CANCELLED,
         }
+    }
+
+    /// Whether this is a piece of something that a later event has whole.
+    pub const fn is_delta(&self) -> bool {
+        matches!(self, Self::MessageDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolCallDelta { .. })
     }
 }
 

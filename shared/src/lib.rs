@@ -5,6 +5,7 @@
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). `config` says which back ends they get; `redis_link` is how two of them reach Redis.
 
 pub mod agent;
+pub mod approval;
 pub mod config;
 pub mod conversation;
 pub mod ending;
@@ -17,9 +18,11 @@ pub mod queue;
 mod redis_link;
 pub mod run;
 pub mod run_log;
+pub mod schema;
 pub mod storage;
 mod text_enum;
 pub mod timestamp;
 pub mod tool;
+pub mod trace;
 pub mod transcript;
 pub mod usage;

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// One message, as the API shows it and as `message.completed` carries it.
@@ -16,6 +17,8 @@ pub struct Message {
     pub content_type: String,
     pub content: String,
     pub status: MessageStatus,
+    /// Where an answer came from, as `{"agent_run_id": …}`.
+    pub retrieval_context: Option<Value>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }

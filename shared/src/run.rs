@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{event_id::EventId, message::Message, usage::Usage};
@@ -24,6 +25,8 @@ pub struct Run {
     pub error: Option<RunError>,
     /// The newest event that is in the database; a live stream may be ahead of it.
     pub last_event_id: EventId,
+    /// What the client has sent with the message, for itself.
+    pub metadata: Option<Value>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
@@ -84,6 +87,18 @@ impl RunError {
 /// A text that every database takes: PostgreSQL knows no NUL.
 pub fn storable(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+}
+
+/// The same for every text in a JSON value.
+pub fn storable_json(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(storable(text)),
+        Value::Array(items) => items.into_iter().map(storable_json).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (storable(name), storable_json(value))).collect()
+        }
+        other => other,
+    }
 }
 
 /// What a message does when its conversation is busy.

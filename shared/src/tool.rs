@@ -70,6 +70,18 @@ pub fn any_object() -> Value {
     serde_json::json!({"type": "object"})
 }
 
+impl ClientTool {
+    /// Refuses what no model could be shown.
+    pub fn check(&self) -> Result<(), String> {
+        let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if self.name.is_empty() || self.name.len() > 64 || !is_name || self.name.contains("__") {
+            let expected = "a client tool has a name of 1 to 64 letters, digits, dashes and single underscores";
+            return Err(format!("{expected}, not {:?}", self.name));
+        }
+        crate::schema::check(&self.input_schema).map_err(|problem| format!("input_schema of {}: {problem}", self.name))
+    }
+}
+
 /// Why a call has no output; the model is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolError {
@@ -101,6 +113,9 @@ pub struct ToolCall {
     pub output: Option<String>,
     pub error: Option<ToolError>,
     pub duration_ms: Option<u64>,
+    /// Until when the client may answer, for a call that it executes.
+    #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
+    pub expires_at: Option<DateTime<Utc>>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
@@ -113,10 +128,8 @@ pub struct ToolCall {
 pub enum ToolCallStatus {
     /// Asked for by the model; nothing has been done yet.
     Requested,
-    /// Waits for a human's approval.
+    /// Waits for a human, or was answered by one and has not been called yet.
     Waiting,
-    /// A human has agreed; it will be called.
-    Approved,
     /// Waits for the client, which executes it.
     Client,
     /// The intent is committed: it is being called, or was when its worker died.
@@ -131,7 +144,6 @@ crate::text_enum!(Effect { ReadOnly = "read_only", Idempotent = "idempotent", On
 crate::text_enum!(ToolCallStatus {
     Requested = "requested",
     Waiting = "waiting",
-    Approved = "approved",
     Client = "client",
     Called = "called",
     Completed = "completed",

@@ -18,7 +18,7 @@ use apalis_core::{
 use futures::{FutureExt, future::BoxFuture};
 
 use super::Queue;
-use crate::storage::{self, Claim, ClaimTerms, Storage};
+use crate::storage::{self, Claim, ClaimTerms, Leave, Storage};
 
 /// How claims are made.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ async fn claim_into(
 /// Puts claims back that nobody has begun to execute.
 async fn give_back(storage: Storage, queue: Queue, claims: Vec<Claim>) {
     for claim in claims {
-        match storage.hand_over(&claim, None, claim.started.id).await {
+        match storage.leave(&claim, None, claim.started.id, Leave::Queued).await {
             Ok(_) => drop(queue.wake().await),
             Err(error) => {
                 tracing::warn!(run.id = %claim.run_id, error = &error as &dyn std::error::Error, "a claimed run waits for its lease to expire")

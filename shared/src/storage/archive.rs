@@ -5,16 +5,18 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    Error, Storage,
+    Error, Progress, Storage,
     database::{Tx, args},
+    progress::insert_rows,
 };
 use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript};
 
-/// Encoded events in a row, all of one attempt.
+/// Encoded events in a row, all of one attempt, and what becomes durable with them.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     pub last: EventId,
     pub body: Bytes,
+    pub progress: Progress,
 }
 
 /// Where a run stands, as of one moment.
@@ -105,8 +107,11 @@ impl Storage {
     }
 }
 
-/// The run's text as the archive has it, for whoever ends a run without holding it.
-pub(super) async fn archived_text(tx: &mut Tx, run_id: Uuid) -> Result<String, Error> {
+/// The run's text as far as it is durable, for whoever ends a run without holding it.
+pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<String, Error> {
+    if !streamed {
+        return said_in_whole_steps(tx, run_id).await.map_err(Error::doing("read what a run has said"));
+    }
     let chunks = tx
         .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
         .await;
@@ -119,7 +124,13 @@ pub(super) async fn archived_text(tx: &mut Tx, run_id: Uuid) -> Result<String, E
     Ok(transcript.text().to_owned())
 }
 
-/// Archives a chunk, in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
+/// The text of a run whose events have no pieces of it.
+async fn said_in_whole_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
+    let sql = "select content from agent_run_messages where run_id = $1 and role = 'assistant' order by position";
+    Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
+}
+
+/// Archives a chunk with the rows that belong to it; its events in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
 pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
     let mut rest = chunk.body.clone();
     while !rest.is_empty() {
@@ -130,7 +141,7 @@ pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Re
         let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
         tx.execute(sql, args![run_id, last, row.to_vec()]).await?;
     }
-    Ok(())
+    insert_rows(tx, run_id, &chunk.progress).await
 }
 
 /// The id of the last line.
@@ -148,5 +159,6 @@ pub(super) fn chunk_of(tail: Option<&Chunk>, events: &[Event]) -> Chunk {
         body.extend_from_slice(event.line());
         body.push(b'\n');
     }
-    Chunk { last, body: body.into() }
+    let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+    Chunk { last, body: body.into(), progress }
 }

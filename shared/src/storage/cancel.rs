@@ -8,7 +8,7 @@ use super::{
     database::args,
     end::{self, EndedRun},
 };
-use crate::{ending::Ending, run::RunStatus, usage::Usage};
+use crate::{approval::ApprovalStatus, run::RunStatus};
 
 /// What a cancel has come to.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Storage {
                 tx.execute(sql, args![run_id]).await.map_err(doing())?;
                 Cancelled::Requested
             }
-            Some(_) => match end::end_locked(&mut tx, run_id, &Ending::Cancelled { usage: Usage::default() }).await? {
+            Some(_) => match end::cancel_locked(&mut tx, run_id, ApprovalStatus::Cancelled).await? {
                 Some(ended) => Cancelled::Ended(ended),
                 None => Cancelled::Over,
             },

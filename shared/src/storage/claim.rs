@@ -50,6 +50,14 @@ pub struct Claim {
     pub position: i64,
     /// When the run was submitted.
     pub created_at: DateTime<Utc>,
+    /// The agent and the version of its definition; none for a plain conversation.
+    pub agent: Option<(Uuid, u32)>,
+    /// Whether pieces of the answer are written as events.
+    pub stream: bool,
+    /// The event that this attempt goes on from.
+    pub checkpoint: EventId,
+    /// Time since the first attempt, waiting for people not counted.
+    pub worked: Duration,
     /// The attempt's first event, `attempt.started`, already archived.
     pub started: Event,
 }
@@ -75,6 +83,10 @@ struct ClaimRow {
     checkpoint: EventId,
     crashes: i64,
     attempt_reason: Option<String>,
+    agent_definition_id: Option<Uuid>,
+    agent_version: Option<i64>,
+    stream: bool,
+    worked_ms: i64,
 }
 
 /// How claims are made, in the words of the configuration.
@@ -94,9 +106,11 @@ macro_rules! take {
             "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
             "holder = $1, lease_until = {after:$2}, executing = false, started_at = coalesce(started_at, {now}), ",
             "crashes = crashes + (case when executing then 1 else 0 end), ",
-            "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end ",
+            "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end, ",
+            "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
-            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason"
+            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
+            "agent_definition_id, agent_version, stream, {ms since:started_at} - waited_ms as worked_ms"
         )
     };
 }
@@ -236,6 +250,10 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             output_message_id: row.output_message_id,
             position: row.position,
             created_at: row.created_at,
+            agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
+            stream: row.stream,
+            checkpoint: row.checkpoint,
+            worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             started,
         });
     }

@@ -9,7 +9,7 @@ use super::{
     rows::{ConversationRow, conversation_columns},
     submit::{cancel_all, unfinished_runs},
 };
-use crate::{conversation::Conversation, page::Page};
+use crate::{approval::ApprovalStatus, conversation::Conversation, page::Page};
 
 impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent.
@@ -22,8 +22,8 @@ impl Storage {
     ) -> Result<Option<Conversation>, Error> {
         let created = self.database.write::<ConversationRow>(
             "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
-             select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4) \
-             returning id, title, agent_definition_id as agent_id, created_at, last_message_at, activity_at, null as live_run_id",
+             select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
+             returning id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id",
             args![id, owner, title, agent_id],
         );
         let rows = created.await.map_err(Error::doing("create a conversation"))?;
@@ -100,7 +100,7 @@ impl Storage {
             return Ok(None);
         }
         let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
-        let cancelled = cancel_all(&mut tx, unfinished).await?;
+        let cancelled = cancel_all(&mut tx, unfinished, ApprovalStatus::Cancelled).await?;
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))
     }

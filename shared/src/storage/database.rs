@@ -4,6 +4,9 @@
 //! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
 //! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
+//! - `{ms since:column}`: milliseconds from that time to the statement's
+//! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
+//! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
 use std::time::Duration;
@@ -57,6 +60,7 @@ pub(super) enum Value {
     Uuids(Vec<Uuid>),
     Text(Option<String>),
     Int(Option<i64>),
+    Bool(bool),
     Bytes(Vec<u8>),
     Time(Option<DateTime<Utc>>),
     Json(Option<serde_json::Value>),
@@ -93,6 +97,8 @@ value_from! {
     std::time::Duration => Int, |duration: std::time::Duration| Some(duration.as_millis() as i64);
     Vec<u8> => Bytes, std::convert::identity;
     Option<DateTime<Utc>> => Time, std::convert::identity;
+    bool => Bool, std::convert::identity;
+    serde_json::Value => Json, Some;
     Option<serde_json::Value> => Json, std::convert::identity;
 }
 
@@ -216,6 +222,10 @@ fn postgres(sql: &'static str) -> AssertSqlSafe<String> {
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
         "in" => format!("= any({parameter})"),
+        "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
+        "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
+        "uuid" => format!("cast({parameter} as uuid)"),
+        "time" => format!("cast({parameter} as timestamptz)"),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
@@ -228,6 +238,10 @@ fn sqlite(sql: &'static str) -> AssertSqlSafe<String> {
         "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
         "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
         "in" => format!("in (select unhex(value) from json_each({parameter}))"),
+        "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
+        "each" => format!("json_each({parameter}) as each"),
+        "uuid" => format!("unhex({parameter})"),
+        "time" => parameter.to_owned(),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     }))
@@ -257,6 +271,7 @@ fn postgres_args(values: Vec<Value>) -> PgArguments {
             Value::Uuids(value) => args.add(value),
             Value::Text(value) => args.add(value),
             Value::Int(value) => args.add(value),
+            Value::Bool(value) => args.add(value),
             Value::Bytes(value) => args.add(value),
             Value::Time(value) => args.add(value),
             Value::Json(value) => args.add(value),
@@ -276,6 +291,7 @@ fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
                 .add(serde_json::json!(value.iter().map(|id| id.simple().to_string()).collect::<Vec<_>>()).to_string()),
             Value::Text(value) => args.add(value),
             Value::Int(value) => args.add(value),
+            Value::Bool(value) => args.add(value),
             Value::Bytes(value) => args.add(value),
             Value::Time(value) => args.add(value.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, false))),
             Value::Json(value) => args.add(value.map(|json| json.to_string())),

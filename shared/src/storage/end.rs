@@ -1,18 +1,19 @@
 //! Ending a run: what every ending writes, and the write rule for those who do not hold the run.
 
 use chrono::Utc;
-use sqlx::FromRow;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
     Chunk, Error, Storage,
-    archive::{archived_text, chunk_of, insert_chunk},
+    archive::{chunk_of, durable_text, insert_chunk},
     database::{Tx, args},
     rows::MessageRow,
 };
 use crate::{
+    approval::ApprovalStatus,
     ending::Ending,
-    event::Event,
+    event::{Event, EventBody},
     event_id::EventId,
     message::Message,
     run::{RunError, RunStatus, storable},
@@ -44,8 +45,18 @@ pub(super) struct Closing<'a> {
     pub tail: Option<&'a Chunk>,
     /// The answer's position in the conversation, where it was taken already.
     pub position: Option<i64>,
-    pub text: &'a str,
+    /// What comes before the closing events in the same attempt; the first of them has `base`.
+    pub before: Vec<EventBody>,
+    pub answer: &'a Answer,
     pub ending: &'a Ending,
+}
+
+/// What a run has said and used by its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub text: String,
+    /// Of all steps.
+    pub usage: Usage,
 }
 
 #[derive(FromRow)]
@@ -60,6 +71,8 @@ struct Unheld {
     archived_to: EventId,
     crashes: i64,
     executing: bool,
+    stream: bool,
+    usage: Option<Json<Usage>>,
     cancel_requested: bool,
     expired: bool,
 }
@@ -75,10 +88,8 @@ impl Storage {
         let ending = |run: &Unheld| {
             let crashes = run.crashes + i64::from(run.executing);
             match run.status == RunStatus::Running && run.expired {
-                true if run.cancel_requested => Some(Ending::Cancelled { usage: Usage::default() }),
-                true if crashes >= max_crashes as i64 => {
-                    Some(Ending::Failed { error: RunError::max_attempts(crashes as u32), usage: Usage::default() })
-                }
+                true if run.cancel_requested => Some(Ending::Cancelled),
+                true if crashes >= max_crashes as i64 => Some(Ending::Failed(RunError::max_attempts(crashes as u32))),
                 _ => None,
             }
         };
@@ -101,17 +112,24 @@ impl Storage {
             tx.rollback().await.map_err(doing())?;
             return Ok(None);
         };
-        let ended = write_rule(&mut tx, run_id, run, &ending).await?;
+        let ended = write_rule(&mut tx, run_id, run, &ending, ApprovalStatus::Cancelled).await?;
         tx.commit().await.map_err(doing())?;
         Ok(Some(ended))
     }
 }
 
-/// The write rule, in a transaction that has locked the conversation already.
-pub(super) async fn end_locked(tx: &mut Tx, run_id: Uuid, ending: &Ending) -> Result<Option<EndedRun>, Error> {
+/// The write rule, in a transaction that has locked the conversation already. What the run has asked a human is settled
+/// with `unanswered`.
+pub(super) async fn cancel_locked(
+    tx: &mut Tx,
+    run_id: Uuid,
+    unanswered: ApprovalStatus,
+) -> Result<Option<EndedRun>, Error> {
     let run = lock_run(tx, run_id).await.map_err(Error::doing("end a run"))?;
     match run {
-        Some(run) if !run.status.is_terminal() => Ok(Some(write_rule(tx, run_id, run, ending).await?)),
+        Some(run) if !run.status.is_terminal() => {
+            Ok(Some(write_rule(tx, run_id, run, &Ending::Cancelled, unanswered).await?))
+        }
         _ => Ok(None),
     }
 }
@@ -124,16 +142,29 @@ pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx:
 }
 
 async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
-    let sql = "select owner_id, conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, \
+    let sql = "select owner_id, conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }
 
 /// Takes an attempt and ends the run in it, with the text that the archive has.
-async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> Result<EndedRun, Error> {
+async fn write_rule(
+    tx: &mut Tx,
+    run_id: Uuid,
+    run: Unheld,
+    ending: &Ending,
+    unanswered: ApprovalStatus,
+) -> Result<EndedRun, Error> {
     let attempt = run.attempt as u32 + 1;
-    let text = storable(archived_text(tx, run_id).await?);
+    let text = storable(durable_text(tx, run_id, run.stream).await?);
+    let answer = Answer { text, usage: run.usage.map(|usage| usage.0).unwrap_or_default() };
+    let before = match run.status {
+        RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered)
+            .await
+            .map_err(Error::doing("settle what a run has asked"))?,
+        _ => Vec::new(),
+    };
     let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
     tx.execute(sql, args![run_id, ending.status().as_str()])
         .await
@@ -144,10 +175,11 @@ async fn write_rule(tx: &mut Tx, run_id: Uuid, run: Unheld, ending: &Ending) -> 
         conversation_id: run.conversation_id,
         output_message_id: run.output_message_id,
         first: EventId::first_of(attempt),
-        base: Some(run.archived_to),
+        base: before.is_empty().then_some(run.archived_to),
+        before,
         tail: None,
         position: None,
-        text: &text,
+        answer: &answer,
         ending,
     };
     let (events, next_waits) = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
@@ -170,12 +202,18 @@ pub(super) async fn take_position(tx: &mut Tx, conversation_id: Uuid) -> Result<
 /// events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
 pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(Vec<Event>, bool), sqlx::Error> {
     let ending = closing.ending;
-    let message = match leaves_message(ending, closing.text) {
+    let message = match leaves_message(ending, &closing.answer.text) {
         true => Some(insert_answer(tx, &closing).await?),
         false => None,
     };
+    if ending.status() != RunStatus::Completed {
+        let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
+        tx.execute(sql, args![closing.run_id]).await?;
+    }
     let now = Utc::now();
-    let bodies = ending.closing_bodies(closing.base, message, closing.output_message_id);
+    let usage = closing.answer.usage;
+    let mut bodies = closing.before;
+    bodies.extend(ending.closing_bodies(closing.base, message, closing.output_message_id, usage));
     let mut id = closing.first;
     let mut events = Vec::with_capacity(bodies.len());
     for body in &bodies {
@@ -185,7 +223,7 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
     let chunk = chunk_of(closing.tail, &events);
     insert_chunk(tx, closing.run_id, &chunk).await?;
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let usage = (*ending.usage() != Usage::default()).then(|| serde_json::json!(ending.usage()));
+    let usage = (usage != Usage::default()).then(|| serde_json::json!(usage));
     let (next_waits,) = tx
         .fetch_one::<(bool,)>(
             "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
@@ -197,23 +235,44 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
     Ok((events, next_waits))
 }
 
+/// Settles the open questions of a waiting run; answers the events that say so, the first with `base`.
+async fn settle_approvals(
+    tx: &mut Tx,
+    run_id: Uuid,
+    base: EventId,
+    unanswered: ApprovalStatus,
+) -> Result<Vec<EventBody>, sqlx::Error> {
+    let sql = "update agent_run_approvals set status = $2, decided_at = {now} where run_id = $1 and status = 'pending' returning id, call_id";
+    let settled = tx.fetch_all::<(Uuid, String)>(sql, args![run_id, unanswered.as_str()]).await?;
+    let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| EventBody::ApprovalResolved {
+        base: (index == 0).then_some(base),
+        approval_id,
+        call_id,
+        decision: unanswered,
+        reason: None,
+        edited_input: None,
+    });
+    Ok(resolved.collect())
+}
+
 async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
         None => take_position(tx, closing.conversation_id).await?.ok_or(sqlx::Error::RowNotFound)?,
     };
     let row = tx.fetch_one::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
-         values ($1, $2, $3, $4, $5, 'assistant', $6, $7, {now}) \
-         returning id, conversation_id, run_id, position, role, content_type, content, status, created_at",
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, retrieval_context, created_at) \
+         values ($1, $2, $3, $4, $5, 'assistant', $6, $7, $8, {now}) \
+         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, created_at",
         args![
             closing.output_message_id,
             closing.conversation_id,
             closing.owner_id,
             closing.run_id,
             position,
-            closing.text,
-            closing.ending.message_status().as_str()
+            closing.answer.text.as_str(),
+            closing.ending.message_status().as_str(),
+            serde_json::json!({"agent_run_id": closing.run_id})
         ],
     );
     Ok(row.await?.into())

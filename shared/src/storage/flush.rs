@@ -1,4 +1,4 @@
-//! FLUSH, FINISH and HAND-OVER: how the holder of a claim makes events durable.
+//! FLUSH, FINISH and LEAVE: how the holder of a claim makes events durable, and how it lets go of the run.
 //!
 //! Each is idempotent: after a lost answer the same call is made again and finds its own work done. That is tested
 //! before the status, because a finished run is no longer `running`.
@@ -12,7 +12,8 @@ use super::{
     Chunk, Claim, Error, Storage,
     archive::insert_chunk,
     database::{Tx, args},
-    end::{Closing, leaves_message, lock_conversation, take_position, write_closing},
+    end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
+    progress::update_run,
 };
 use crate::{ending::Ending, event::Event, event_id::EventId, run::RunStatus};
 
@@ -34,9 +35,18 @@ pub enum Finished {
     Fenced,
 }
 
+/// Where a run goes that its holder lets go of without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandedOver {
+pub enum Leave {
+    /// Back to the queue: another worker goes on.
     Queued,
+    /// Until a human, or the client, has answered; nobody holds it meanwhile.
+    Waiting,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    Gone,
     /// The run is to be finished as cancelled instead.
     CancelRequested,
     Fenced,
@@ -65,25 +75,25 @@ impl Storage {
                 return Ok(if held.has_written(claim, chunk.last) { Flushed::Durable } else { Flushed::Fenced });
             }
             insert_chunk(&mut tx, claim.run_id, chunk).await?;
+            update_run(&mut tx, claim.run_id, &chunk.progress).await?;
             tx.commit().await?;
             Ok(Flushed::Durable)
         };
         flush.await.map_err(Error::doing("archive events of a run"))
     }
 
-    /// Ends the run: archives the tail and the closing events, and stores the answer. `text` is the whole answer;
-    /// `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
+    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
     pub async fn finish(
         &self,
         claim: &Claim,
         tail: Option<&Chunk>,
         last: EventId,
-        text: &str,
+        answer: &Answer,
         ending: &Ending,
     ) -> Result<Finished, Error> {
         let doing = || Error::doing("finish a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        let position = match leaves_message(ending, text) {
+        let position = match leaves_message(ending, &answer.text) {
             true => take_position(&mut tx, claim.conversation_id).await.map_err(doing())?,
             false => {
                 lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
@@ -107,9 +117,10 @@ impl Storage {
             output_message_id: claim.output_message_id,
             first: last.next(),
             base: None,
+            before: Vec::new(),
             tail,
             position,
-            text,
+            answer,
             ending,
         };
         let (events, next_waits) = write_closing(&mut tx, closing).await.map_err(doing())?;
@@ -117,17 +128,19 @@ impl Storage {
         Ok(Finished::Ended { events, next_waits })
     }
 
-    /// Gives the run back to the queue: what was streamed stays readable, the next attempt goes on from the checkpoint,
-    /// and no crash is charged.
-    pub async fn hand_over(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId) -> Result<HandedOver, Error> {
-        let hand_over = async {
+    /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
+    /// charged.
+    pub async fn leave(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId, leave: Leave) -> Result<Left, Error> {
+        let doing = match leave {
+            Leave::Queued => "hand a run over",
+            Leave::Waiting => "let a run wait for an answer",
+        };
+        let left = async {
             let mut tx = self.database.begin().await?;
             let early = match lock(&mut tx, claim.run_id).await? {
-                Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(HandedOver::CancelRequested),
-                Some(held) if held.status == RunStatus::Queued && held.has_written(claim, last) => {
-                    Some(HandedOver::Queued)
-                }
-                _ => Some(HandedOver::Fenced),
+                Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(Left::CancelRequested),
+                Some(held) if held.status == leave.status() && held.has_written(claim, last) => Some(Left::Gone),
+                _ => Some(Left::Fenced),
             };
             if let Some(early) = early {
                 tx.rollback().await?;
@@ -135,20 +148,38 @@ impl Storage {
             }
             if let Some(tail) = tail {
                 insert_chunk(&mut tx, claim.run_id, tail).await?;
+                update_run(&mut tx, claim.run_id, &tail.progress).await?;
             }
-            let sql = "update agent_runs set status = 'queued', attempt_reason = 'drain', holder = null, lease_until = null, \
-                       executing = false, archived_to = $2 where id = $1";
+            let sql = match leave {
+                Leave::Queued => {
+                    "update agent_runs set status = 'queued', attempt_reason = 'drain', holder = null, lease_until = null, \
+                     executing = false, archived_to = $2 where id = $1"
+                }
+                Leave::Waiting => {
+                    "update agent_runs set status = 'waiting', waiting_since = {now}, holder = null, lease_until = null, \
+                     executing = false, archived_to = $2 where id = $1"
+                }
+            };
             tx.execute(sql, args![claim.run_id, last]).await?;
             tx.commit().await?;
-            Ok(HandedOver::Queued)
+            Ok(Left::Gone)
         };
-        hand_over.await.map_err(Error::doing("hand a run over"))
+        left.await.map_err(Error::doing(doing))
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
         let archived = self.read_archive(run_id, after).await?;
         let events = archived.map(|archived| archived.events).unwrap_or_default();
         Ok(events.into_iter().filter(|event| event.id > after).collect())
+    }
+}
+
+impl Leave {
+    const fn status(self) -> RunStatus {
+        match self {
+            Self::Queued => RunStatus::Queued,
+            Self::Waiting => RunStatus::Waiting,
+        }
     }
 }
 

@@ -6,9 +6,12 @@
 //!
 //! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
 
+mod agents;
+mod answer;
 mod archive;
 mod begin;
 mod cancel;
+mod checkpoints;
 mod claim;
 mod connect;
 mod conversations;
@@ -17,20 +20,25 @@ mod end;
 mod error;
 mod flush;
 mod messages;
+mod progress;
 mod retire;
 mod rows;
 mod runs;
 mod schema;
 mod submit;
+mod trace;
 
+pub use agents::Changed;
+pub use answer::{Answered, AnsweredRun, ClientResult};
 pub use archive::{Archived, Chunk, Position};
-pub use begin::{Begun, History};
+pub use begin::{Begun, History, Start};
 pub use cancel::Cancelled;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};
 pub use connect::{connect, migrate};
-pub use end::EndedRun;
+pub use end::{Answer, EndedRun};
 pub use error::Error;
-pub use flush::{Finished, Flushed, HandedOver};
+pub use flush::{Finished, Flushed, Leave, Left};
+pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
 pub use runs::RunFilter;
 pub use submit::{Accepted, NewRun, Submitted, Target};

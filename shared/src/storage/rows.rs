@@ -1,6 +1,7 @@
 //! Rows as both databases give them, and the domain's values made of them.
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use crate::{
 /// The columns of `ConversationRow`, from `chat_conversations c`.
 macro_rules! conversation_columns {
     () => {
-        "c.id, c.title, c.agent_definition_id as agent_id, c.created_at, c.last_message_at, c.activity_at, \
+        "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at, c.last_message_at, c.activity_at, \
          (select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') \
           order by live.position limit 1) as live_run_id"
     };
@@ -26,8 +27,8 @@ pub(super) use conversation_columns;
 macro_rules! run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
-         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.created_at, r.started_at, r.finished_at, \
-         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.created_at as output_created_at"
+         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.created_at, r.started_at, r.finished_at, \
+         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.retrieval_context as output_context, o.created_at as output_created_at"
     };
 }
 pub(super) use run_columns;
@@ -35,7 +36,7 @@ pub(super) use run_columns;
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
     () => {
-        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.created_at"
+        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -46,6 +47,7 @@ pub(super) struct ConversationRow {
     pub title: Option<String>,
     pub agent_id: Option<Uuid>,
     pub live_run_id: Option<Uuid>,
+    pub forked_from: Option<Uuid>,
     pub created_at: DateTime<Utc>,
     pub last_message_at: Option<DateTime<Utc>>,
     pub activity_at: DateTime<Utc>,
@@ -58,6 +60,7 @@ impl From<ConversationRow> for Conversation {
             title: row.title,
             agent_id: row.agent_id,
             live_run_id: row.live_run_id,
+            forked_from: row.forked_from,
             created_at: row.created_at,
             last_message_at: row.last_message_at,
         }
@@ -76,6 +79,7 @@ pub(super) struct MessageRow {
     pub content: String,
     #[sqlx(try_from = "String")]
     pub status: MessageStatus,
+    pub retrieval_context: Option<Json<Value>>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -89,6 +93,7 @@ impl From<MessageRow> for Message {
             content_type: row.content_type,
             content: row.content,
             status: row.status,
+            retrieval_context: row.retrieval_context.map(|context| context.0),
             created_at: row.created_at,
         }
     }
@@ -110,12 +115,14 @@ pub(super) struct RunRow {
     error_message: Option<String>,
     #[sqlx(try_from = "i64")]
     archived_to: EventId,
+    metadata: Option<Json<Value>>,
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
     output_content_type: Option<String>,
     output_content: Option<String>,
     output_status: Option<String>,
+    output_context: Option<Json<Value>>,
     output_created_at: Option<DateTime<Utc>>,
 }
 
@@ -129,6 +136,7 @@ impl RunRow {
             content_type: self.output_content_type.take()?,
             content: self.output_content.take()?,
             status: self.output_status.take()?.try_into().ok()?,
+            retrieval_context: self.output_context.take().map(|context| context.0),
             created_at: self.output_created_at?,
         })
     }
@@ -148,6 +156,7 @@ impl From<RunRow> for Run {
             usage: row.usage.map(|usage| usage.0),
             error: row.error_code.zip(row.error_message).map(|(code, message)| RunError { code, message }),
             last_event_id: row.archived_to,
+            metadata: row.metadata.map(|metadata| metadata.0),
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,

@@ -1,6 +1,7 @@
 //! SUBMIT: a message and its run, committed together.
 
 use chrono::Utc;
+use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -11,14 +12,14 @@ use super::{
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, message_columns, run_columns},
 };
 use crate::{
+    approval::ApprovalStatus,
     conversation::Conversation,
-    ending::Ending,
     event::{Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Message,
     run::{Run, RunStatus, SubmitMode},
-    usage::Usage,
+    tool::ClientTool,
 };
 
 /// A message that is to start a run.
@@ -29,6 +30,12 @@ pub struct NewRun {
     pub target: Target,
     pub content: String,
     pub mode: SubmitMode,
+    /// Whether pieces of the answer are written as events.
+    pub stream: bool,
+    /// Tools that the client executes.
+    pub client_tools: Vec<ClientTool>,
+    /// Kept with the run and its checkpoints; later runs of the conversation take it over.
+    pub metadata: Option<Value>,
     pub key: Option<IdempotencyKey>,
     /// Runs that may wait in one conversation.
     pub max_unfinished: usize,
@@ -139,13 +146,14 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         Target::Existing(id) => unfinished_runs(tx, id).await.map_err(doing())?,
         Target::New { .. } => Vec::new(),
     };
-    let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
-    match new.mode {
+    let to_cancel = match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Submitted::Busy),
-        SubmitMode::Interrupt => (ended, cancel_requested) = cancel_all(tx, unfinished).await?,
+        SubmitMode::Interrupt => unfinished,
         _ if unfinished.len() >= new.max_unfinished => return Ok(Submitted::TooMany),
-        _ => {}
-    }
+        // Whoever goes on talking does not answer what the waiting run has asked.
+        _ => unfinished.into_iter().filter(|(_, status)| *status == RunStatus::Waiting).collect(),
+    };
+    let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
     let (message, run, queued) = insert(tx, owner, new, &place).await.map_err(doing())?;
     let mut conversation = place.conversation;
     let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
@@ -171,7 +179,7 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
 async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
     let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
                where id = $1 and owner_id = $2 and deleted_at is null \
-               returning last_position as position, id, title, agent_definition_id as agent_id, created_at, last_message_at, activity_at, \
+               returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, \
                (select live.id from agent_runs live where live.conversation_id = chat_conversations.id \
                and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id";
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![id, owner]).await?.map(Place::from))
@@ -179,8 +187,8 @@ async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<
 
 async fn create_conversation(tx: &mut Tx, owner: &str, agent_id: Option<Uuid>) -> Result<Option<Place>, sqlx::Error> {
     let sql = "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
-               select $1, $2, $3, 1, {now}, {now}, {now} where $3 is null or exists (select 1 from agent_definitions where id = $3) \
-               returning last_position as position, id, title, agent_definition_id as agent_id, created_at, last_message_at, activity_at, null as live_run_id";
+               select $1, $2, $3, 1, {now}, {now}, {now} where $3 is null or exists (select 1 from agent_definitions where id = $3 and deleted_at is null) \
+               returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![Uuid::now_v7(), owner, agent_id]).await?.map(Place::from))
 }
 
@@ -197,7 +205,11 @@ pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Resul
 }
 
 /// Ends what nobody holds and asks for the end of what is running; answers both.
-pub(super) async fn cancel_all(tx: &mut Tx, runs: Vec<(Uuid, RunStatus)>) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+pub(super) async fn cancel_all(
+    tx: &mut Tx,
+    runs: Vec<(Uuid, RunStatus)>,
+    unanswered: ApprovalStatus,
+) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
     let (mut ended, mut requested) = (Vec::new(), Vec::new());
     for (run_id, status) in runs {
         if status == RunStatus::Running {
@@ -205,7 +217,7 @@ pub(super) async fn cancel_all(tx: &mut Tx, runs: Vec<(Uuid, RunStatus)>) -> Res
             tx.execute(sql, args![run_id]).await.map_err(Error::doing("ask for the end of a run"))?;
             requested.push(run_id);
         } else {
-            ended.extend(end::end_locked(tx, run_id, &Ending::Cancelled { usage: Usage::default() }).await?);
+            ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);
         }
     }
     Ok((ended, requested))
@@ -218,7 +230,7 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
     let message = tx.fetch_one::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
          values ($1, $2, $3, $4, $5, 'user', $6, 'complete', {now}) \
-         returning id, conversation_id, run_id, position, role, content_type, content, status, created_at",
+         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, created_at",
         args![input_message_id, conversation_id, owner, new.run_id, place.position, new.content.as_str()],
     );
     let message = Message::from(message.await?);
@@ -234,9 +246,24 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
     let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
     tx.execute(
         "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
-         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at) \
-         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, $11)",
-        args![new.run_id, owner, conversation_id, agent_id, place.position, input_message_id, output_message_id, queued_id, key, fingerprint, Some(message.created_at)],
+         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, agent_version) \
+         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, $11, $12, $13, $14, (select version from agent_definitions where id = $4))",
+        args![
+            new.run_id,
+            owner,
+            conversation_id,
+            agent_id,
+            place.position,
+            input_message_id,
+            output_message_id,
+            queued_id,
+            key,
+            fingerprint,
+            Some(message.created_at),
+            new.stream,
+            (!new.client_tools.is_empty()).then(|| serde_json::json!(new.client_tools)),
+            new.metadata.clone()
+        ],
     )
     .await?;
     let chunk = [queued.line(), &b"\n"[..]].concat();
@@ -257,6 +284,7 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
         usage: None,
         error: None,
         last_event_id: queued_id,
+        metadata: new.metadata.clone(),
         created_at: message.created_at,
         started_at: None,
         finished_at: None,

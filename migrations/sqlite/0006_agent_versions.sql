@@ -1,0 +1,15 @@
+-- Definitions change by versions: a run keeps the one that it was submitted with.
+alter table agent_definitions add column version integer not null default 1;
+-- Who defined it: the API, or the file that HOLDFAST_AGENTS names.
+alter table agent_definitions add column origin text not null default 'api' check (origin in ('api', 'file'));
+alter table agent_definitions add column updated_at text;
+-- Deleted agents are hidden; those that no conversation has are removed.
+alter table agent_definitions add column deleted_at text;
+create table agent_definition_versions (
+    agent_definition_id blob not null references agent_definitions (id) on delete cascade,
+    version integer not null,
+    definition text not null,
+    created_at text not null,
+    primary key (agent_definition_id, version)
+);
+create index chat_conversations_by_agent on chat_conversations (agent_definition_id) where agent_definition_id is not null;

@@ -1,0 +1,287 @@
+//! ANSWER: a human decides about a call, or a client brings the result of its own, while nobody holds the run.
+//!
+//! The write rule: the answer takes an attempt whose one event tells of it, and a later attempt goes on from there. The run
+//! returns to the queue with the last answer that it waits for.
+
+use chrono::Utc;
+use serde_json::Value;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    archive::{Chunk, insert_chunk},
+    database::{Tx, args},
+    progress::Progress,
+    trace::{ApprovalRow, approval_columns},
+};
+use crate::{
+    approval::{Approval, ApprovalStatus, Decision},
+    event::{Event, EventBody},
+    event_id::EventId,
+    run::{RunStatus, storable, storable_json},
+    schema,
+    tool::{ToolCallStatus, ToolError},
+};
+
+/// What became of an answer.
+#[derive(Debug)]
+pub enum Answered {
+    /// It counts; the run goes on if it waits for nothing else.
+    Accepted(AnsweredRun),
+    /// Another answer was first: that one.
+    Decided(Box<Approval>),
+    /// The result of this call is known already.
+    Completed,
+    /// It comes after the time for it.
+    Expired,
+    /// The run has ended, or does not wait for it.
+    NotWaiting,
+    /// The edited input breaks the tool's schema.
+    InvalidInput(String),
+    NotFound,
+}
+
+/// A run whose question was answered; the event is to be shown now that it is committed.
+#[derive(Debug, Clone)]
+pub struct AnsweredRun {
+    pub run_id: Uuid,
+    pub event: Event,
+    /// Whether a worker can go on with it.
+    pub queued: bool,
+}
+
+/// The result of a call that the client has executed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientResult {
+    Output(String),
+    Error(String),
+}
+
+/// The row as whoever answers finds it.
+#[derive(FromRow)]
+struct Waiting {
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    attempt: i64,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+}
+
+#[derive(FromRow)]
+struct Question {
+    #[sqlx(flatten)]
+    approval: ApprovalRow,
+    schema: Json<Value>,
+    expired: bool,
+}
+
+/// Ids that one look of the sweeper takes.
+const BATCH: i64 = 100;
+
+impl Storage {
+    /// Answers what a run has asked about one call. The first answer counts.
+    pub async fn decide(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        approval_id: Uuid,
+        decision: &Decision,
+    ) -> Result<Answered, Error> {
+        let decide = async {
+            let mut tx = self.database.begin().await?;
+            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => Answered::NotFound,
+                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some((owner, decision))).await?,
+            };
+            settle(tx, answered).await
+        };
+        decide.await.map_err(Error::doing("store the answer to an approval"))
+    }
+
+    /// Stores the result of a call that the client has executed. The first result counts.
+    pub async fn complete_client_call(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        call_id: &str,
+        result: &ClientResult,
+    ) -> Result<Answered, Error> {
+        let complete = async {
+            let mut tx = self.database.begin().await?;
+            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => Answered::NotFound,
+                Some(run) => complete_locked(&mut tx, run_id, run, call_id, Some(result)).await?,
+            };
+            settle(tx, answered).await
+        };
+        complete.await.map_err(Error::doing("store the result of a client's tool"))
+    }
+
+    /// Answers in the place of people whose time is over: no.
+    pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
+        let doing = || Error::doing("look for questions that nobody has answered in time");
+        let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
+            "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
+             where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
+            args![BATCH],
+        );
+        let calls = self.database.fetch_all::<(String, Uuid)>(
+            "select t.call_id, t.run_id from agent_run_tool_calls t join agent_runs r on r.id = t.run_id \
+             where t.status = 'client' and t.expires_at < {now} and r.status = 'waiting' limit $1",
+            args![BATCH],
+        );
+        let (approvals, calls) = futures::try_join!(approvals, calls).map_err(doing())?;
+        let mut answered = Vec::new();
+        for (approval_id, run_id) in approvals {
+            let mut tx = self.database.begin().await.map_err(doing())?;
+            let Some(run) = lock(&mut tx, run_id, None).await.map_err(doing())? else { continue };
+            let expired = decide_locked(&mut tx, run_id, run, approval_id, None).await.map_err(doing())?;
+            answered.push(settle(tx, expired).await.map_err(doing())?);
+        }
+        for (call_id, run_id) in calls {
+            let mut tx = self.database.begin().await.map_err(doing())?;
+            let Some(run) = lock(&mut tx, run_id, None).await.map_err(doing())? else { continue };
+            let expired = complete_locked(&mut tx, run_id, run, &call_id, None).await.map_err(doing())?;
+            answered.push(settle(tx, expired).await.map_err(doing())?);
+        }
+        let accepted = answered.into_iter().filter_map(|answered| match answered {
+            Answered::Accepted(run) => Some(run),
+            _ => None,
+        });
+        Ok(accepted.collect())
+    }
+}
+
+/// Without an answer, the question has expired.
+async fn decide_locked(
+    tx: &mut Tx,
+    run_id: Uuid,
+    run: Waiting,
+    approval_id: Uuid,
+    answer: Option<(&str, &Decision)>,
+) -> Result<Answered, sqlx::Error> {
+    let sql = concat!(
+        "select ",
+        approval_columns!(),
+        ", schema, expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
+    );
+    let Some(question) = tx.fetch_optional::<Question>(sql, args![approval_id, run_id]).await? else {
+        return Ok(Answered::NotFound);
+    };
+    let approval = Approval::from(question.approval);
+    if approval.status != ApprovalStatus::Pending {
+        return Ok(Answered::Decided(Box::new(approval)));
+    }
+    if run.status != RunStatus::Waiting {
+        return Ok(Answered::NotWaiting);
+    }
+    if question.expired && answer.is_some() {
+        return Ok(Answered::Expired);
+    }
+    let (status, edited_input, reason) = match answer {
+        None => (ApprovalStatus::Expired, None, None),
+        Some((_, Decision::Approve { edited_input, reason })) => {
+            if let Some(Err(problem)) = edited_input.as_ref().map(|input| schema::validate(&question.schema.0, input)) {
+                return Ok(Answered::InvalidInput(problem));
+            }
+            (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
+        }
+        Some((_, Decision::Deny { reason })) => (ApprovalStatus::Denied, None, reason.clone()),
+    };
+    let reason = reason.map(storable);
+    let by = answer.map(|(by, _)| by.to_owned());
+    tx.execute(
+        "update agent_run_approvals set status = $2, reason = $3, edited_input = $4, decided_at = {now}, decided_by = $5 where id = $1",
+        args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by],
+    )
+    .await?;
+    let body = EventBody::ApprovalResolved {
+        base: Some(run.archived_to),
+        approval_id,
+        call_id: approval.call_id,
+        decision: status,
+        reason,
+        edited_input,
+    };
+    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+}
+
+/// Without a result, the time for it is over.
+async fn complete_locked(
+    tx: &mut Tx,
+    run_id: Uuid,
+    run: Waiting,
+    call_id: &str,
+    result: Option<&ClientResult>,
+) -> Result<Answered, sqlx::Error> {
+    #[derive(FromRow)]
+    struct Row {
+        #[sqlx(try_from = "String")]
+        status: ToolCallStatus,
+        name: String,
+        expired: bool,
+        waited_ms: i64,
+    }
+    let sql = "select status, name, coalesce(expires_at < {now}, false) as expired, {ms since:created_at} as waited_ms \
+               from agent_run_tool_calls where run_id = $1 and call_id = $2";
+    let Some(call) = tx.fetch_optional::<Row>(sql, args![run_id, call_id]).await? else {
+        return Ok(Answered::NotFound);
+    };
+    match call.status {
+        ToolCallStatus::Completed => return Ok(Answered::Completed),
+        ToolCallStatus::Client if run.status == RunStatus::Waiting => {}
+        _ => return Ok(Answered::NotWaiting),
+    }
+    if call.expired && result.is_some() {
+        return Ok(Answered::Expired);
+    }
+    let (output, error) = match result {
+        Some(ClientResult::Output(output)) => (Some(storable(output.clone())), None),
+        Some(ClientResult::Error(message)) => (None, Some(ToolError::new("tool_failed", message.as_str()))),
+        None => (None, Some(ToolError::new("expired", "the client has brought no result in time"))),
+    };
+    let duration_ms = call.waited_ms.max(0);
+    tx.execute(
+        "update agent_run_tool_calls set status = 'completed', output = $3, error = $4, duration_ms = $5, completed_at = {now} \
+         where run_id = $1 and call_id = $2",
+        args![run_id, call_id, output.clone(), error.as_ref().map(|error| serde_json::json!(error)), duration_ms],
+    )
+    .await?;
+    let body = EventBody::ToolCallCompleted {
+        base: Some(run.archived_to),
+        call_id: call_id.to_owned(),
+        name: call.name,
+        output,
+        error,
+        duration_ms: duration_ms as u64,
+    };
+    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+}
+
+/// Takes an attempt for the event, and queues the run if it waits for nothing else.
+async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody) -> Result<AnsweredRun, sqlx::Error> {
+    let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
+    let chunk =
+        Chunk { last: event.id, body: [event.line(), &b"\n"[..]].concat().into(), progress: Progress::default() };
+    insert_chunk(tx, run_id, &chunk).await?;
+    let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
+               status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
+               or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
+               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued'";
+    let (queued,) = tx.fetch_one::<(bool,)>(sql, args![run_id, event.id]).await?;
+    Ok(AnsweredRun { run_id, event, queued })
+}
+
+async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<Waiting>, sqlx::Error> {
+    let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) {for update}";
+    tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
+}
+
+async fn settle(tx: Tx, answered: Answered) -> Result<Answered, sqlx::Error> {
+    match answered {
+        Answered::Accepted(_) => tx.commit().await?,
+        _ => tx.rollback().await?,
+    }
+    Ok(answered)
+}

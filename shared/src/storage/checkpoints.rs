@@ -1,0 +1,183 @@
+//! Checkpoints: list, read, and fork a conversation from one.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::{Tx, args},
+    rows::{ConversationRow, conversation_columns},
+};
+use crate::{
+    conversation::Conversation,
+    event_id::EventId,
+    page::Page,
+    tool::ToolCallStatus,
+    trace::{Checkpoint, CheckpointState, Node},
+};
+
+#[derive(FromRow)]
+struct CheckpointRow {
+    id: Uuid,
+    conversation_id: Uuid,
+    run_id: Uuid,
+    #[sqlx(try_from = "String")]
+    node: Node,
+    step: i64,
+    #[sqlx(try_from = "i64")]
+    event_id: EventId,
+    messages: i64,
+    metadata: Json<Value>,
+    created_at: DateTime<Utc>,
+}
+
+/// Selects checkpoints of the owner's ($1) conversation ($2).
+macro_rules! select_checkpoints {
+    () => {
+        "select k.id, k.conversation_id, k.run_id, k.node, k.step, k.event_id, k.messages, k.metadata, k.created_at \
+         from agent_run_checkpoints k join chat_conversations c on c.id = k.conversation_id and c.deleted_at is null \
+         where c.owner_id = $1 and c.id = $2 "
+    };
+}
+
+impl Storage {
+    /// The conversation's checkpoints, newest first. `None` for a cursor that no page gave out.
+    pub async fn checkpoints(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Checkpoint>>, Error> {
+        let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
+        let sql = concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4");
+        let rows =
+            self.database.fetch_all::<CheckpointRow>(sql, args![owner, conversation_id, before, limit + 1]).await;
+        let rows = rows.map_err(Error::doing("list checkpoints"))?;
+        let page = Page::of(rows, limit, |last| last.id.simple().to_string());
+        Ok(Some(Page { items: page.items.into_iter().map(Checkpoint::from).collect(), next: page.next }))
+    }
+
+    /// A checkpoint with everything that was known by then.
+    pub async fn checkpoint(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        id: Uuid,
+    ) -> Result<Option<CheckpointState>, Error> {
+        let sql = concat!(select_checkpoints!(), "and k.id = $3");
+        let row = self.database.fetch_optional::<CheckpointRow>(sql, args![owner, conversation_id, id]).await;
+        let Some(row) = row.map_err(Error::doing("read a checkpoint"))? else { return Ok(None) };
+        let checkpoint = Checkpoint::from(row);
+        let mut trace = self.trace(checkpoint.run_id).await?;
+        trace.truncate(checkpoint.messages as usize);
+        let mut tool_calls = self.tool_calls(checkpoint.run_id).await?;
+        tool_calls
+            .retain(|call| trace.iter().flat_map(|said| &said.tool_calls).any(|asked| asked.call_id == call.call_id));
+        for call in &mut tool_calls {
+            // What came after the checkpoint was not known by then.
+            if !trace.iter().any(|said| said.call_id.as_deref() == Some(call.call_id.as_str())) {
+                call.status = ToolCallStatus::Requested;
+                (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
+            }
+        }
+        Ok(Some(CheckpointState { checkpoint, trace, tool_calls }))
+    }
+
+    /// Makes a conversation that goes on from a checkpoint of another one: with its agent, copies of the messages as of
+    /// then, and what the run had said by then. `None` if there is no such checkpoint.
+    pub async fn fork_conversation(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        checkpoint_id: Uuid,
+    ) -> Result<Option<Conversation>, Error> {
+        let Some(state) = self.checkpoint(owner, conversation_id, checkpoint_id).await? else { return Ok(None) };
+        let fork = async {
+            let mut tx = self.database.begin().await?;
+            let forked = write_fork(&mut tx, owner, &state).await?;
+            tx.commit().await?;
+            Ok(forked)
+        };
+        fork.await.map(Some).map_err(Error::doing("fork a conversation"))
+    }
+}
+
+async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result<Conversation, sqlx::Error> {
+    let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
+    tx.execute(
+        "insert into chat_conversations (id, owner_id, title, agent_definition_id, forked_from, created_at, activity_at) \
+         select $1, owner_id, title, agent_definition_id, $3, {now}, {now} from chat_conversations where id = $2",
+        args![id, source, state.checkpoint.id],
+    )
+    .await?;
+    // A checkpoint of a fork itself has no run there: all messages that were copied then are older than any run's.
+    let messages = tx.fetch_all::<(Uuid, Uuid)>(
+        "select m.id, m.run_id from chat_messages m left join agent_runs r on r.id = m.run_id and r.conversation_id = m.conversation_id \
+         where m.conversation_id = $1 and (r.id is null or r.id = $2 and m.id = r.input_message_id \
+         or r.position < (select position from agent_runs where id = $2 and conversation_id = $1)) \
+         order by coalesce(r.position, m.position), m.position",
+        args![source, run_id],
+    );
+    let mut position = 0_i64;
+    for (message_id, _) in messages.await? {
+        position += 1;
+        tx.execute(
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content_type, content, status, retrieval_context, created_at) \
+             select $1, $2, owner_id, run_id, $3, role, content_type, content, status, retrieval_context, created_at \
+             from chat_messages where id = $4",
+            args![Uuid::now_v7(), id, position, message_id],
+        )
+        .await?;
+    }
+    let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
+    if !said.is_empty() && state.checkpoint.node != Node::Fork {
+        position += 1;
+        tx.execute(
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, retrieval_context, created_at) \
+             values ($1, $2, $3, $4, $5, 'assistant', $6, 'complete', $7, {now})",
+            args![Uuid::now_v7(), id, owner, run_id, position, said, serde_json::json!({"agent_run_id": run_id})],
+        )
+        .await?;
+    }
+    tx.execute(
+        "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
+         values ($1, $2, $3, $4, 'fork', $5, $6, $7, {now})",
+        args![
+            Uuid::now_v7(),
+            id,
+            run_id,
+            state.checkpoint.event_id,
+            state.checkpoint.step,
+            state.checkpoint.messages,
+            state.checkpoint.metadata.clone()
+        ],
+    )
+    .await?;
+    let sql = "update chat_conversations set last_position = $2, last_message_at = case when $2 > 0 then {now} end where id = $1";
+    tx.execute(sql, args![id, position]).await?;
+    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+}
+
+fn assistant_text(said: &crate::trace::TraceMessage) -> Option<&str> {
+    (said.role == crate::trace::TraceRole::Assistant).then_some(said.content.as_str())
+}
+
+impl From<CheckpointRow> for Checkpoint {
+    fn from(row: CheckpointRow) -> Self {
+        Self {
+            id: row.id,
+            conversation_id: row.conversation_id,
+            run_id: row.run_id,
+            node: row.node,
+            step: row.step as u32,
+            event_id: row.event_id,
+            messages: row.messages as u32,
+            metadata: row.metadata.0,
+            created_at: row.created_at,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a run has come to, written in the same transaction as the events that tell of it.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::database::{Tx, args};
+use crate::{
+    approval::ApprovalKind,
+    event_id::EventId,
+    tool::{Effect, ToolCallStatus, ToolError},
+    trace::{Node, RequestedCall, TraceRole},
+    usage::Usage,
+};
+
+/// Rows that belong to a chunk of events. Later progress is absorbed by earlier, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    pub messages: Vec<NewTraceMessage>,
+    /// Calls as they are now; an earlier state of the same call is replaced.
+    pub calls: Vec<CallState>,
+    pub approvals: Vec<NewApproval>,
+    pub checkpoints: Vec<NewCheckpoint>,
+    /// The event from which a later attempt may go on.
+    pub resume_at: Option<EventId>,
+    /// A step has come to its end: earlier deaths of workers are forgiven.
+    pub step_completed: bool,
+    /// Of all steps so far.
+    pub usage: Option<Usage>,
+}
+
+/// A message for the trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewTraceMessage {
+    pub position: u32,
+    pub step: u32,
+    pub role: TraceRole,
+    pub content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<RequestedCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    pub is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// A tool call as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallState {
+    pub call_id: String,
+    pub step: u32,
+    /// Its place among the calls of the step.
+    pub position: usize,
+    pub name: String,
+    pub input: Value,
+    pub effect: Effect,
+    pub status: ToolCallStatus,
+    /// Of a tool that the client executes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_time")]
+    pub expires_at: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// A question to a human.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewApproval {
+    #[serde(serialize_with = "simple")]
+    pub id: Uuid,
+    pub call_id: String,
+    pub kind: ApprovalKind,
+    pub name: String,
+    pub input: Value,
+    pub schema: Value,
+    #[serde(serialize_with = "time")]
+    pub expires_at: DateTime<Utc>,
+}
+
+/// A completed node of the executor's graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewCheckpoint {
+    #[serde(serialize_with = "simple")]
+    pub id: Uuid,
+    pub node: Node,
+    pub step: u32,
+    #[serde(serialize_with = "packed")]
+    pub event_id: EventId,
+    /// Messages of the trace by then.
+    pub messages: usize,
+    pub metadata: Value,
+}
+
+impl Progress {
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+            && self.calls.is_empty()
+            && self.approvals.is_empty()
+            && self.checkpoints.is_empty()
+            && self.resume_at.is_none()
+            && !self.step_completed
+            && self.usage.is_none()
+    }
+
+    /// Adds what came later.
+    pub fn absorb(&mut self, later: Self) {
+        self.messages.extend(later.messages);
+        for call in later.calls {
+            self.calls.retain(|earlier| earlier.call_id != call.call_id);
+            self.calls.push(call);
+        }
+        self.approvals.extend(later.approvals);
+        self.checkpoints.extend(later.checkpoints);
+        self.resume_at = later.resume_at.or(self.resume_at);
+        self.step_completed |= later.step_completed;
+        self.usage = later.usage.or(self.usage);
+    }
+}
+
+/// Writes the rows; what changes in the run's own row is `update_run`'s.
+pub(super) async fn insert_rows(tx: &mut Tx, run_id: Uuid, progress: &Progress) -> Result<(), sqlx::Error> {
+    if !progress.messages.is_empty() {
+        tx.execute(
+            "insert into agent_run_messages (run_id, position, step, role, content, tool_calls, call_id, is_error, usage, created_at) \
+             select $1, cast(value->>'position' as bigint), cast(value->>'step' as bigint), value->>'role', value->>'content', \
+             value->'tool_calls', value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now} from {each:$2}",
+            args![run_id, json!(progress.messages)],
+        )
+        .await?;
+    }
+    if !progress.calls.is_empty() {
+        tx.execute(
+            "insert into agent_run_tool_calls (run_id, call_id, step, position, name, input, effect, status, schema, expires_at, \
+             output, error, duration_ms, created_at, completed_at) \
+             select $1, value->>'call_id', cast(value->>'step' as bigint), cast(value->>'position' as bigint), value->>'name', \
+             value->'input', value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'}, value->>'output', \
+             value->'error', cast(value->>'duration_ms' as bigint), {now}, \
+             case when value->>'status' = 'completed' then {now} end from {each:$2} where true \
+             on conflict (run_id, call_id) do update set input = excluded.input, status = excluded.status, schema = excluded.schema, \
+             expires_at = excluded.expires_at, output = excluded.output, error = excluded.error, duration_ms = excluded.duration_ms, \
+             completed_at = excluded.completed_at",
+            args![run_id, json!(progress.calls)],
+        )
+        .await?;
+    }
+    if !progress.approvals.is_empty() {
+        tx.execute(
+            "insert into agent_run_approvals (id, run_id, call_id, kind, name, input, schema, status, requested_at, expires_at) \
+             select {uuid:value->>'id'}, $1, value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema', \
+             'pending', {now}, {time:value->>'expires_at'} from {each:$2}",
+            args![run_id, json!(progress.approvals)],
+        )
+        .await?;
+    }
+    if !progress.checkpoints.is_empty() {
+        tx.execute(
+            "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
+             select {uuid:value->>'id'}, (select conversation_id from agent_runs where id = $1), $1, \
+             cast(value->>'event_id' as bigint), value->>'node', cast(value->>'step' as bigint), \
+             cast(value->>'messages' as bigint), value->'metadata', {now} from {each:$2}",
+            args![run_id, json!(progress.checkpoints)],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Notes in the run's row from where a later attempt goes on.
+pub(super) async fn update_run(tx: &mut Tx, run_id: Uuid, progress: &Progress) -> Result<(), sqlx::Error> {
+    let usage = progress.usage.map(|usage| json!(usage));
+    if progress.resume_at.is_some() || progress.step_completed || usage.is_some() {
+        let sql = "update agent_runs set checkpoint = coalesce($2, checkpoint), usage = coalesce($3, usage), \
+                   crashes = case when $4 then 0 else crashes end where id = $1";
+        tx.execute(sql, args![run_id, progress.resume_at.map(EventId::packed), usage, progress.step_completed]).await?;
+    }
+    Ok(())
+}
+
+fn simple<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&id.simple())
+}
+
+fn packed<S: Serializer>(id: &EventId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(id.packed())
+}
+
+fn time<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, false))
+}
+
+fn optional_time<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => time(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}

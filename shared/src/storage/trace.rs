@@ -1,0 +1,159 @@
+//! The trace of a run, its tool calls and what it has asked, for readers and for the next attempt.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{Error, Storage, database::args};
+use crate::{
+    approval::{Approval, ApprovalKind, ApprovalStatus},
+    tool::{Effect, ToolCall, ToolCallStatus, ToolError},
+    trace::{RequestedCall, TraceMessage, TraceRole},
+    usage::Usage,
+};
+
+#[derive(FromRow)]
+struct TraceRow {
+    position: i64,
+    step: i64,
+    #[sqlx(try_from = "String")]
+    role: TraceRole,
+    content: String,
+    tool_calls: Option<Json<Vec<RequestedCall>>>,
+    call_id: Option<String>,
+    is_error: bool,
+    usage: Option<Json<Usage>>,
+    created_at: DateTime<Utc>,
+}
+
+#[derive(FromRow)]
+struct CallRow {
+    run_id: Uuid,
+    call_id: String,
+    step: i64,
+    name: String,
+    input: Json<Value>,
+    #[sqlx(try_from = "String")]
+    effect: Effect,
+    #[sqlx(try_from = "String")]
+    status: ToolCallStatus,
+    output: Option<String>,
+    error: Option<Json<ToolError>>,
+    duration_ms: Option<i64>,
+    expires_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    completed_at: Option<DateTime<Utc>>,
+}
+
+#[derive(FromRow)]
+pub(super) struct ApprovalRow {
+    id: Uuid,
+    run_id: Uuid,
+    call_id: String,
+    #[sqlx(try_from = "String")]
+    kind: ApprovalKind,
+    name: String,
+    input: Json<Value>,
+    #[sqlx(try_from = "String")]
+    status: ApprovalStatus,
+    reason: Option<String>,
+    edited_input: Option<Json<Value>>,
+    requested_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+    decided_by: Option<String>,
+}
+
+/// The columns of `ApprovalRow`.
+macro_rules! approval_columns {
+    () => {
+        "id, run_id, call_id, kind, name, input, status, reason, edited_input, requested_at, expires_at, decided_at, decided_by"
+    };
+}
+pub(super) use approval_columns;
+
+impl Storage {
+    /// All messages of a run's trace so far, in order.
+    pub async fn trace(&self, run_id: Uuid) -> Result<Vec<TraceMessage>, Error> {
+        let sql = "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at \
+                   from agent_run_messages where run_id = $1 order by position";
+        let rows = self.database.fetch_all::<TraceRow>(sql, args![run_id]).await;
+        Ok(rows.map_err(Error::doing("read a run's trace"))?.into_iter().map(TraceMessage::from).collect())
+    }
+
+    /// All tool calls of a run so far, in the order in which the model asked for them.
+    pub async fn tool_calls(&self, run_id: Uuid) -> Result<Vec<ToolCall>, Error> {
+        let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
+                   from agent_run_tool_calls where run_id = $1 order by step, position";
+        let rows = self.database.fetch_all::<CallRow>(sql, args![run_id]).await;
+        Ok(rows.map_err(Error::doing("read a run's tool calls"))?.into_iter().map(ToolCall::from).collect())
+    }
+
+    /// All that a run has asked humans, in order.
+    pub async fn approvals(&self, run_id: Uuid) -> Result<Vec<Approval>, Error> {
+        let sql = concat!(
+            "select ",
+            approval_columns!(),
+            " from agent_run_approvals where run_id = $1 order by requested_at, id"
+        );
+        let rows = self.database.fetch_all::<ApprovalRow>(sql, args![run_id]).await;
+        Ok(rows.map_err(Error::doing("read a run's approvals"))?.into_iter().map(Approval::from).collect())
+    }
+}
+
+impl From<TraceRow> for TraceMessage {
+    fn from(row: TraceRow) -> Self {
+        Self {
+            position: row.position as u32,
+            step: row.step as u32,
+            role: row.role,
+            content: row.content,
+            tool_calls: row.tool_calls.map(|calls| calls.0).unwrap_or_default(),
+            call_id: row.call_id,
+            is_error: row.is_error,
+            usage: row.usage.map(|usage| usage.0),
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl From<CallRow> for ToolCall {
+    fn from(row: CallRow) -> Self {
+        Self {
+            call_id: row.call_id,
+            run_id: row.run_id,
+            step: row.step as u32,
+            name: row.name,
+            input: row.input.0,
+            effect: row.effect,
+            status: row.status,
+            output: row.output,
+            error: row.error.map(|error| error.0),
+            duration_ms: row.duration_ms.map(|duration| duration as u64),
+            expires_at: row.expires_at,
+            created_at: row.created_at,
+            completed_at: row.completed_at,
+        }
+    }
+}
+
+impl From<ApprovalRow> for Approval {
+    fn from(row: ApprovalRow) -> Self {
+        Self {
+            id: row.id,
+            run_id: row.run_id,
+            call_id: row.call_id,
+            kind: row.kind,
+            name: row.name,
+            input: row.input.0,
+            status: row.status,
+            reason: row.reason,
+            edited_input: row.edited_input.map(|input| input.0),
+            requested_at: row.requested_at,
+            expires_at: row.expires_at,
+            decided_at: row.decided_at,
+            decided_by: row.decided_by,
+        }
+    }
+}
