@@ -9,7 +9,10 @@ use holdfast_shared::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Shared, executor, lease::Lease};
+use crate::{
+    Shared, executor,
+    lease::{Lease, Signal},
+};
 
 /// What apalis gives to each task.
 #[derive(Clone)]
@@ -46,12 +49,18 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
     };
     let mut working = std::pin::pin!(worker.run_until(stopped));
     let mut finished = false;
+    let leave = async {
+        shutdown.cancelled().await;
+        shared.leases.signal_all(Signal::Leave);
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
+        () = leave => {}
         result = &mut working => {
             report(result);
             finished = true;
         }
-        () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => shared.leases.drain(),
+        () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => shared.leases.signal_all(Signal::Drain),
     }
     if !finished && let Ok(result) = tokio::time::timeout(LAST_WRITES, &mut working).await {
         report(result);

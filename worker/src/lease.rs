@@ -19,7 +19,9 @@ use crate::Shared;
 pub enum Signal {
     /// Go on.
     None,
-    /// The process is about to end: hand the run over.
+    /// The process is about to end: hand the run over at the next step.
+    Leave,
+    /// The process ends: hand the run over at once.
     Drain,
     /// The owner wants it to end.
     Cancel,
@@ -50,6 +52,11 @@ impl Lease {
         let (sender, signal) = watch::channel(Signal::None);
         shared.leases.lock().insert(claim.run_id, Held { attempt: claim.attempt, signal: sender });
         Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
+    }
+
+    /// Whether the run should be handed over where one step has ended and the next has not begun.
+    pub fn should_leave(&self) -> bool {
+        *self.signal.borrow() >= Signal::Leave
     }
 
     /// Resolves when the run should stop, with the reason. Cancel-safe.
@@ -84,10 +91,10 @@ impl Leases {
         }
     }
 
-    /// Tells every run of this process to hand itself over.
-    pub fn drain(&self) {
+    /// Tells every run of this process.
+    pub fn signal_all(&self, signal: Signal) {
         for held in self.lock().values() {
-            held.raise(Signal::Drain);
+            held.raise(signal);
         }
     }
 

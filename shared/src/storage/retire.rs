@@ -18,8 +18,8 @@ pub struct Retired {
 const BATCH: i64 = 100;
 
 impl Storage {
-    /// Removes the events of runs that ended longer than `retention` ago, and the conversations that were deleted
-    /// and whose runs have all ended.
+    /// Removes the events of runs that ended longer than `retention` ago, the conversations that were deleted and whose
+    /// runs have all ended, and the earlier definitions of agents that no run needs any more.
     pub async fn retire(&self, retention: Duration) -> Result<Retired, Error> {
         let retire = async {
             let mut tx = self.database.begin().await?;
@@ -42,6 +42,12 @@ impl Storage {
                 args![BATCH],
             );
             let conversations = conversations.await? as usize;
+            // An earlier definition, and the secrets in it, is kept for as long as a run may need it.
+            let sql = "delete from agent_definition_versions where version < (select a.version from agent_definitions a \
+                       where a.id = agent_definition_id) and not exists (select 1 from agent_runs r \
+                       where r.agent_definition_id = agent_definition_versions.agent_definition_id \
+                       and r.agent_version = agent_definition_versions.version and r.status in ('queued', 'running', 'waiting'))";
+            tx.execute(sql, args![]).await?;
             tx.commit().await?;
             Ok(Retired { runs: removed_runs, conversations })
         };

@@ -1,18 +1,23 @@
 //! The executor: what a run does between its claim and its end.
 //!
-//! A plain conversation is one step: the context is read, the model answers, the answer is stored. Whatever happens in
-//! between comes back as a `Stop`, which says what is to be done next.
+//! A small graph: input → process (a model call) → tools → process … → respond. Each node leaves a checkpoint; an attempt
+//! goes on behind its run's newest one. What the nodes share is in `attempt`, what they know of the run in `memory`. Whatever
+//! happens in between comes back as a `Stop`, which says what is to be done next.
 
+mod attempt;
 mod context;
-mod respond;
+mod limits;
+mod memory;
+mod process;
+mod tools;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
     ending::Ending,
     run::RunError,
-    storage::{Begun, Claim, History},
-    usage::Usage,
+    storage::{Claim, Leave},
+    trace::Node,
 };
 use tracing::Instrument;
 
@@ -21,6 +26,7 @@ use crate::{
     lease::{Lease, Signal},
     recorder::{Ended, Fenced, Recorder},
 };
+use attempt::Attempt;
 
 /// Why an execution ends early, and what comes next.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ pub enum Stop {
     Cancelled,
     /// Give the run back to the queue.
     Drained,
+    /// Let go of the run until a human, or the client, has answered.
+    Waiting,
     /// Somebody else holds the run: write nothing.
     Fenced,
 }
@@ -45,13 +53,11 @@ impl From<Signal> for Stop {
     fn from(signal: Signal) -> Self {
         match signal {
             Signal::Cancel => Self::Cancelled,
-            Signal::Drain => Self::Drained,
+            Signal::Leave | Signal::Drain => Self::Drained,
             Signal::None | Signal::Fenced => Self::Fenced,
         }
     }
 }
-
-const RETRY: Duration = Duration::from_millis(250);
 
 /// Executes a claim to its end, whatever that is.
 pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
@@ -66,15 +72,16 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
         let mut recorder = Recorder::start(worker, claim.clone());
         let outcome = work(&shared, &claim, &mut lease, &mut recorder).await;
         let ended = match outcome {
-            Ok(usage) => recorder.finish(Ending::Completed { usage }).await,
+            Ok(()) => recorder.finish(Ending::Completed).await,
             Err(Stop::Failed(error)) => {
                 // The message may quote the provider, and so the user.
                 tracing::warn!(error.code = error.code, "run failed");
                 tracing::debug!(error.message = error.message, "run failed");
-                recorder.finish(Ending::Failed { error, usage: Usage::default() }).await
+                recorder.finish(Ending::Failed(error)).await
             }
-            Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled { usage: Usage::default() }).await,
-            Err(Stop::Drained) => recorder.hand_over().await,
+            Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
+            Err(Stop::Drained) => recorder.leave(Leave::Queued).await,
+            Err(Stop::Waiting) => recorder.leave(Leave::Waiting).await,
             Err(Stop::Fenced) => Ended::Fenced,
         };
         drop(executing);
@@ -87,10 +94,11 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
             }
-            Ended::HandedOver => {
+            Ended::Left(Leave::Queued) => {
                 let _ = worker.queue.wake().await;
                 tracing::info!("run handed over");
             }
+            Ended::Left(Leave::Waiting) => tracing::info!("run waits for an answer"),
             Ended::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
         }
     }
@@ -114,32 +122,27 @@ impl Drop for Executing {
     }
 }
 
-/// One attempt's work, from the context to the end of the answer.
-async fn work(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<Usage, Stop> {
-    let history = begin(shared, claim, lease, recorder).await?;
-    let request = context::request_of(history);
-    respond::respond(shared, claim, lease, recorder, &request).await
+/// Where the graph goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Process,
+    Tools,
+    Respond,
 }
 
-/// Marks the run as executing and reads its context, as soon as the database lets it.
-async fn begin(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<History, Stop> {
-    let worker = &shared.worker;
-    let model = format!("{}/{}", worker.choice.provider, worker.choice.name);
+/// One attempt's way through the graph.
+async fn work(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<(), Stop> {
+    let mut attempt = Attempt::begin(shared, claim, lease, recorder).await?;
+    let mut next = attempt.memory.next();
     loop {
-        let begin = worker.storage.begin(claim, &model, worker.config.history_limit);
-        let begun = tokio::select! {
-            begun = recorder.alongside(begin) => begun?,
-            signal = lease.signalled() => return Err(signal.into()),
+        next = match next {
+            Next::Process => process::process(&mut attempt).await?,
+            Next::Tools => tools::call_tools(&mut attempt).await?,
+            Next::Respond => {
+                attempt.checkpoint(Node::Respond, Default::default());
+                return Ok(());
+            }
         };
-        match begun {
-            Ok(Begun::Executing(history)) => return Ok(history),
-            Ok(Begun::Fenced) => return Err(Stop::Fenced),
-            Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot read the run's context yet"),
-        }
-        tokio::select! {
-            waited = recorder.alongside(tokio::time::sleep(RETRY)) => waited?,
-            signal = lease.signalled() => return Err(signal.into()),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a recorder ends: FINISH and HAND-OVER, tried until the database has answered.
+//! How a recorder ends: FINISH and LEAVE, tried until the database has answered.
 //!
 //! Only the database's answer says that the run is somebody else's. A signal of the lease does not count here: once the
 //! end is committed, the next renewal misses the run, although its last events are still to be shown.
@@ -8,8 +8,7 @@ use std::{error::Error, time::Duration};
 use holdfast_shared::{
     ending::Ending,
     run::RunError,
-    storage::{Chunk, Finished, HandedOver},
-    usage::Usage,
+    storage::{Answer, Chunk, Finished, Leave, Left},
 };
 
 use super::{Ended, Fenced, Recorder};
@@ -31,21 +30,19 @@ impl Recorder {
         self.finish_with(tail, &ending).await
     }
 
-    /// Gives the run back to the queue; what was said so far stays readable.
-    pub async fn hand_over(mut self) -> Ended {
+    /// Lets go of the run without an end; what was said so far stays readable.
+    pub async fn leave(mut self, leave: Leave) -> Ended {
         let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
         let mut backoff = BACKOFF;
         loop {
-            match self.flushes.storage().hand_over(&self.claim, tail.as_ref(), self.last).await {
-                Ok(HandedOver::Queued) => {
+            match self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await {
+                Ok(Left::Gone) => {
                     self.append_rest().await;
-                    return Ended::HandedOver;
+                    return Ended::Left(leave);
                 }
-                Ok(HandedOver::CancelRequested) => {
-                    return self.finish_with(tail, &Ending::Cancelled { usage: Usage::default() }).await;
-                }
-                Ok(HandedOver::Fenced) => return Ended::Fenced,
-                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot hand the run over yet"),
+                Ok(Left::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
+                Ok(Left::Fenced) => return Ended::Fenced,
+                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet"),
             }
             pause(&mut backoff).await;
         }
@@ -54,14 +51,15 @@ impl Recorder {
     async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending) -> Ended {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
-        let given_up = Ending::Failed {
-            error: RunError::new("answer_not_stored", "the database refused the answer"),
-            usage: *ending.usage(),
-        };
+        let answer = Answer { text: std::mem::take(&mut self.text), usage: self.usage };
+        let (given_up, no_answer) = (
+            Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer")),
+            Answer { text: String::new(), usage: self.usage },
+        );
         loop {
             // A database that is there and refuses the answer again and again will not take it later either.
-            let (ending, text) = if refusals < REFUSALS { (ending, self.transcript.text()) } else { (&given_up, "") };
-            let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, text, ending);
+            let (ending, answer) = if refusals < REFUSALS { (ending, &answer) } else { (&given_up, &no_answer) };
+            let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {
                     for event in &events {

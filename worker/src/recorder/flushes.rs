@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     event_id::EventId,
-    storage::{Chunk, Claim, Error, Flushed, Storage},
+    storage::{Chunk, Claim, Error, Flushed, Progress, Storage},
 };
 use tokio::time::Instant;
 
@@ -33,6 +33,10 @@ pub struct Flushes {
     /// Lines of the events that are in no flush yet, and the last of them.
     tail: Vec<u8>,
     last: EventId,
+    /// What becomes durable with them.
+    progress: Progress,
+    /// The newest event that is in the archive.
+    archived_to: EventId,
     /// When the oldest event of the tail must be flushed.
     due_at: Option<Instant>,
     /// The flush that is being tried, and since it failed, when it is tried again.
@@ -62,6 +66,8 @@ impl Flushes {
             cap_bytes: config.tail_bytes,
             tail: Vec::new(),
             last: claim.started.id,
+            progress: Progress::default(),
+            archived_to: claim.started.id,
             claim,
             due_at: None,
             chunk: None,
@@ -80,6 +86,17 @@ impl Flushes {
         } else if self.due_at.is_none() {
             self.due_at = Some(Instant::now() + self.interval);
         }
+    }
+
+    /// Takes what is to become durable with the newest event, soon.
+    pub fn note(&mut self, progress: Progress) {
+        self.progress.absorb(progress);
+        self.demand();
+    }
+
+    /// Whether everything that was pushed and noted is in the database.
+    pub fn is_durable(&self) -> bool {
+        self.archived_to >= self.last && self.chunk.is_none() && self.progress.is_empty()
     }
 
     /// Makes the next flush due now. With nothing to flush, it still proves that the run is held.
@@ -119,7 +136,8 @@ impl Flushes {
     /// What is not durable yet, once no flush is being tried.
     pub fn take_tail(&mut self) -> Option<Chunk> {
         self.due_at = None;
-        (!self.tail.is_empty()).then(|| Chunk { last: self.last, body: Bytes::from(std::mem::take(&mut self.tail)) })
+        let nothing = self.tail.is_empty() && self.progress.is_empty();
+        (!nothing).then(|| self.next_chunk())
     }
 
     fn begin(&mut self) {
@@ -128,7 +146,11 @@ impl Flushes {
             Some(chunk) => chunk.clone(),
             None => {
                 self.due_at = None;
-                Chunk { last: self.last, body: Bytes::from(std::mem::take(&mut self.tail)) }
+                match self.tail.is_empty() {
+                    // A repeated flush is known by its events: progress without any waits for the next event.
+                    true => Chunk { last: self.last, body: Bytes::new(), progress: Progress::default() },
+                    false => self.next_chunk(),
+                }
             }
         };
         self.chunk = Some(chunk.clone());
@@ -141,11 +163,17 @@ impl Flushes {
         }));
     }
 
+    fn next_chunk(&mut self) -> Chunk {
+        let body = Bytes::from(std::mem::take(&mut self.tail));
+        Chunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
+    }
+
     fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
         match flushed {
             Ok(Flushed::Durable) => {
                 self.backoff = BACKOFF;
                 let chunk = self.chunk.take().expect("the chunk that was flushed");
+                self.archived_to = chunk.last;
                 Ok(Step::Durable(chunk.last))
             }
             Ok(Flushed::Fenced) => Err(Fenced),

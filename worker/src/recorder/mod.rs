@@ -2,7 +2,7 @@
 //!
 //! An event is encoded once and goes two ways: at once to the run log (`appends`), where clients see it, and within
 //! seconds to the archive (`flushes`), where it lasts. Both go on while the executor waits for something else
-//! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `hand_over` end it.
+//! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `leave` end it.
 
 mod appends;
 mod ending;
@@ -15,8 +15,8 @@ use holdfast_shared::{
     event::{Event, EventBody},
     event_id::EventId,
     run::RunStatus,
-    storage::Claim,
-    transcript::Transcript,
+    storage::{Claim, Leave, Progress},
+    usage::Usage,
 };
 
 use crate::Worker;
@@ -28,7 +28,9 @@ pub struct Recorder {
     claim: Claim,
     /// The newest event that was emitted.
     last: EventId,
-    transcript: Transcript,
+    /// All that the run has said and used, in earlier attempts too.
+    text: String,
+    usage: Usage,
     appends: Appends,
     flushes: Flushes,
     /// Whether clients were told that the database is away.
@@ -44,7 +46,8 @@ pub enum Ended {
         /// Whether a run of the same conversation has waited for this end.
         next_waits: bool,
     },
-    HandedOver,
+    /// The run is queued again, or waits for an answer.
+    Left(Leave),
     Fenced,
 }
 
@@ -62,7 +65,8 @@ impl Recorder {
         Self {
             claim,
             last,
-            transcript: Transcript::default(),
+            text: String::new(),
+            usage: Usage::default(),
             appends,
             flushes,
             warned: false,
@@ -70,16 +74,45 @@ impl Recorder {
         }
     }
 
+    /// Takes over what earlier attempts have said and used.
+    pub fn go_on_after(&mut self, text: String, usage: Usage) {
+        self.text = text;
+        self.usage = usage;
+    }
+
     /// Records that something has happened. It is on its way when the executor next waits `alongside`.
     pub fn emit(&mut self, body: &EventBody) {
-        self.last = self.last.next();
         if let EventBody::MessageDelta { text, .. } = body {
-            self.transcript.push_text(self.last, text);
+            self.text.push_str(text);
         }
+        if body.is_delta() && !self.claim.stream {
+            return;
+        }
+        self.last = self.last.next();
         self.line.clear();
         Event::encode_into(&mut self.line, self.last, Utc::now().timestamp_millis(), body);
         self.appends.push(self.last.n, &self.line);
         self.flushes.push(self.last, &self.line);
+    }
+
+    /// The newest event.
+    pub fn last(&self) -> EventId {
+        self.last
+    }
+
+    /// What is to become durable together with the events so far. It is written soon; whatever must not happen before
+    /// awaits `durable`.
+    pub fn note(&mut self, progress: Progress) {
+        self.usage = progress.usage.unwrap_or(self.usage);
+        self.flushes.note(progress);
+    }
+
+    /// Waits until everything that was emitted and noted is in the database, however long it is away. Cancel-safe.
+    pub async fn durable(&mut self) -> Result<(), Fenced> {
+        while !self.flushes.is_durable() {
+            self.step().await?;
+        }
+        Ok(())
     }
 
     /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.

@@ -1,0 +1,194 @@
+//! What the nodes of the graph share, and the beginning of an attempt.
+
+use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use holdfast_shared::{
+    agent::AgentDefinition,
+    config::Provider,
+    event::EventBody,
+    run::{RunError, storable},
+    storage::{self, Begun, Claim, NewCheckpoint, Progress},
+    tool::ClientTool,
+    trace::{Node, TraceRole},
+};
+use tokio::time::Sleep;
+use uuid::Uuid;
+
+use super::{Stop, age, limits::Limits, memory::Memory};
+use crate::{
+    Shared,
+    lease::Lease,
+    model::Chosen,
+    recorder::Recorder,
+    tools::{Missing, Toolbox},
+};
+
+/// Wait after a question that the database has not answered.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// One attempt at a run.
+pub struct Attempt<'a> {
+    pub shared: &'a Shared,
+    pub claim: &'a Claim,
+    pub lease: &'a mut Lease,
+    pub recorder: &'a mut Recorder,
+    /// The agent as the run was submitted with it; a plain conversation has an empty definition.
+    pub definition: Arc<AgentDefinition>,
+    pub chosen: Chosen,
+    pub toolbox: Toolbox,
+    pub limits: Limits,
+    pub memory: Memory,
+    /// Ends the run when its time is over.
+    deadline: Pin<Box<Sleep>>,
+    first_token: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// Reads all that the attempt goes on from, as soon as the database lets it, and connects to the agent's servers.
+    pub async fn begin(
+        shared: &'a Shared,
+        claim: &'a Claim,
+        lease: &'a mut Lease,
+        recorder: &'a mut Recorder,
+    ) -> Result<Self, Stop> {
+        let worker = &shared.worker;
+        let definition = match claim.agent {
+            None => Arc::default(),
+            Some((id, version)) => {
+                let read = || shared.agents.definition(&worker.storage, id, version);
+                let gone = || RunError::new("agent_gone", "the definition of the run's agent has been removed");
+                answered(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(gone()))?
+            }
+        };
+        let chosen = worker.models.get(definition.model.as_ref()).map_err(|error| {
+            Stop::Failed(RunError::new("model_not_configured", format!("the agent's model cannot be used: {error}")))
+        })?;
+        let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
+        let history_limit = definition.history_limit.unwrap_or(worker.config.history_limit);
+        let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, history_limit)).await?;
+        let Begun::Executing(mut start) = begun else { return Err(Stop::Fenced) };
+        let client_tools = std::mem::take(&mut start.client_tools);
+        let limits = Limits::of(definition.limits.or(worker.tools.limits()));
+        let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
+        let memory = Memory::of(*start);
+        recorder.go_on_after(memory.text(), memory.usage);
+        let mut attempt = Self {
+            shared,
+            claim,
+            lease,
+            recorder,
+            definition,
+            chosen,
+            toolbox: Toolbox::default(),
+            limits,
+            memory,
+            deadline,
+            first_token: true,
+        };
+        attempt.gather_tools(client_tools).await?;
+        attempt.note_input();
+        Ok(attempt)
+    }
+
+    /// Awaits `other` while events are written; ends early at a signal, and when the run's time is over. While the database
+    /// is away, it first waits until there is room for what `other` will bring.
+    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+        tokio::select! {
+            biased;
+            signal = self.lease.signalled() => Err(signal.into()),
+            () = &mut self.deadline => Err(Stop::Failed(self.limits.duration_exceeded())),
+            output = self.recorder.alongside_with_room(other) => Ok(output?),
+        }
+    }
+
+    /// Waits until everything so far is in the database; what comes after it may then have effects.
+    pub async fn durable(&mut self) -> Result<(), Stop> {
+        tokio::select! {
+            biased;
+            signal = self.lease.signalled() => Err(signal.into()),
+            () = &mut self.deadline => Err(Stop::Failed(self.limits.duration_exceeded())),
+            durable = self.recorder.durable() => Ok(durable?),
+        }
+    }
+
+    /// Tells the client something that is no failure.
+    pub fn warn(&mut self, code: &str, message: impl Into<String>) {
+        self.recorder.emit(&EventBody::WarningRaised { code: code.into(), message: storable(message.into()) });
+    }
+
+    /// Leaves a checkpoint behind a completed node, together with what the node has come to.
+    pub fn checkpoint(&mut self, node: Node, progress: Progress) {
+        let event_id = self.recorder.last();
+        let checkpoint = NewCheckpoint {
+            id: Uuid::now_v7(),
+            node,
+            step: self.memory.step,
+            event_id,
+            messages: self.memory.trace.len(),
+            metadata: self.memory.metadata.clone(),
+        };
+        self.recorder.note(Progress { checkpoints: vec![checkpoint], resume_at: Some(event_id), ..progress });
+    }
+
+    /// Measures the time to the first piece of the answer.
+    pub fn saw_token(&mut self) {
+        if std::mem::take(&mut self.first_token) && self.memory.step <= 1 {
+            let waited = age(self.claim);
+            metrics::histogram!("holdfast_first_token_seconds").record(waited.as_secs_f64());
+            tracing::info!(first_token_ms = waited.as_millis() as u64, "the model begins to answer");
+        }
+    }
+
+    async fn gather_tools(&mut self, client_tools: Vec<ClientTool>) -> Result<(), Stop> {
+        if !self.definition.mcp_servers.is_empty() {
+            let (mcp, definition) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition));
+            let (toolbox, missing) = self.alongside(Toolbox::of_servers(&mcp, &definition)).await?;
+            self.toolbox = toolbox;
+            for Missing { server, problem } in missing {
+                tracing::warn!(mcp.server = server, problem, "the run goes on without the tools of a server");
+                self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {problem}"));
+            }
+        }
+        if self.chosen.choice.provider == Provider::Scripted {
+            self.toolbox.add_scripted();
+        }
+        self.toolbox.add_client_tools(client_tools);
+        Ok(())
+    }
+
+    /// The input node, of a fresh run: what the model is told goes into the trace.
+    fn note_input(&mut self) {
+        if !self.memory.trace.is_empty() {
+            return;
+        }
+        if let Some(prompt) = &self.definition.system_prompt {
+            self.memory.push(TraceRole::System, prompt.clone(), 0);
+        }
+        let input = self.memory.input.content.clone();
+        self.memory.push(TraceRole::User, input, 0);
+        let messages = self.memory.trace.clone();
+        self.checkpoint(Node::Input, Progress { messages, ..Progress::default() });
+    }
+}
+
+/// Asks the database until it answers, while events are written.
+async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
+    lease: &mut Lease,
+    recorder: &mut Recorder,
+    mut ask: impl FnMut() -> F,
+) -> Result<T, Stop> {
+    loop {
+        let answer = tokio::select! {
+            answer = recorder.alongside(ask()) => answer?,
+            signal = lease.signalled() => return Err(signal.into()),
+        };
+        match answer {
+            Ok(answer) => return Ok(answer),
+            Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot read what the run goes on from yet"),
+        }
+        tokio::select! {
+            waited = recorder.alongside(tokio::time::sleep(RETRY)) => waited?,
+            signal = lease.signalled() => return Err(signal.into()),
+        }
+    }
+}

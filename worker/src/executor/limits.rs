@@ -1,0 +1,82 @@
+//! Limits of a run: which of them the model is told of, and which end the run.
+
+use std::time::Duration;
+
+use holdfast_shared::{agent, run::RunError, usage::Usage};
+
+/// The limits that hold for one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub tool_calls: u32,
+    pub steps: u32,
+    pub duration: Duration,
+    output_tokens: u64,
+    total_tokens: u64,
+}
+
+impl Limits {
+    pub fn of(limits: agent::Limits) -> Self {
+        Self {
+            tool_calls: limits.max_tool_calls.unwrap_or(u32::MAX),
+            steps: limits.max_steps.unwrap_or(u32::MAX),
+            duration: limits.max_duration_ms.map_or(Duration::MAX, Duration::from_millis),
+            output_tokens: limits.max_output_tokens.unwrap_or(u64::MAX),
+            total_tokens: limits.max_total_tokens.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Why the model must answer with what it has in this step, if it must.
+    pub fn reached(&self, step: u32, calls_made: u32) -> Option<String> {
+        if step >= self.steps {
+            return Some(format!("the run has come to the last of its {} steps (max_steps)", self.steps));
+        }
+        (calls_made >= self.tool_calls)
+            .then(|| format!("the run has made all of its {} tool calls (max_tool_calls)", self.tool_calls))
+    }
+
+    /// Ends the run that has used more than it may.
+    pub fn check(&self, usage: Usage) -> Result<(), RunError> {
+        let total = usage.input_tokens + usage.output_tokens;
+        if usage.output_tokens > self.output_tokens {
+            let (used, most) = (usage.output_tokens, self.output_tokens);
+            return Err(exceeded(format!("the model has written {used} tokens, and max_output_tokens is {most}")));
+        }
+        if total > self.total_tokens {
+            let most = self.total_tokens;
+            return Err(exceeded(format!("the model has read and written {total} tokens, and max_total_tokens is {most}")));
+        }
+        Ok(())
+    }
+
+    pub fn duration_exceeded(&self) -> RunError {
+        let most = self.duration.as_millis();
+        exceeded(format!("the run took longer than max_duration_ms, which is {most}; what it has said is kept"))
+    }
+}
+
+fn exceeded(message: String) -> RunError {
+    RunError::new("limit_exceeded", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_hold_at_their_edges() {
+        let limits = Limits::of(agent::Limits {
+            max_tool_calls: Some(2),
+            max_steps: Some(3),
+            max_duration_ms: Some(1),
+            max_output_tokens: Some(10),
+            max_total_tokens: Some(20),
+        });
+        assert_eq!(limits.reached(2, 1), None);
+        assert!(limits.reached(2, 2).unwrap().contains("max_tool_calls"));
+        assert!(limits.reached(3, 0).unwrap().contains("max_steps"));
+        let used = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
+        assert!(limits.check(used(10, 10)).is_ok());
+        assert!(limits.check(used(0, 11)).unwrap_err().message.contains("max_output_tokens"));
+        assert!(limits.check(used(11, 10)).unwrap_err().message.contains("max_total_tokens"));
+    }
+}

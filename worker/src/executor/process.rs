@@ -1,0 +1,172 @@
+//! The process node: one model call. Every delta of the model becomes one event, never merged.
+
+use futures::StreamExt;
+use holdfast_shared::{
+    event::EventBody,
+    run::{RunError, storable, storable_json},
+    storage::Progress,
+    trace::{Node, RequestedCall, TraceRole},
+    usage::Usage,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Next, Stop, attempt::Attempt, context};
+use crate::model::{self, CallDelta, Delta};
+
+/// Between what two steps have said, so that it reads as two paragraphs.
+const PARAGRAPH: &str = "\n\n";
+
+/// What the model has answered in one step.
+#[derive(Default)]
+struct Said {
+    text: String,
+    calls: Vec<AskedCall>,
+    usage: Usage,
+}
+
+/// A call whose arguments the model is writing, or has written.
+struct AskedCall {
+    index: usize,
+    call_id: String,
+    name: String,
+    arguments: String,
+    signature: Option<Value>,
+}
+
+/// Asks the model and records its answer.
+pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
+    // A step that has not begun is the best place to go on elsewhere.
+    if attempt.memory.step > 0 && attempt.lease.should_leave() {
+        return Err(Stop::Drained);
+    }
+    attempt.memory.step += 1;
+    let step = attempt.memory.step;
+    let mut tools = attempt.toolbox.specs();
+    let limit = match tools.is_empty() {
+        true => None,
+        false => attempt.limits.reached(step, attempt.memory.calls_made),
+    };
+    attempt.recorder.emit(&EventBody::StepStarted { step });
+    if let Some(limit) = &limit {
+        tools.clear();
+        attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
+    }
+    let takes_calls = !tools.is_empty();
+    let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
+    let said = listen(attempt, &request).await?;
+    attempt.memory.usage += said.usage;
+    let calls: Vec<RequestedCall> = match takes_calls {
+        true => said.calls.into_iter().map(AskedCall::finish).collect(),
+        false => Vec::new(),
+    };
+    let message = attempt.memory.push(TraceRole::Assistant, said.text, step);
+    message.tool_calls = calls.clone();
+    message.usage = Some(said.usage);
+    let message = message.clone();
+    attempt.memory.ask_for(&calls);
+    let mut progress = Progress {
+        messages: vec![message],
+        calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
+        usage: Some(attempt.memory.usage),
+        ..Progress::default()
+    };
+    if calls.is_empty() {
+        attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage });
+        progress.step_completed = true;
+    }
+    attempt.checkpoint(Node::Process, progress);
+    attempt.limits.check(attempt.memory.usage).map_err(Stop::Failed)?;
+    Ok(if calls.is_empty() { Next::Respond } else { Next::Tools })
+}
+
+async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
+    let asked = attempt.chosen.model.ask(request);
+    let mut answer = attempt.alongside(asked).await?.map_err(failed)?;
+    let mut said = Said::default();
+    let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
+    let message_id = attempt.claim.output_message_id;
+    let has_spoken = attempt.memory.trace.iter().any(|said| said.role == TraceRole::Assistant && !said.content.is_empty());
+    loop {
+        let delta = match attempt.alongside(answer.next()).await? {
+            Some(Ok(delta)) => delta,
+            Some(Err(error)) => return Err(failed(error)),
+            None => return Err(broken_off()),
+        };
+        let size = match &delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            Delta::Call(call) => call.arguments.len(),
+            Delta::End(usage) => {
+                said.usage = *usage;
+                return Ok(said);
+            }
+        };
+        room = room.checked_sub(size).ok_or_else(|| too_long(attempt))?;
+        attempt.saw_token();
+        let body = match delta {
+            Delta::Text(text) => {
+                let text = storable(text);
+                if said.text.is_empty() && has_spoken {
+                    said.text.push_str(PARAGRAPH);
+                    attempt.recorder.emit(&EventBody::MessageDelta { message_id, text: PARAGRAPH.to_owned() });
+                }
+                said.text.push_str(&text);
+                EventBody::MessageDelta { message_id, text }
+            }
+            Delta::Reasoning(text) => EventBody::ReasoningDelta { message_id, text: storable(text) },
+            Delta::Call(call) => said.take(call),
+            Delta::End(_) => continue,
+        };
+        attempt.recorder.emit(&body);
+    }
+}
+
+impl Said {
+    /// Takes a piece of a call, and answers the event that tells of it.
+    fn take(&mut self, delta: CallDelta) -> EventBody {
+        let CallDelta { index, name, arguments, signature } = delta;
+        let arguments = storable(arguments);
+        let known = self.calls.iter().position(|call| call.index == index);
+        let (call, is_new) = match known {
+            Some(place) => (&mut self.calls[place], false),
+            None => {
+                let call_id = format!("call_{}", Uuid::now_v7().simple());
+                let name = storable(name.unwrap_or_default());
+                self.calls.push(AskedCall { index, call_id, name, arguments: String::new(), signature: None });
+                (self.calls.last_mut().expect("a call was just pushed"), true)
+            }
+        };
+        call.arguments.push_str(&arguments);
+        call.signature = signature.or(call.signature.take());
+        let name = is_new.then(|| call.name.clone());
+        EventBody::ToolCallDelta { call_id: call.call_id.clone(), name, text: arguments }
+    }
+}
+
+impl AskedCall {
+    /// Arguments that are no JSON stay the text that they are; the tools node refuses them.
+    fn finish(self) -> RequestedCall {
+        let Self { call_id, name, arguments, signature, .. } = self;
+        let input = match arguments.trim() {
+            "" => json!({}),
+            text => serde_json::from_str(text).map_or_else(|_| Value::String(arguments), storable_json),
+        };
+        RequestedCall { call_id, name, input, signature }
+    }
+}
+
+fn too_long(attempt: &Attempt<'_>) -> Stop {
+    let limit = attempt.shared.worker.config.max_answer_bytes;
+    let message = format!(
+        "the model's answer has more than the {limit} bytes that HOLDFAST_MAX_ANSWER_BYTES allows; what came before is kept"
+    );
+    Stop::Failed(RunError::new("answer_too_long", message))
+}
+
+fn broken_off() -> Stop {
+    Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))
+}
+
+fn failed(error: model::Error) -> Stop {
+    Stop::Failed(RunError::new(error.code(), error.to_string()))
+}

@@ -1,0 +1,260 @@
+//! The tools node: every call that the model has asked for gets an outcome, or the run waits for whoever must give it.
+//!
+//! Order matters: the intent of a call that has effects is committed before the call. Whatever a crash leaves behind is
+//! then known: a call without an intent was not made, one with an intent and without an outcome may have been.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use chrono::Utc;
+use holdfast_shared::{
+    approval::{ApprovalKind, ApprovalStatus},
+    event::{EventBody, ExecutedBy},
+    run::storable,
+    storage::{NewApproval, Progress},
+    tool::{Effect, ToolCallStatus, ToolError, any_object},
+    trace::{Node, TraceRole},
+};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::{Next, Stop, attempt::Attempt, memory::Pending};
+use crate::tools::{self, Tool};
+
+/// What is to be done about one call.
+enum Plan {
+    /// It has its outcome.
+    Nothing,
+    /// It gets this outcome without being made.
+    Refuse(ToolError),
+    Call(Arc<Tool>, Value),
+    /// A human is to decide.
+    Ask(ApprovalKind, Value),
+    /// The client is to execute it.
+    Client(Value),
+    /// Somebody was asked already.
+    Wait,
+}
+
+/// A call that has come to its end: which of the step's, what it brought, and how long it took.
+type Outcome = (usize, Result<String, ToolError>, Duration);
+
+/// Brings every call of the step to its outcome.
+pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
+    let plans: Vec<Plan> = (0..attempt.memory.calls.len()).map(|index| plan(attempt, index)).collect();
+    let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
+    for (index, plan) in plans.into_iter().enumerate() {
+        match plan {
+            Plan::Nothing => {}
+            Plan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
+            Plan::Call(tool, input) => to_call.push_back((index, tool, input)),
+            asked => questions.push((index, asked)),
+        }
+    }
+    call_all(attempt, to_call).await?;
+    if !questions.is_empty() {
+        // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
+        // that waits.
+        questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
+        return Err(Stop::Waiting);
+    }
+    finish_step(attempt);
+    Ok(Next::Process)
+}
+
+/// Decides about a call from what it is and what has become of it so far.
+fn plan(attempt: &Attempt<'_>, index: usize) -> Plan {
+    let Pending { state, approval } = &attempt.memory.calls[index];
+    let tool = attempt.toolbox.get(&state.name);
+    let call = |input: &Value| match tool {
+        Some(tool) => Plan::Call(Arc::clone(tool), input.clone()),
+        None => Plan::Refuse(no_such_tool(attempt, &state.name)),
+    };
+    match state.status {
+        ToolCallStatus::Completed | ToolCallStatus::Abandoned => Plan::Nothing,
+        ToolCallStatus::Client => Plan::Wait,
+        ToolCallStatus::Called => match state.effect {
+            Effect::ReadOnly | Effect::Idempotent => call(&state.input),
+            Effect::Once => Plan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
+        },
+        ToolCallStatus::Waiting => match approval {
+            None => Plan::Wait,
+            Some(approval) => match approval.status {
+                ApprovalStatus::Pending => Plan::Wait,
+                ApprovalStatus::Approved => call(approval.edited_input.as_ref().unwrap_or(&approval.input)),
+                _ => Plan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
+            },
+        },
+        ToolCallStatus::Requested => {
+            let beyond = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
+            let Some(tool) = tool else { return Plan::Refuse(no_such_tool(attempt, &state.name)) };
+            if beyond >= attempt.limits.tool_calls {
+                return Plan::Refuse(too_many_calls(attempt.limits.tool_calls));
+            }
+            match tool.check(&state.input) {
+                Err(error) => Plan::Refuse(error),
+                Ok(()) if tool.is_clients() => Plan::Client(state.input.clone()),
+                Ok(()) if tool.needs_approval => Plan::Ask(ApprovalKind::Policy, state.input.clone()),
+                Ok(()) => call(&state.input),
+            }
+        }
+    }
+}
+
+/// Makes the calls, a few at a time.
+async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<Tool>, Value)>) -> Result<(), Stop> {
+    let most = attempt.shared.worker.tools.tool_concurrency;
+    // Dropping the set cancels what is still under way.
+    let mut under_way: JoinSet<Outcome> = JoinSet::new();
+    loop {
+        let free = most.saturating_sub(under_way.len()).min(to_call.len());
+        let next: Vec<_> = to_call.drain(..free).collect();
+        for (index, tool, input) in &next {
+            intend(attempt, *index, tool, input.clone());
+        }
+        if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly) {
+            attempt.durable().await?;
+        }
+        for (index, tool, input) in next {
+            let key = attempt.memory.calls[index].state.call_id.clone();
+            under_way.spawn(async move {
+                let (outcome, duration) = tool.call(input, key).await;
+                (index, outcome, duration)
+            });
+        }
+        match attempt.alongside(under_way.join_next()).await? {
+            None => return Ok(()),
+            Some(Ok(outcome)) => complete(attempt, outcome),
+            Some(Err(panicked)) => {
+                tracing::error!(error = %panicked, "calling a tool panicked");
+                std::panic::resume_unwind(panicked.into_panic());
+            }
+        }
+    }
+}
+
+/// Notes that a call is about to be made.
+fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
+    let state = &mut attempt.memory.calls[index].state;
+    (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
+    let state = state.clone();
+    attempt.recorder.emit(&EventBody::ToolCallStarted {
+        call_id: state.call_id.clone(),
+        step: state.step,
+        name: state.name.clone(),
+        input: state.input.clone(),
+        by: ExecutedBy::Worker,
+        expires_at: None,
+    });
+    let resume_at = Some(attempt.recorder.last());
+    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
+}
+
+/// Notes what has become of a call.
+fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
+    let most = attempt.shared.worker.tools.tool_result_bytes;
+    let state = &mut attempt.memory.calls[index].state;
+    let duration_ms = duration.as_millis() as u64;
+    state.status = ToolCallStatus::Completed;
+    state.duration_ms = Some(duration_ms);
+    (state.output, state.error) = match outcome {
+        Ok(output) => (Some(tools::bytes(storable(output), most)), None),
+        Err(error) => (None, Some(ToolError { message: tools::bytes(storable(error.message), most), ..error })),
+    };
+    let state = state.clone();
+    let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
+    tracing::info!(tool.name = state.name, tool.call_id = state.call_id, outcome = code, duration_ms, "tool call ended");
+    metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
+    attempt.recorder.emit(&EventBody::ToolCallCompleted {
+        base: None,
+        call_id: state.call_id.clone(),
+        name: state.name.clone(),
+        output: state.output.clone(),
+        error: state.error.clone(),
+        duration_ms,
+    });
+    let resume_at = Some(attempt.recorder.last());
+    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
+}
+
+/// Asks whoever must answer before the call has an outcome.
+fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
+    let expires_at = Utc::now() + attempt.shared.worker.tools.approval_ttl;
+    let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
+    let schema = tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone());
+    let state = &mut attempt.memory.calls[index].state;
+    state.effect = tool.map_or(state.effect, |tool| tool.effect);
+    let (call_id, name) = (state.call_id.clone(), state.name.clone());
+    let mut approvals = Vec::new();
+    let body = match question {
+        Plan::Ask(kind, input) => {
+            state.status = ToolCallStatus::Waiting;
+            let id = Uuid::now_v7();
+            let (call_id, name) = (call_id.clone(), name.clone());
+            approvals.push(NewApproval { id, call_id, kind, name, input: input.clone(), schema, expires_at });
+            let (call_id, name) = (state.call_id.clone(), state.name.clone());
+            EventBody::ApprovalRequested { approval_id: id, call_id, kind, name, input, expires_at }
+        }
+        Plan::Client(input) => {
+            state.status = ToolCallStatus::Client;
+            state.schema = Some(schema);
+            state.expires_at = Some(expires_at);
+            let (by, step) = (ExecutedBy::Client, state.step);
+            EventBody::ToolCallStarted { call_id, step, name, input, by, expires_at: Some(expires_at) }
+        }
+        // Whoever was asked still has the question.
+        _ => return,
+    };
+    let state = state.clone();
+    attempt.recorder.emit(&body);
+    let resume_at = Some(attempt.recorder.last());
+    attempt.recorder.note(Progress { calls: vec![state], approvals, resume_at, ..Progress::default() });
+}
+
+/// Tells the model of the outcomes, in the order in which it has asked.
+fn finish_step(attempt: &mut Attempt<'_>) {
+    let most = attempt.shared.worker.tools.tool_result_chars;
+    let step = attempt.memory.step;
+    let mut messages = Vec::new();
+    for index in 0..attempt.memory.calls.len() {
+        let state = attempt.memory.calls[index].state.clone();
+        let text = match (&state.output, &state.error) {
+            (Some(output), _) => output.clone(),
+            (None, Some(error)) => format!("error {}: {}", error.code, error.message),
+            (None, None) => String::new(),
+        };
+        let message = attempt.memory.push(TraceRole::Tool, tools::chars(&text, most), step);
+        (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
+        messages.push(message.clone());
+    }
+    let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
+    let tool_calls = attempt.memory.calls.len();
+    attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage });
+    attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
+}
+
+fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
+    let known: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+    ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", known.join(", ")))
+}
+
+fn too_many_calls(most: u32) -> ToolError {
+    ToolError::new(
+        "limit_reached",
+        format!("this call was not made: the run may make {most} tool calls (max_tool_calls); answer with what you have"),
+    )
+}
+
+fn refusal(kind: ApprovalKind, status: ApprovalStatus, reason: Option<&str>) -> ToolError {
+    let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    match (kind, status) {
+        (ApprovalKind::UnknownOutcome, _) => ToolError::new(
+            "outcome_unknown",
+            format!("the call was interrupted; it may or may not have taken effect, and is not repeated{because}"),
+        ),
+        (_, ApprovalStatus::Expired) => {
+            ToolError::new("approval_expired", "this call was not made: nobody has approved it in time")
+        }
+        _ => ToolError::new("denied", format!("this call was not made: a human has denied it{because}")),
+    }
+}

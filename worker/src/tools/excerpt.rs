@@ -1,0 +1,35 @@
+//! The beginning of a result that is too long, with a mark that says so.
+
+/// At most `most` characters, and the mark.
+pub fn chars(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let all = most + text[end..].chars().count();
+            format!("{}\n[cut: the first {most} of {all} characters]", &text[..end])
+        }
+    }
+}
+
+/// At most `most` bytes, cut between characters, and the mark.
+pub fn bytes(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let all = text.len();
+        text.truncate(text.floor_char_boundary(most));
+        text.push_str(&format!("\n[cut: the first {} of {all} bytes]", text.len()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_cut_beyond_its_limit_and_between_characters() {
+        assert_eq!(chars("déjà", 4), "déjà");
+        assert_eq!(chars("déjà vu", 4), "déjà\n[cut: the first 4 of 7 characters]");
+        assert_eq!(bytes("abc".into(), 3), "abc");
+        assert_eq!(bytes("aé".into(), 2), "a\n[cut: the first 1 of 3 bytes]");
+    }
+}

@@ -1,0 +1,55 @@
+//! The tools of the scripted model, with which all of this can be tried without a real one.
+
+use holdfast_shared::tool::{ApprovalPolicy, Effect};
+use serde_json::Value;
+
+use crate::model::{ToolSpec, scripted};
+
+/// A tool of the scripted model's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scripted {
+    /// Answers what it was given.
+    Echo,
+    /// Does nothing, and only after a human has agreed.
+    Approval,
+    /// Is executed by the client.
+    Client,
+}
+
+/// All of them, as the model is told of them.
+pub fn tools() -> impl Iterator<Item = (Scripted, ToolSpec)> {
+    scripted::tools().into_iter().filter_map(|spec| {
+        let tool = match spec.name.as_str() {
+            "scripted__echo" => Scripted::Echo,
+            "scripted__approval" => Scripted::Approval,
+            "scripted__clienttool" => Scripted::Client,
+            _ => return None,
+        };
+        Some((tool, spec))
+    })
+}
+
+impl Scripted {
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Echo => Effect::ReadOnly,
+            Self::Approval | Self::Client => Effect::Once,
+        }
+    }
+
+    pub const fn approval(self) -> ApprovalPolicy {
+        match self {
+            Self::Approval => ApprovalPolicy::Always,
+            Self::Echo | Self::Client => ApprovalPolicy::Never,
+        }
+    }
+
+    pub fn call(self, input: &Value) -> String {
+        let text = |field: &str| input[field].as_str().unwrap_or_default().to_owned();
+        match self {
+            Self::Echo => text("text"),
+            Self::Approval => format!("done: {}", text("action")),
+            Self::Client => text("question"),
+        }
+    }
+}

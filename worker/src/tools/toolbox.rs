@@ -1,0 +1,174 @@
+//! The tools of one run, by the names that the model knows.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use holdfast_shared::{
+    agent::{AgentDefinition, McpServer},
+    schema,
+    tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
+};
+use serde_json::Value;
+
+use super::{
+    mcp::{Call, Mcp, ServerTool},
+    scripted::{self, Scripted},
+};
+use crate::model::ToolSpec;
+
+/// Longest name that all providers take.
+const MAX_NAME_CHARS: usize = 64;
+
+/// All that the model of one run may call.
+#[derive(Default)]
+pub struct Toolbox {
+    tools: BTreeMap<String, Arc<Tool>>,
+}
+
+/// One tool.
+pub struct Tool {
+    pub spec: ToolSpec,
+    pub effect: Effect,
+    /// Whether a human must agree to each call.
+    pub needs_approval: bool,
+    place: Place,
+}
+
+/// Where a tool is executed.
+enum Place {
+    Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration> },
+    Scripted(Scripted),
+    Client,
+}
+
+/// A server whose tools cannot be used now.
+pub struct Missing {
+    pub server: String,
+    pub problem: String,
+}
+
+impl Toolbox {
+    /// Takes the tools of the agent's servers; those that cannot be reached are answered, and missing.
+    pub async fn of_servers(mcp: &Arc<Mcp>, definition: &AgentDefinition) -> (Self, Vec<Missing>) {
+        let (mut toolbox, mut missing) = (Self::default(), Vec::new());
+        let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
+        for (server, list) in join_all(lists).await {
+            match list {
+                Ok(tools) => toolbox.add_server(mcp, server, &tools, definition),
+                Err(error) => missing.push(Missing { server: server.name.clone(), problem: error.to_string() }),
+            }
+        }
+        (toolbox, missing)
+    }
+
+    /// Adds what the client executes itself.
+    pub fn add_client_tools(&mut self, tools: Vec<ClientTool>) {
+        for ClientTool { name, description, input_schema } in tools {
+            self.add(Tool {
+                spec: ToolSpec { name, description, input_schema },
+                effect: Effect::Once,
+                needs_approval: false,
+                place: Place::Client,
+            });
+        }
+    }
+
+    /// Adds the scripted model's own.
+    pub fn add_scripted(&mut self) {
+        for (tool, spec) in scripted::tools() {
+            let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool) };
+            let needs_approval = tool.approval().applies_to(tool.effect());
+            self.add(Tool { spec, effect: tool.effect(), needs_approval, place });
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.get(name)
+    }
+
+    /// What the model is told.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.values().map(|tool| tool.spec.clone()).collect()
+    }
+
+    fn add_server(
+        &mut self,
+        mcp: &Arc<Mcp>,
+        server: &McpServer,
+        tools: &[ServerTool],
+        definition: &AgentDefinition,
+    ) {
+        let server = Arc::new(server.clone());
+        for tool in tools {
+            let name = format!("{}__{}", server.name, tool.name);
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            if !is_name || name.len() > MAX_NAME_CHARS {
+                tracing::debug!(tool.name = name, "left out a tool whose name models do not take");
+                continue;
+            }
+            if definition.allowed_tools.as_ref().is_some_and(|allowed| !allowed.contains(&name)) {
+                continue;
+            }
+            let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
+            let effect = policy.effect.unwrap_or_default();
+            let approval: ApprovalPolicy = policy.approval.or(definition.approval).unwrap_or_default();
+            self.add(Tool {
+                spec: ToolSpec {
+                    name,
+                    description: tool.description.clone(),
+                    input_schema: tool.input_schema.clone(),
+                },
+                effect,
+                needs_approval: approval.applies_to(effect),
+                place: Place::Server {
+                    mcp: Arc::clone(mcp),
+                    server: Arc::clone(&server),
+                    name: tool.name.clone(),
+                    limit: policy.timeout_ms.map(Duration::from_millis),
+                },
+            });
+        }
+    }
+
+    fn add(&mut self, tool: Tool) {
+        self.tools.insert(tool.spec.name.clone(), Arc::new(tool));
+    }
+}
+
+impl Tool {
+    /// Whether the client executes it.
+    pub const fn is_clients(&self) -> bool {
+        matches!(self.place, Place::Client)
+    }
+
+    /// Refuses arguments that break the tool's schema.
+    pub fn check(&self, input: &Value) -> Result<(), ToolError> {
+        let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
+        if !input.is_object() {
+            return Err(invalid("the arguments are no JSON object".to_owned()));
+        }
+        schema::validate(&self.spec.input_schema, input).map_err(invalid)
+    }
+
+    /// Calls the tool under its idempotency key; what goes wrong is for the model to read. Answers how long it took, too.
+    pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
+        let begun = Instant::now();
+        let outcome = match &self.place {
+            Place::Server { mcp, server, name, limit } => {
+                let Value::Object(input) = input else {
+                    return (Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")), Duration::ZERO);
+                };
+                let repeatable = self.effect != Effect::Once;
+                let call = Call { tool: name, input: &input, key: &key, limit: *limit, repeatable };
+                mcp.call(server, &call).await.map(|output| output.text)
+            }
+            Place::Scripted(tool) => Ok(tool.call(&input)),
+            Place::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
+        };
+        (outcome, begun.elapsed())
+    }
+}
