@@ -5,22 +5,24 @@ use holdfast_shared::{
     storage::History,
 };
 
-use crate::model::{Request, Speaker, Turn};
+use crate::model::{Request, Turn};
 
 /// Earlier messages, oldest first, then the run's own input. Only what users and assistants said is ever sent.
 pub fn request_of(history: History) -> Request {
     let turns = history.earlier.into_iter().chain([history.input]).filter_map(turn_of).collect();
-    Request { system: None, turns }
+    Request { turns, ..Request::default() }
 }
 
 fn turn_of(message: Message) -> Option<Turn> {
-    let speaker = match message.role {
-        Role::User => Speaker::User,
-        Role::Assistant => Speaker::Assistant,
-        Role::System => return None,
-    };
     // An answer of no words is nothing to a model, and an error to some providers.
-    (!message.content.is_empty()).then_some(Turn { speaker, text: message.content })
+    if message.content.is_empty() {
+        return None;
+    }
+    match message.role {
+        Role::User => Some(Turn::User(message.content)),
+        Role::Assistant => Some(Turn::Assistant { text: message.content, calls: Vec::new() }),
+        Role::System => None,
+    }
 }
 
 #[cfg(test)]
@@ -53,8 +55,11 @@ mod tests {
             message(Role::Assistant, "b"),
         ];
         let request = request_of(History { earlier, input: message(Role::User, "c") });
-        let said: Vec<_> = request.turns.iter().map(|turn| (turn.speaker, turn.text.as_str())).collect();
-        assert_eq!(said, [(Speaker::User, "a"), (Speaker::Assistant, "b"), (Speaker::User, "c")]);
+        let (user, assistant) = (
+            |text: &str| Turn::User(text.to_owned()),
+            |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() },
+        );
+        assert_eq!(request.turns, [user("a"), assistant("b"), user("c")]);
         assert_eq!(request.system, None);
     }
 }

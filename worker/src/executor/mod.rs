@@ -124,7 +124,8 @@ async fn work(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut 
 /// Marks the run as executing and reads its context, as soon as the database lets it.
 async fn begin(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<History, Stop> {
     let worker = &shared.worker;
-    let model = format!("{}/{}", worker.choice.provider, worker.choice.name);
+    let chosen = worker.models.get(None).map_err(respond::not_connected)?;
+    let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
     loop {
         let begin = worker.storage.begin(claim, &model, worker.config.history_limit);
         let begun = tokio::select! {

@@ -25,7 +25,8 @@ pub async fn respond(
     request: &Request,
 ) -> Result<Usage, Stop> {
     let mut answer = {
-        let asked = shared.worker.model.ask(request);
+        let chosen = shared.worker.models.get(None).map_err(not_connected)?;
+        let asked = chosen.model.ask(request);
         tokio::select! {
             answer = recorder.alongside(asked) => answer?.map_err(failed)?,
             signal = lease.signalled() => return Err(signal.into()),
@@ -50,6 +51,8 @@ pub async fn respond(
                 room -= text.len();
                 EventBody::ReasoningDelta { message_id, text: storable(text) }
             }
+            // No tools were offered, so there is nothing to be done about a call.
+            Some(Ok(Delta::Call(_))) => continue,
             Some(Ok(Delta::End(usage))) => return Ok(usage),
             Some(Err(error)) => return Err(failed(error)),
             None => {
@@ -72,6 +75,10 @@ fn too_long(shared: &Shared) -> Stop {
         "the model's answer has more than the {limit} bytes that HOLDFAST_MAX_ANSWER_BYTES allows; what came before is kept"
     );
     Stop::Failed(RunError::new("answer_too_long", message))
+}
+
+pub(super) fn not_connected(error: model::ConnectError) -> Stop {
+    Stop::Failed(RunError::new("model_not_configured", error.to_string()))
 }
 
 fn failed(error: model::Error) -> Stop {
