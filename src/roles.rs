@@ -3,12 +3,12 @@
 use anyhow::{Context, bail};
 use holdfast_api::{Api, Listener, Metrics, serve_metrics};
 use holdfast_shared::{
-    config::{ModelChoice, Provider, Stores},
+    config::{Provider, Stores},
     queue::{self, Queue},
     run_log::{self, Push, RunLog},
     storage::{self, Storage},
 };
-use holdfast_worker::{Worker, model};
+use holdfast_worker::{Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,13 +25,13 @@ struct MeetingPlaces {
 /// API and worker in one process.
 pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
-    let choice = settings.model.choice()?;
+    let models = Models::new(&settings.model)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install();
     let places = connect(&stores, &settings).await?;
     say_what_it_uses(&stores, &settings)?;
     say_where_it_listens(&listener);
-    let worker = make_worker(&places, &settings, choice)?;
+    let worker = make_worker(&places, &settings, models);
     let api = make_api(places, &settings, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
@@ -51,7 +51,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
 /// A worker alone.
 pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
-    let choice = settings.model.choice()?;
+    let models = Models::new(&settings.model)?;
     let metrics = Metrics::install();
     let places = connect(&stores, &settings).await?;
     say_what_it_uses(&stores, &settings)?;
@@ -62,11 +62,11 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&places, &settings, choice)?;
+        let worker = make_worker(&places, &settings, models);
         let (served, ()) = tokio::join!(served, worker.run(shutdown));
         return served;
     }
-    make_worker(&places, &settings, choice)?.run(shutdown).await;
+    make_worker(&places, &settings, models).run(shutdown).await;
     Ok(())
 }
 
@@ -100,16 +100,15 @@ fn make_api(places: MeetingPlaces, settings: &Settings, metrics: Metrics) -> Api
     Api { storage, run_log, queue, pushes, config: settings.api.clone(), metrics }
 }
 
-fn make_worker(places: &MeetingPlaces, settings: &Settings, choice: ModelChoice) -> anyhow::Result<Worker> {
-    Ok(Worker {
+fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> Worker {
+    Worker {
         storage: places.storage.clone(),
         run_log: places.run_log.clone(),
         queue: places.queue.clone(),
-        model: model::connect(&settings.model)?,
-        choice,
+        models,
         config: settings.run.clone(),
         archive_retention: settings.stores.archive_retention,
-    })
+    }
 }
 
 fn say_what_it_uses(stores: &Stores, settings: &Settings) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ mod sweeper;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{ModelChoice, RunConfig},
+    config::RunConfig,
     queue::Queue,
     run_log::RunLog,
     storage::{Holder, Storage},
@@ -22,15 +22,14 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 
 use lease::Leases;
-use model::Model;
+use model::Models;
 
 /// All that executing runs needs.
 pub struct Worker {
     pub storage: Storage,
     pub run_log: RunLog,
     pub queue: Queue,
-    pub model: Arc<dyn Model>,
-    pub choice: ModelChoice,
+    pub models: Models,
     pub config: RunConfig,
     /// How long the events of ended runs are kept.
     pub archive_retention: Duration,

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[error("{variable}: {problem}")]
 pub struct Error {
-    /// The variable to change.
+    /// The variable to change, or the setting of an agent.
     pub variable: &'static str,
     /// What is wrong, and what to do about it.
     pub problem: String,

@@ -4,6 +4,7 @@
 
 use std::{fmt, time::Duration};
 
+use clap::ValueEnum;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Error, count, milliseconds};
@@ -112,7 +113,7 @@ fn retries(text: &str) -> Result<u32, String> {
 }
 
 /// The names that `CHAT_MODEL_PROVIDER` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub enum Provider {
     /// Google's Gemini API.
     Gemini,
@@ -143,7 +144,7 @@ impl fmt::Display for Provider {
 }
 
 /// The model that the settings add up to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelChoice {
     pub provider: Provider,
     pub name: String,
@@ -158,11 +159,23 @@ impl fmt::Display for ModelChoice {
 impl ModelConfig {
     /// Decides who answers, and refuses settings with which every run would fail.
     pub fn choice(&self) -> Result<ModelChoice, Error> {
-        let provider = self.provider()?;
+        self.choice_for(None, None)
+    }
+
+    /// Decides who answers for an agent that names a provider, a model, or both. What it does not name is the deployment's
+    /// own; but another provider's model has no name in common with it, so that is the provider's usual one, if any.
+    pub fn choice_for(&self, provider: Option<&str>, name: Option<&str>) -> Result<ModelChoice, Error> {
+        let (provider, is_own) = match given(provider).map(named_provider).transpose()? {
+            None => (self.provider()?, true),
+            Some(provider) => (provider, self.provider().is_ok_and(|own| own == provider)),
+        };
         self.expect_address(provider)?;
         self.expect_key(provider)?;
-        let name = self.name(provider)?;
-        Ok(ModelChoice { provider, name })
+        let name = match (given(name), is_own) {
+            (None, true) => model_name(provider, given(self.chat_model_name.as_deref()), "CHAT_MODEL_NAME"),
+            (name, _) => model_name(provider, name, "model.name of the agent"),
+        };
+        Ok(ModelChoice { provider, name: name? })
     }
 
     /// Where the provider's API is, with a slash at the end. Empty for the scripted model.
@@ -207,34 +220,12 @@ impl ModelConfig {
         Ok(Provider::Scripted)
     }
 
-    fn name(&self, provider: Provider) -> Result<String, Error> {
-        let example = match provider {
-            Provider::Scripted => return Ok("scripted".to_owned()),
-            Provider::Gemini => "gemini-1.5-flash",
-            Provider::Vertex => "gemini-2.5-flash or claude-sonnet-4-5",
-            Provider::Anthropic => "claude-sonnet-4-5",
-            Provider::OpenAi => "gpt-4o-mini",
-            Provider::Ollama => "llama3.2",
-        };
-        match (given(&self.chat_model_name), provider) {
-            (Some(name), Provider::Vertex) if !name.starts_with("gemini") && !name.starts_with("claude") => {
-                Err(Error::new(
-                    "CHAT_MODEL_NAME",
-                    format!("vertex is used for gemini and claude models, such as {example}, not {name:?}"),
-                ))
-            }
-            (Some(name), _) => Ok(name.to_owned()),
-            (None, Provider::Gemini) => Ok(example.to_owned()),
-            (None, _) => Err(Error::new("CHAT_MODEL_NAME", format!("is needed for {provider}, such as {example}"))),
-        }
-    }
-
     fn expect_address(&self, provider: Provider) -> Result<(), Error> {
         match self.own_address(provider) {
             Some((variable, url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
                 Err(Error::new(variable, "expected a URL that begins with http:// or https://"))
             }
-            None if provider == Provider::Vertex && given(&self.vertex_project_id).is_none() => {
+            None if provider == Provider::Vertex && given(self.vertex_project_id.as_deref()).is_none() => {
                 Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
             }
             _ => Ok(()),
@@ -258,7 +249,7 @@ impl ModelConfig {
             Provider::Ollama => ("OLLAMA_BASE_URL", &self.ollama_base_url),
             Provider::Vertex | Provider::Scripted => return None,
         };
-        Some((variable, given(url)?))
+        Some((variable, given(url.as_deref())?))
     }
 
     fn usual_address(&self, provider: Provider) -> String {
@@ -273,13 +264,43 @@ impl ModelConfig {
     }
 
     fn vertex_address(&self) -> String {
-        let project = given(&self.vertex_project_id).unwrap_or_default();
-        let location = given(&self.vertex_location).unwrap_or("global");
+        let project = given(self.vertex_project_id.as_deref()).unwrap_or_default();
+        let location = given(self.vertex_location.as_deref()).unwrap_or("global");
         let host = match location {
             "global" => "aiplatform.googleapis.com".to_owned(),
             region => format!("{region}-aiplatform.googleapis.com"),
         };
         format!("https://{host}/v1/projects/{project}/locations/{location}/")
+    }
+}
+
+fn named_provider(name: &str) -> Result<Provider, Error> {
+    Provider::from_str(name, false).map_err(|_| {
+        let known = Provider::value_variants().iter().map(Provider::to_string).collect::<Vec<_>>().join(", ");
+        Error::new("model.provider of the agent", format!("expected one of {known}, not {name:?}"))
+    })
+}
+
+/// Checks the name; `setting` is where it would be corrected.
+fn model_name(provider: Provider, name: Option<&str>, setting: &'static str) -> Result<String, Error> {
+    let example = match provider {
+        Provider::Scripted => return Ok("scripted".to_owned()),
+        Provider::Gemini => "gemini-1.5-flash",
+        Provider::Vertex => "gemini-2.5-flash or claude-sonnet-4-5",
+        Provider::Anthropic => "claude-sonnet-4-5",
+        Provider::OpenAi => "gpt-4o-mini",
+        Provider::Ollama => "llama3.2",
+    };
+    match (name, provider) {
+        (Some(name), Provider::Vertex) if !name.starts_with("gemini") && !name.starts_with("claude") => {
+            Err(Error::new(
+                setting,
+                format!("vertex is used for gemini and claude models, such as {example}, not {name:?}"),
+            ))
+        }
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, Provider::Gemini) => Ok(example.to_owned()),
+        (None, _) => Err(Error::new(setting, format!("is needed for {provider}, such as {example}"))),
     }
 }
 
@@ -311,8 +332,8 @@ fn key_variable(provider: Provider) -> &'static str {
     }
 }
 
-fn given(value: &Option<String>) -> Option<&str> {
-    value.as_deref().map(str::trim).filter(|value| !value.is_empty())
+fn given(value: Option<&str>) -> Option<&str> {
+    value.map(str::trim).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum Error {
     Unavailable { model: ModelChoice, said: String, retry_after: Option<Duration> },
 
     /// The provider has no model of this name.
-    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME to one that it offers: {said}", model.provider, model.name)]
+    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME, or the name in the agent's model, to one that it offers: {said}", model.provider, model.name)]
     UnknownModel { model: ModelChoice, said: String },
 
     /// The provider says that the request is wrong; so would every further one be.

@@ -8,24 +8,25 @@ use std::sync::Arc;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use genai::{
     ModelIden, ServiceTarget,
-    adapter::AdapterKind,
-    chat::{ChatMessage, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, StreamEnd},
+    chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolChoice},
     resolver::{AuthData, Endpoint},
 };
-use holdfast_shared::{
-    config::{ModelConfig, Provider},
-    usage::Usage,
-};
+use holdfast_shared::{config::ModelConfig, usage::Usage};
 use secrecy::ExposeSecret;
 
 use super::{
-    Delta, Error, Request, Speaker, Turn,
+    Delta, Error, Request,
     subject::Subject,
     upstream::{Signal, Signals, Upstream},
 };
 
+mod calls;
+mod conversation;
+mod dialect;
 mod failure;
 
+use calls::Calls;
+use dialect::Dialect;
 use failure::Failures;
 
 /// A provider behind genai.
@@ -33,31 +34,14 @@ pub(super) struct Gateway {
     client: genai::Client,
     target: ServiceTarget,
     options: ChatOptions,
-    ending: Ending,
+    dialect: Dialect,
     failures: Failures,
-}
-
-/// How to tell a complete answer from one that was cut off, where genai reports an end for both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// Anthropic: only `message_stop` makes an end.
-    Explicit,
-    /// Gemini: the last chunk has a finish reason.
-    WithReason,
-    /// Ollama: the last line has the counts of tokens.
-    WithUsage,
 }
 
 impl Gateway {
     pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
         let choice = &subject.choice;
-        let (adapter, ending) = match choice.provider {
-            Provider::Anthropic => (AdapterKind::Anthropic, Ending::Explicit),
-            Provider::Vertex if choice.name.starts_with("claude") => (AdapterKind::Vertex, Ending::Explicit),
-            Provider::Vertex => (AdapterKind::Vertex, Ending::WithReason),
-            Provider::Ollama => (AdapterKind::Ollama, Ending::WithUsage),
-            Provider::Gemini | Provider::OpenAi | Provider::Scripted => (AdapterKind::Gemini, Ending::WithReason),
-        };
+        let (adapter, dialect) = Dialect::of(choice);
         let key = subject.key.as_ref().map_or("", |key| key.expose_secret());
         // A complete target leaves genai nothing to look up in names or in the environment.
         let target = ServiceTarget {
@@ -70,67 +54,92 @@ impl Gateway {
             options = options.with_max_tokens(max_tokens);
         }
         let client = genai::Client::builder().with_reqwest(client).build().expect("the HTTP client is already built");
-        Self { client, target, options, ending, failures: Failures::new(subject, config.model_connect) }
+        Self { client, target, options, dialect, failures: Failures::new(subject, config.model_connect) }
     }
 }
 
 impl Upstream for Gateway {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
-        let (client, target, ending) = (self.client.clone(), self.target.clone(), self.ending);
+        let (client, target, dialect) = (self.client.clone(), self.target.clone(), self.dialect);
         let failures = self.failures.for_one_call();
-        let options = self.options.clone().with_raw_frame_fn(failures.listener());
-        let mut chat = ChatRequest::new(request.turns.iter().map(message).collect());
-        chat.system = request.system.clone();
+        let mut options = dialect.options(&self.options, &request.options).with_raw_frame_fn(failures.listener());
+        let mut chat = conversation::translate(request, dialect);
+        if dialect == Dialect::Anthropic
+            && let Some(tools) = conversation::tools_of_the_past(request)
+        {
+            chat.tools = Some(tools);
+            options = options.with_tool_choice(ToolChoice::None);
+        }
         async move {
             let response = client.exec_chat_stream(target, chat, Some(&options)).await;
-            let stream = response.map_err(|error| failures.explain(error))?.stream;
-            Ok(signals(stream, ending, failures))
+            let chat = response.map_err(|error| failures.explain(error))?.stream;
+            Ok(signals(Reading { chat, dialect, calls: Calls::new(dialect), end: None, failures }))
         }
         .boxed()
     }
 }
 
-fn message(turn: &Turn) -> ChatMessage {
-    match turn.speaker {
-        Speaker::User => ChatMessage::user(turn.text.as_str()),
-        Speaker::Assistant => ChatMessage::assistant(turn.text.as_str()),
-    }
+/// An answer being read.
+struct Reading {
+    chat: ChatStream,
+    dialect: Dialect,
+    calls: Calls,
+    /// The end, while something is handed out before it.
+    end: Option<Usage>,
+    failures: Failures,
 }
 
-fn signals(chat: ChatStream, ending: Ending, failures: Failures) -> Signals {
-    let items = stream::unfold((chat, failures), move |(mut chat, failures)| async move {
-        let signal = loop {
-            match chat.next().await {
-                // Comes before the request is even sent, so it is no sign of life.
-                Some(Ok(ChatStreamEvent::Start)) => continue,
-                Some(Ok(event)) => break read_event(event, ending, &failures),
-                Some(Err(error)) => break Err(failures.explain(error)),
-                None => break Err(failures.truncated()),
-            }
-        };
-        Some((signal, (chat, failures)))
-    });
+fn signals(reading: Reading) -> Signals {
+    let items = stream::unfold(reading, |mut reading| async move { Some((reading.next().await, reading)) });
     items.boxed()
 }
 
-fn read_event(event: ChatStreamEvent, ending: Ending, failures: &Failures) -> Result<Signal, Error> {
-    let delta = match event {
-        ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => Delta::Text(chunk.content),
-        ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => Delta::Reasoning(chunk.content),
-        ChatStreamEvent::End(end) if ending.is_reached(&end) => Delta::End(usage(end)),
-        ChatStreamEvent::End(_) => return Err(failures.truncated()),
-        _ => return Ok(Signal::Alive),
-    };
-    Ok(Signal::Delta(delta))
-}
-
-impl Ending {
-    fn is_reached(self, end: &StreamEnd) -> bool {
-        match self {
-            Self::Explicit => true,
-            Self::WithReason => end.captured_stop_reason.is_some(),
-            Self::WithUsage => end.captured_usage.is_some(),
+impl Reading {
+    async fn next(&mut self) -> Result<Signal, Error> {
+        if let Some(usage) = self.end.take() {
+            return Ok(Signal::Delta(Delta::End(usage)));
         }
+        loop {
+            match self.chat.next().await {
+                // Comes before the request is even sent, so it is no sign of life.
+                Some(Ok(ChatStreamEvent::Start)) => continue,
+                Some(Ok(event)) => return self.read(event),
+                Some(Err(error)) => return Err(self.failures.explain(error)),
+                None => return Err(self.failures.truncated()),
+            }
+        }
+    }
+
+    fn read(&mut self, event: ChatStreamEvent) -> Result<Signal, Error> {
+        let delta = match event {
+            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => Delta::Text(chunk.content),
+            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => Delta::Reasoning(chunk.content),
+            ChatStreamEvent::ToolCallChunk(chunk) => match self.calls.read(chunk.tool_call) {
+                Some(delta) => Delta::Call(delta),
+                None => return Ok(Signal::Alive),
+            },
+            ChatStreamEvent::End(end) => self.read_end(end)?,
+            _ => return Ok(Signal::Alive),
+        };
+        Ok(Signal::Delta(delta))
+    }
+
+    fn read_end(&mut self, end: StreamEnd) -> Result<Delta, Error> {
+        if !self.dialect.is_complete(&end) {
+            return Err(self.failures.truncated());
+        }
+        if let Some(reason) = self.dialect.failed_call(&end) {
+            return Err(self.failures.ended_with(reason));
+        }
+        let thinking = self.calls.thinking(&end);
+        let usage = usage(end);
+        Ok(match thinking {
+            Some(delta) => {
+                self.end = Some(usage);
+                Delta::Call(delta)
+            }
+            None => Delta::End(usage),
+        })
     }
 }
 

@@ -13,41 +13,41 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream
 use holdfast_shared::config::{ModelConfig, Provider};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use secrecy::ExposeSecret;
-use serde::Serialize;
 
 use super::{
-    Delta, Error, Request, Speaker,
+    Delta, Error, Request,
     subject::Subject,
     upstream::{self, Signal, Signals, Upstream},
 };
 
+mod body;
 mod chunk;
 mod parser;
 
+use body::{Body, Limit};
 use parser::{Flaw, Parser};
 
 /// An endpoint for chat completions.
 pub(super) struct OpenAi {
     client: reqwest::Client,
     url: String,
-    /// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only that one.
-    max_completion_tokens: Option<u32>,
+    /// Where the request sets no limit of its own.
     max_tokens: Option<u32>,
+    limit: fn(u32) -> Limit,
     connect_limit: Duration,
     subject: Arc<Subject>,
 }
 
 impl OpenAi {
     pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
-        let (max_tokens, max_completion_tokens) = match config.has_own_address(Provider::OpenAi) {
-            true => (config.model_max_tokens, None),
-            false => (None, config.model_max_tokens),
-        };
         Self {
             client,
             url: format!("{}chat/completions", config.base_url(Provider::OpenAi)),
-            max_completion_tokens,
-            max_tokens,
+            max_tokens: config.model_max_tokens,
+            limit: match config.has_own_address(Provider::OpenAi) {
+                true => Limit::MaxTokens,
+                false => Limit::MaxCompletionTokens,
+            },
             connect_limit: config.model_connect,
             subject,
         }
@@ -56,16 +56,9 @@ impl OpenAi {
 
 impl Upstream for OpenAi {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
-        let system = request.system.as_deref().map(|content| Message { role: "system", content });
-        let turns = request.turns.iter().map(|turn| Message { role: role(turn.speaker), content: &turn.text });
-        let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(&Body {
-            model: &self.subject.choice.name,
-            messages: system.into_iter().chain(turns).collect(),
-            stream: true,
-            stream_options: StreamOptions { include_usage: true },
-            max_completion_tokens: self.max_completion_tokens,
-            max_tokens: self.max_tokens,
-        });
+        let limit = request.options.max_tokens.or(self.max_tokens).map(self.limit);
+        let body = Body::new(&self.subject.choice.name, request, limit);
+        let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(&body);
         if let Some(key) = &self.subject.key {
             post = post.bearer_auth(key.expose_secret());
         }
@@ -94,36 +87,6 @@ impl Upstream for OpenAi {
             .boxed())
         }
         .boxed()
-    }
-}
-
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: Vec<Message<'a>>,
-    stream: bool,
-    stream_options: StreamOptions,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-fn role(speaker: Speaker) -> &'static str {
-    match speaker {
-        Speaker::User => "user",
-        Speaker::Assistant => "assistant",
     }
 }
 

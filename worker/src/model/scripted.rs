@@ -1,20 +1,24 @@
 //! A model without a model: deterministic answers, for a first try without any provider and for tests.
 //!
 //! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first, `[fail]`
-//! half-way. Whatever else is in brackets is ignored. It needs no patience.
-
-use std::time::Duration;
+//! half-way; and `[call=NAME {json}]`, `[approval]` and `[clienttool]`, which call tools, one a step, or all at once with
+//! `[parallel]`. `[fail=2]` fails half-way through the second step. Whatever else is in brackets is ignored. It needs no
+//! patience.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;
 use tokio::{task::yield_now, time::sleep};
 
-use super::{Answer, Delta, Error, Model, Request, Speaker, Turn};
+use super::{Answer, Delta, Error, Model, Request, Turn};
 
-const USUAL_TOKENS: usize = 24;
-const MAX_TOKENS: usize = 100_000;
-const USUAL_DELAY: u64 = 15;
-const MAX_DELAY: u64 = 60_000;
+mod script;
+mod step;
+mod tools;
+
+pub use tools::tools;
+
+use script::Script;
+use step::Step;
 
 /// Words between two looks at the other tasks when there is no delay.
 const BURST: usize = 64;
@@ -43,11 +47,15 @@ pub struct Scripted;
 
 impl Model for Scripted {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>> {
-        let last = request.turns.iter().rev().find(|turn| turn.speaker == Speaker::User);
-        let script = Script::read(last.map_or("", |turn| &turn.text));
+        let asked_at = request.turns.iter().rposition(|turn| matches!(turn, Turn::User(_)));
+        let (text, since) = match asked_at.map(|at| request.turns.split_at(at)) {
+            Some((_, [Turn::User(text), since @ ..])) => (text.as_str(), since),
+            _ => ("", request.turns.as_slice()),
+        };
+        let step = Step::next(Script::read(text), since, &request.tools);
         let read = count_words(request.system.as_deref().unwrap_or_default())
-            + request.turns.iter().map(|Turn { text, .. }| count_words(text)).sum::<u64>();
-        std::future::ready(Ok(recite(script, read).boxed())).boxed()
+            + request.turns.iter().map(|turn| count_words(words_of(turn))).sum::<u64>();
+        std::future::ready(Ok(recite(step, read).boxed())).boxed()
     }
 }
 
@@ -60,71 +68,45 @@ pub fn word(k: usize) -> String {
     }
 }
 
-/// What the last user turn asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Script {
-    tokens: usize,
-    delay: Duration,
-    thinks: bool,
-    fails: bool,
-}
-
-impl Script {
-    fn read(text: &str) -> Self {
-        let mut script =
-            Self { tokens: USUAL_TOKENS, delay: Duration::from_millis(USUAL_DELAY), thinks: false, fails: false };
-        let directives = text.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0));
-        for directive in directives {
-            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            match (name.trim(), value.trim().parse::<u64>()) {
-                ("tokens", Ok(count)) => {
-                    script.tokens = usize::try_from(count).map_or(MAX_TOKENS, |c| c.min(MAX_TOKENS))
-                }
-                ("delay", Ok(ms)) => script.delay = Duration::from_millis(ms.min(MAX_DELAY)),
-                ("think", _) => script.thinks = true,
-                ("fail", _) => script.fails = true,
-                _ => {}
-            }
-        }
-        script
+/// The item at this place of the step; after the last one, none.
+fn item(step: &Step, place: usize, read: u64) -> Option<Result<Delta, Error>> {
+    if let Some(thought) = THOUGHTS[..step.thoughts].get(place) {
+        return Some(Ok(Delta::Reasoning(format!("{thought} "))));
     }
-
-    fn thoughts(&self) -> usize {
-        if self.thinks { THOUGHTS.len() } else { 0 }
+    let place = place - step.thoughts;
+    if let Some(delta) = step.lead.get(place) {
+        return Some(Ok(delta.clone()));
     }
-
-    /// The item at this place of the answer; after the last one, none.
-    fn item(&self, place: usize, read: u64) -> Option<Result<Delta, Error>> {
-        let thoughts = self.thoughts();
-        if let Some(thought) = THOUGHTS[..thoughts].get(place) {
-            return Some(Ok(Delta::Reasoning(format!("{thought} "))));
-        }
-        let words = if self.fails { self.tokens / 2 } else { self.tokens };
-        match place - thoughts {
-            index if index < words => Some(Ok(Delta::Text(word(index + 1)))),
-            index if index > words => None,
-            _ if self.fails => Some(Err(Error::Scripted)),
-            _ => Some(Ok(Delta::End(Usage {
-                input_tokens: read,
-                output_tokens: (thoughts + words) as u64,
-                cached_tokens: 0,
-                reasoning_tokens: thoughts as u64,
-            }))),
-        }
+    match place - step.lead.len() {
+        index if index < step.words => Some(Ok(Delta::Text(word(index + 1)))),
+        index if index > step.words => None,
+        _ if step.fails => Some(Err(Error::Scripted)),
+        _ => Some(Ok(Delta::End(Usage {
+            input_tokens: read,
+            output_tokens: (step.thoughts + step.lead.len() + step.words) as u64,
+            cached_tokens: 0,
+            reasoning_tokens: step.thoughts as u64,
+        }))),
     }
 }
 
-fn recite(script: Script, read: u64) -> impl Stream<Item = Result<Delta, Error>> + Send + 'static {
-    stream::unfold(0, move |place| async move {
-        let item = script.item(place, read)?;
+fn recite(step: Step, read: u64) -> impl Stream<Item = Result<Delta, Error>> + Send + 'static {
+    stream::unfold((step, 0), move |(step, place)| async move {
+        let item = item(&step, place, read)?;
         let is_token = matches!(item, Ok(Delta::Text(_) | Delta::Reasoning(_)));
-        if is_token && !script.delay.is_zero() {
-            sleep(script.delay).await;
+        if is_token && !step.delay.is_zero() {
+            sleep(step.delay).await;
         } else if place % BURST == BURST - 1 {
             yield_now().await;
         }
-        Some((item, place + 1))
+        Some((item, (step, place + 1)))
     })
+}
+
+fn words_of(turn: &Turn) -> &str {
+    match turn {
+        Turn::User(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text,
+    }
 }
 
 fn count_words(text: &str) -> u64 {

@@ -67,6 +67,39 @@ fn the_settings_decide_who_answers() {
     check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", "--chat-model-name=claude-x"], "vertex/claude-x");
 }
 
+/// The choice for an agent, as `check` has it.
+#[track_caller]
+fn check_agent(flags: &[&str], provider: Option<&str>, name: Option<&str>, expected: &str) {
+    let found = match config(flags).choice_for(provider, name) {
+        Ok(choice) => format!("{}/{}", choice.provider, choice.name),
+        Err(error) => format!("error: {}", error.variable),
+    };
+    assert_eq!(found, expected, "for {flags:?}, {provider:?}, {name:?}");
+}
+
+#[test]
+fn an_agent_may_name_a_provider_or_a_model_or_both() {
+    const OWN: [&str; 4] =
+        ["--chat-model-provider=openai", "--openai-api-key=k", "--chat-model-name=m", "--gemini-api-key=k"];
+    check_agent(&OWN, None, None, "openai/m");
+    check_agent(&OWN, None, Some("n"), "openai/n");
+    check_agent(&OWN, Some(" "), Some(""), "openai/m");
+    check_agent(&OWN, Some("openai"), None, "openai/m");
+    check_agent(&OWN, Some("openai"), Some("n"), "openai/n");
+
+    // Another provider's model is never the one that the deployment's provider knows.
+    check_agent(&OWN, Some("gemini"), None, "gemini/gemini-1.5-flash");
+    check_agent(&OWN, Some("scripted"), Some("n"), "scripted/scripted");
+    check_agent(&OWN, Some("ollama"), None, "error: model.name of the agent");
+    check_agent(&OWN, Some("ollama"), Some("n"), "ollama/n");
+
+    check_agent(&OWN, Some("anthropic"), Some("n"), "error: ANTHROPIC_API_KEY");
+    check_agent(&OWN, Some("vertex"), Some("gemini-x"), "error: VERTEX_PROJECT_ID");
+    check_agent(&OWN, Some("acme"), Some("n"), "error: model.provider of the agent");
+    check_agent(&["--ollama-base-url=h"], Some("ollama"), Some("n"), "error: OLLAMA_BASE_URL");
+    check_agent(&[], None, Some("n"), "scripted/scripted");
+}
+
 #[test]
 fn addresses_end_with_one_slash_and_have_a_version() {
     let check = |provider, flags: &[&str], expected: &str| assert_eq!(config(flags).base_url(provider), expected);

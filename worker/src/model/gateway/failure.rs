@@ -7,6 +7,7 @@ use std::{
 };
 
 use genai::chat::{FrameCtx, RawFrameRef};
+use serde_json::Value;
 
 use crate::model::{Error, subject::Subject};
 
@@ -33,8 +34,7 @@ impl Failures {
     pub fn listener(&self) -> impl Fn(&FrameCtx, RawFrameRef<'_>) + Send + Sync + 'static {
         let complaint = self.complaint.clone();
         move |_: &FrameCtx, frame: RawFrameRef<'_>| {
-            // Inside of a JSON string the quotes would be escaped, so an answer about errors is not mistaken for one.
-            if frame.data.contains(r#""error""#) || frame.data.contains(r#""promptFeedback""#) {
+            if is_complaint(frame.data) {
                 *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
             }
         }
@@ -43,6 +43,11 @@ impl Failures {
     /// The stream ended early: because of a complaint, if there was one.
     pub fn truncated(&self) -> Error {
         self.complained().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
+    }
+
+    /// The answer is complete, and yet a failure.
+    pub fn ended_with(&self, reason: &str) -> Error {
+        Error::broken(&self.subject, format!("the model failed to call a tool ({})", self.subject.quote(reason)))
     }
 
     pub fn explain(&self, error: genai::Error) -> Error {
@@ -78,5 +83,19 @@ impl Failures {
 
     fn malformed(&self, cause: &str) -> Error {
         Error::broken(&self.subject, format!("a chunk of it is malformed: {}", self.subject.quote(cause)))
+    }
+}
+
+/// Whether a frame has an error in place of a piece of the answer. Tool arguments may have fields of any name, so only the
+/// outermost ones count; of what is no JSON by itself, such as one line of several, the looks have to do.
+fn is_complaint(frame: &str) -> bool {
+    if !frame.contains(r#""error""#) && !frame.contains(r#""promptFeedback""#) {
+        return false;
+    }
+    match serde_json::from_str::<Value>(frame) {
+        Ok(value) => {
+            ["error", "promptFeedback"].iter().any(|field| value.get(0).unwrap_or(&value).get(field).is_some())
+        }
+        Err(_) => true,
     }
 }

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
-    pub choices: Option<Vec<Choice>>,
+    #[serde(borrow)]
+    pub choices: Option<Vec<Choice<'a>>>,
     pub usage: Option<Tokens>,
     /// Sent in place of a piece when the provider fails in mid-answer.
     #[serde(borrow)]
@@ -16,19 +17,42 @@ pub(super) struct Chunk<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice {
-    pub delta: Option<Piece>,
+pub(super) struct Choice<'a> {
+    #[serde(borrow)]
+    pub delta: Option<Piece<'a>>,
     pub finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Piece {
+pub(super) struct Piece<'a> {
     pub content: Option<String>,
     /// Why the model will not answer; the reader sees it as the answer that it is.
     pub refusal: Option<String>,
     // Two names for the same; a server that is changing from one to the other sends both.
     pub reasoning_content: Option<String>,
     pub reasoning: Option<String>,
+    #[serde(borrow)]
+    pub tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+/// A piece of a tool call; `calls` tells which one it belongs to.
+#[derive(Deserialize)]
+pub(super) struct CallPiece<'a> {
+    pub index: Option<u64>,
+    pub id: Option<String>,
+    #[serde(borrow)]
+    pub function: Option<FunctionPiece<'a>>,
+    /// Where Google's endpoint of this protocol puts thought signatures.
+    #[serde(borrow)]
+    pub extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FunctionPiece<'a> {
+    pub name: Option<String>,
+    /// A string with a piece of JSON; some servers send the JSON itself.
+    #[serde(borrow)]
+    pub arguments: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

@@ -10,6 +10,10 @@ use memchr::memchr;
 use super::chunk::{Chunk, Piece};
 use crate::model::{Delta, Error, subject::Subject};
 
+mod calls;
+
+use calls::Calls;
+
 /// Bytes of one line; a provider that sends more is broken.
 const LINE_BYTES: usize = 1024 * 1024;
 
@@ -18,6 +22,7 @@ const LINE_BYTES: usize = 1024 * 1024;
 pub(super) struct Parser {
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
+    calls: Calls,
     usage: Usage,
     /// A finish_reason has come: only usage and `[DONE]` are left.
     finishing: bool,
@@ -30,6 +35,7 @@ pub(super) enum Flaw {
     LongLine,
     NotAStream(String),
     Malformed(String),
+    NamelessCall,
     /// An error of the provider's, as JSON.
     Complaint(String),
     Truncated,
@@ -42,6 +48,7 @@ impl Flaw {
             Self::LongLine => format!("a line of it is longer than {LINE_BYTES} bytes"),
             Self::NotAStream(line) => format!("it is no event stream: {}", subject.quote(line)),
             Self::Malformed(data) => format!("a chunk of it is malformed: {}", subject.quote(data)),
+            Self::NamelessCall => "it calls a tool without naming one".to_owned(),
             Self::Truncated => "it ended before it was complete".to_owned(),
         };
         Error::broken(subject, cause)
@@ -130,9 +137,20 @@ impl Parser {
         }
         for choice in chunk.choices.into_iter().flatten() {
             if let Some(piece) = choice.delta {
-                hand_out(piece, deltas);
+                self.hand_out(piece, deltas)?;
             }
             self.finishing |= choice.finish_reason.is_some();
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self, piece: Piece<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+        let reasoning = piece.reasoning_content.filter(|text| !text.is_empty()).or(piece.reasoning);
+        let pieces = [reasoning.map(Delta::Reasoning), piece.content.map(Delta::Text), piece.refusal.map(Delta::Text)];
+        let is_empty = |delta: &Delta| matches!(delta, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty());
+        deltas.extend(pieces.into_iter().flatten().filter(|delta| !is_empty(delta)));
+        for piece in piece.tool_calls.into_iter().flatten() {
+            deltas.extend(self.calls.read(piece)?.map(Delta::Call));
         }
         Ok(())
     }
@@ -141,13 +159,6 @@ impl Parser {
         self.done = true;
         deltas.push_back(Delta::End(self.usage));
     }
-}
-
-fn hand_out(piece: Piece, deltas: &mut VecDeque<Delta>) {
-    let reasoning = piece.reasoning_content.filter(|text| !text.is_empty()).or(piece.reasoning);
-    let pieces = [reasoning.map(Delta::Reasoning), piece.content.map(Delta::Text), piece.refusal.map(Delta::Text)];
-    let is_empty = |delta: &Delta| matches!(delta, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty());
-    deltas.extend(pieces.into_iter().flatten().filter(|delta| !is_empty(delta)));
 }
 
 fn not_a_stream(line: &[u8]) -> Flaw {

@@ -1,20 +1,17 @@
 //! What the scripted model says.
 
+use std::time::Duration;
+
 use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
-use super::*;
+use super::{script::Failure, *};
 
 fn request(text: &str) -> Request {
-    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    Request {
-        system: Some("two words".to_owned()),
-        turns: vec![
-            turn(Speaker::User, "[tokens=3] [fail]"),
-            turn(Speaker::Assistant, "no"),
-            turn(Speaker::User, text),
-        ],
-    }
+    let user = |text: &str| Turn::User(text.to_owned());
+    let turns =
+        vec![user("[tokens=3] [fail]"), Turn::Assistant { text: "no".to_owned(), calls: Vec::new() }, user(text)];
+    Request { system: Some("two words".to_owned()), turns, ..Request::default() }
 }
 
 async fn answer(text: &str) -> Vec<Result<Delta, Error>> {
@@ -27,9 +24,10 @@ fn texts(items: &[Result<Delta, Error>]) -> Vec<&str> {
 
 #[test]
 fn directives_are_read_and_capped_and_others_ignored() {
-    let check = |text: &str, tokens, delay, thinks, fails| {
-        let delay = Duration::from_millis(delay);
-        assert_eq!(Script::read(text), Script { tokens, delay, thinks, fails }, "{text}");
+    let check = |text: &str, tokens, delay, thinks, fails: bool| {
+        let (delay, fails) = (Duration::from_millis(delay), fails.then_some(Failure::AtTheEnd));
+        let expected = Script { tokens, delay, thinks, fails, calls: Vec::new(), parallel: false };
+        assert_eq!(Script::read(text), expected, "{text}");
     };
     check("", 24, 15, false, false);
     check("hello [ world ]", 24, 15, false, false);
@@ -38,6 +36,7 @@ fn directives_are_read_and_capped_and_others_ignored() {
     check("[tokens=999999999999999999999999] [tokens=x] [wave=1]", 24, 15, false, false);
     check("[tokens=9999999] [delay=9999999]", 100_000, 60_000, false, false);
     check("[[tokens=5]]", 5, 15, false, false);
+    check("[tokens [think] [fail=[x] [call=] [call=x", 24, 15, true, false);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,14 +7,14 @@ mod provider;
 mod retries;
 mod wires;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use clap::Parser;
 use futures::StreamExt;
 use holdfast_shared::config::ModelConfig;
 use tokio::time::timeout;
 
-use super::{Delta, Error, Request, Speaker, Turn, connect};
+use super::{ConnectError, Delta, Error, Model, Models, Request, Turn};
 use provider::{Provider, Reply, Seen};
 use wires::{Wire, wires};
 
@@ -28,12 +28,22 @@ fn config(flags: &[&str]) -> ModelConfig {
     Cli::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
+/// The deployment's own model.
+fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
+    Ok(Models::new(config)?.get(None)?.model)
+}
+
+fn user(text: &str) -> Turn {
+    Turn::User(text.to_owned())
+}
+
+fn assistant(text: &str) -> Turn {
+    Turn::Assistant { text: text.to_owned(), calls: Vec::new() }
+}
+
 fn request() -> Request {
-    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    Request {
-        system: Some("Be brief.".to_owned()),
-        turns: vec![turn(Speaker::User, "Hi"), turn(Speaker::Assistant, "Hello"), turn(Speaker::User, "And now?")],
-    }
+    let turns = vec![user("Hi"), assistant("Hello"), user("And now?")];
+    Request { system: Some("Be brief.".to_owned()), turns, ..Request::default() }
 }
 
 /// What came of one question.
@@ -61,10 +71,14 @@ async fn ask(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
 }
 
 async fn ask_at_leisure(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
+    ask_this(&request(), wire, flags, replies).await
+}
+
+async fn ask_this(request: &Request, wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
     let provider = Provider::start(replies).await;
     let model = connect(&wire.config(&provider.url, flags)).unwrap();
     let (mut deltas, mut error) = (Vec::new(), None);
-    match model.ask(&request()).await {
+    match model.ask(request).await {
         Ok(mut answer) => {
             while let Some(item) = answer.next().await {
                 assert!(error.is_none(), "something comes after the error");

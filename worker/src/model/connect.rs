@@ -1,0 +1,91 @@
+//! The models of a process: the deployment's own, and those that agents name.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use holdfast_shared::{
+    agent::ModelSettings,
+    config::{self, ModelChoice, ModelConfig, Provider},
+};
+
+use super::{
+    Model, Scripted,
+    gateway::Gateway,
+    openai::OpenAi,
+    patience::{Limits, Patience},
+    subject::Subject,
+    upstream,
+};
+
+/// Why no model could be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    #[error("cannot set up the HTTP client for the model")]
+    Client(#[from] reqwest::Error),
+}
+
+/// The models of this process; each is set up once, and all share one HTTP client. Setting up makes no request.
+pub struct Models {
+    config: ModelConfig,
+    set_up: Mutex<SetUp>,
+}
+
+/// A model, and which one it is.
+#[derive(Clone)]
+pub struct Chosen {
+    pub model: Arc<dyn Model>,
+    pub choice: ModelChoice,
+}
+
+#[derive(Default)]
+struct SetUp {
+    /// None until a model needs it: the scripted one does not.
+    client: Option<reqwest::Client>,
+    models: HashMap<ModelChoice, Chosen>,
+}
+
+impl Models {
+    /// Sets up the deployment's own model, and fails if there can be none.
+    pub fn new(config: &ModelConfig) -> Result<Self, ConnectError> {
+        let models = Self { config: config.clone(), set_up: Mutex::default() };
+        models.get(None)?;
+        Ok(models)
+    }
+
+    /// The model for an agent's settings; each setting that is absent is the deployment's own.
+    pub fn get(&self, settings: Option<&ModelSettings>) -> Result<Chosen, ConnectError> {
+        let provider = settings.and_then(|settings| settings.provider.as_deref());
+        let name = settings.and_then(|settings| settings.name.as_deref());
+        let choice = self.config.choice_for(provider, name)?;
+        let mut set_up = self.set_up.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chosen) = set_up.models.get(&choice) {
+            return Ok(chosen.clone());
+        }
+        let chosen = Chosen { model: set_up.connect(&self.config, &choice)?, choice: choice.clone() };
+        set_up.models.insert(choice, chosen.clone());
+        Ok(chosen)
+    }
+}
+
+impl SetUp {
+    fn connect(&mut self, config: &ModelConfig, choice: &ModelChoice) -> Result<Arc<dyn Model>, ConnectError> {
+        let provider = choice.provider;
+        if provider == Provider::Scripted {
+            return Ok(Arc::new(Scripted));
+        }
+        let client = match &self.client {
+            Some(client) => client.clone(),
+            None => self.client.insert(upstream::client(config)?).clone(),
+        };
+        let limits = Limits::of(config);
+        let subject = Arc::new(Subject::new(choice.clone(), config.key(provider).cloned()));
+        Ok(match provider {
+            Provider::OpenAi => Arc::new(Patience::new(OpenAi::new(client, config, subject.clone()), limits, subject)),
+            _ => Arc::new(Patience::new(Gateway::new(client, config, subject.clone()), limits, subject)),
+        })
+    }
+}

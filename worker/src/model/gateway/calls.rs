@@ -1,0 +1,83 @@
+//! Tool calls as genai reports them, and what the provider wants back with them.
+//!
+//! Of Anthropic's calls, each chunk has all arguments so far as text; those of Gemini and Ollama come whole, and their
+//! ids are genai's own, which it uses more than once.
+
+use genai::chat::{ContentPart, StreamEnd, ToolCall};
+use serde_json::{Value, json};
+
+use super::dialect::Dialect;
+use crate::model::CallDelta;
+
+/// The calls of one answer so far.
+pub(super) struct Calls {
+    dialect: Dialect,
+    count: usize,
+    /// The call that the next chunk may continue, and how much of its arguments was handed out.
+    open: Option<(String, usize)>,
+}
+
+impl Calls {
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, count: 0, open: None }
+    }
+
+    /// What a chunk adds; none if it adds nothing.
+    pub fn read(&mut self, call: ToolCall) -> Option<CallDelta> {
+        let signature = call.thought_signatures.and_then(|signatures| signatures.into_iter().next()).map(Value::String);
+        let arguments = match call.fn_arguments {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            value => value.to_string(),
+        };
+        if self.dialect != Dialect::Anthropic {
+            return Some(CallDelta { index: self.begin(), name: Some(call.fn_name), arguments, signature });
+        }
+        match &mut self.open {
+            Some((id, known)) if *id == call.call_id => {
+                let added = arguments.get(*known..).unwrap_or_default().to_owned();
+                *known = arguments.len();
+                let index = self.count - 1;
+                (!added.is_empty()).then_some(CallDelta { index, arguments: added, ..CallDelta::default() })
+            }
+            _ => {
+                self.open = Some((call.call_id, arguments.len()));
+                Some(CallDelta { index: self.begin(), name: Some(call.fn_name), arguments, signature })
+            }
+        }
+    }
+
+    /// Anthropic's thinking, which is whole only at the end. It is told with the first call, although it led to all of
+    /// them; without any call nobody wants it back.
+    pub fn thinking(&self, end: &StreamEnd) -> Option<CallDelta> {
+        if self.dialect != Dialect::Anthropic || self.count == 0 {
+            return None;
+        }
+        let blocks = thinking_blocks(end.captured_content.as_ref()?.parts());
+        let signature = Some(Value::Array(blocks)).filter(|blocks| *blocks != json!([]))?;
+        Some(CallDelta { signature: Some(signature), ..CallDelta::default() })
+    }
+
+    fn begin(&mut self) -> usize {
+        self.count += 1;
+        self.count - 1
+    }
+}
+
+/// The blocks as Anthropic sent them. genai takes a block apart: a signature, then the text that it signs.
+fn thinking_blocks(parts: &[ContentPart]) -> Vec<Value> {
+    let mut signed_by = None;
+    let blocks = parts.iter().filter_map(|part| match part {
+        ContentPart::ThoughtSignature(signature) => {
+            signed_by = Some(signature);
+            None
+        }
+        ContentPart::ReasoningContent(thinking) => {
+            let signature = signed_by.take()?;
+            Some(json!({"type": "thinking", "thinking": thinking, "signature": signature}))
+        }
+        ContentPart::Custom(part) => Some(part.data.clone()),
+        _ => None,
+    });
+    blocks.collect()
+}

@@ -1,0 +1,105 @@
+//! A request in genai's words, so that each provider gets what its protocol demands.
+
+use std::collections::BTreeSet;
+
+use genai::chat::{
+    ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart, MessageContent, Tool, ToolCall, ToolResponse,
+};
+use serde_json::{Value, json};
+
+use super::dialect::Dialect;
+use crate::model::{Request, ToolRequest, ToolSpec, Turn};
+
+pub(super) fn translate(request: &Request, dialect: Dialect) -> ChatRequest {
+    let mut chat = ChatRequest::new(messages(&request.turns, dialect));
+    chat.system = request.system.clone();
+    if !request.tools.is_empty() {
+        chat.tools = Some(request.tools.iter().map(tool).collect());
+    }
+    chat
+}
+
+/// Anthropic refuses a conversation with calls in it unless tools are declared. Where there are none to call any more,
+/// these are declared as not to be called.
+pub(super) fn tools_of_the_past(request: &Request) -> Option<Vec<Tool>> {
+    if !request.tools.is_empty() {
+        return None;
+    }
+    let calls = request.turns.iter().flat_map(|turn| match turn {
+        Turn::Assistant { calls, .. } => calls.as_slice(),
+        _ => &[],
+    });
+    let names: BTreeSet<&str> = calls.map(|call| call.name.as_str()).collect();
+    let declare = |name| Tool::new(name).with_schema(json!({"type": "object"}));
+    (!names.is_empty()).then(|| names.into_iter().map(declare).collect())
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
+    let tool = Tool::new(spec.name.as_str()).with_schema(spec.input_schema.clone());
+    match spec.description.is_empty() {
+        true => tool,
+        false => tool.with_description(spec.description.as_str()),
+    }
+}
+
+fn messages(turns: &[Turn], dialect: Dialect) -> Vec<ChatMessage> {
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    for turn in turns {
+        match turn {
+            Turn::User(text) => messages.push(ChatMessage::user(text.as_str())),
+            Turn::Assistant { text, calls } if calls.is_empty() => messages.push(ChatMessage::assistant(text.as_str())),
+            Turn::Assistant { text, calls } => messages.push(calling(text, calls, dialect)),
+            Turn::Tool { call_id, name, text, is_error } => {
+                let outcome = outcome(call_id, name, text, *is_error, dialect);
+                match messages.last_mut() {
+                    // Anthropic and Gemini want the outcomes of one turn in one message; of several outcomes in a message,
+                    // genai would send only the last one to Ollama.
+                    Some(last) if matches!(last.role, ChatRole::Tool) && dialect != Dialect::Ollama => {
+                        last.content.push(outcome);
+                    }
+                    _ => messages.push(ChatMessage::tool(MessageContent::from_parts(vec![outcome]))),
+                }
+            }
+        }
+    }
+    messages
+}
+
+fn calling(text: &str, calls: &[ToolRequest], dialect: Dialect) -> ChatMessage {
+    let mut parts = Vec::new();
+    if dialect == Dialect::Anthropic {
+        let blocks = calls.iter().filter_map(|call| call.signature.as_ref()?.as_array()).flatten();
+        parts.extend(blocks.map(|block| custom(block.clone())));
+    }
+    // Anthropic refuses a text of spaces.
+    if !text.trim().is_empty() {
+        parts.push(ContentPart::from_text(text));
+    }
+    parts.extend(calls.iter().map(|call| ContentPart::ToolCall(tool_call(call, dialect))));
+    ChatMessage::assistant(MessageContent::from_parts(parts))
+}
+
+fn tool_call(call: &ToolRequest, dialect: Dialect) -> ToolCall {
+    let signature = call.signature.as_ref().and_then(Value::as_str).filter(|_| dialect == Dialect::Gemini);
+    ToolCall {
+        call_id: call.id.clone(),
+        fn_name: call.name.clone(),
+        fn_arguments: call.arguments(),
+        thought_signatures: signature.map(|signature| vec![signature.to_owned()]),
+    }
+}
+
+fn outcome(call_id: &str, name: &str, text: &str, is_error: bool, dialect: Dialect) -> ContentPart {
+    match dialect {
+        // genai has no word for a failed call. The others have no field for it either: the text says what went wrong.
+        Dialect::Anthropic if is_error => {
+            custom(json!({"type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": true}))
+        }
+        _ => ContentPart::ToolResponse(ToolResponse::new(call_id, text).with_fn_name(name)),
+    }
+}
+
+/// A part of a message as Anthropic's protocol has it.
+fn custom(data: Value) -> ContentPart {
+    ContentPart::Custom(CustomPart { model_iden: None, data })
+}

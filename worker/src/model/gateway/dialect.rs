@@ -1,0 +1,79 @@
+//! In which the providers behind genai differ, as far as genai leaves it open.
+
+use genai::{
+    adapter::AdapterKind,
+    chat::{ChatOptions, StopReason, StreamEnd},
+};
+use holdfast_shared::{
+    agent::ReasoningEffort,
+    config::{ModelChoice, Provider},
+};
+
+use crate::model::Options;
+
+/// A provider's protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Anthropic,
+    Gemini,
+    Ollama,
+}
+
+/// Why Gemini ends an answer without the call that the model tried to make.
+const FAILED_CALLS: [&str; 2] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"];
+
+impl Dialect {
+    pub fn of(choice: &ModelChoice) -> (AdapterKind, Self) {
+        match choice.provider {
+            Provider::Anthropic => (AdapterKind::Anthropic, Self::Anthropic),
+            Provider::Vertex if choice.name.starts_with("claude") => (AdapterKind::Vertex, Self::Anthropic),
+            Provider::Vertex => (AdapterKind::Vertex, Self::Gemini),
+            Provider::Ollama => (AdapterKind::Ollama, Self::Ollama),
+            Provider::Gemini | Provider::OpenAi | Provider::Scripted => (AdapterKind::Gemini, Self::Gemini),
+        }
+    }
+
+    /// The options of one call, on top of those of the deployment.
+    pub fn options(self, deployment: &ChatOptions, options: &Options) -> ChatOptions {
+        let effort = options.reasoning_effort.map(|effort| match effort {
+            ReasoningEffort::Low => genai::chat::ReasoningEffort::Low,
+            ReasoningEffort::Medium => genai::chat::ReasoningEffort::Medium,
+            ReasoningEffort::High => genai::chat::ReasoningEffort::High,
+        });
+        ChatOptions {
+            temperature: options.temperature,
+            top_p: options.top_p,
+            max_tokens: options.max_tokens.or(deployment.max_tokens),
+            stop_sequences: options.stop.clone(),
+            capture_reasoning_content: match self {
+                // Thinking must be sent back with the calls that it led to.
+                Self::Anthropic => Some(true),
+                // Gemini thinks in silence otherwise, which cannot be told from a provider that hangs.
+                Self::Gemini => effort.is_some().then_some(true),
+                Self::Ollama => None,
+            },
+            reasoning_effort: effort,
+            ..deployment.clone()
+        }
+    }
+
+    /// Tells a complete answer from one that was cut off; genai reports an end for both.
+    pub fn is_complete(self, end: &StreamEnd) -> bool {
+        match self {
+            // Only `message_stop` makes an end.
+            Self::Anthropic => true,
+            // The last chunk has a finish reason.
+            Self::Gemini => end.captured_stop_reason.is_some(),
+            // The last line has the counts of tokens.
+            Self::Ollama => end.captured_usage.is_some(),
+        }
+    }
+
+    /// Why an answer that the provider calls complete is none.
+    pub fn failed_call(self, end: &StreamEnd) -> Option<&str> {
+        match &end.captured_stop_reason {
+            Some(StopReason::Other(reason)) if FAILED_CALLS.contains(&reason.as_str()) => Some(reason),
+            _ => None,
+        }
+    }
+}

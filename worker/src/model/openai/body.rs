@@ -1,0 +1,150 @@
+//! What is sent for a streamed chat completion.
+
+use holdfast_shared::agent::ReasoningEffort;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::model::{Request, ToolRequest, ToolSpec, Turn};
+
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(flatten)]
+    limit: Option<Limit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<ReasoningEffort>,
+}
+
+/// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only that one.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Limit {
+    MaxCompletionTokens(u32),
+    MaxTokens(u32),
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Message<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: &'a str,
+    },
+    Assistant {
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: Function,
+    function: Called<'a>,
+    /// Where Google's endpoint of this protocol puts thought signatures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: Function,
+    function: Offered<'a>,
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+/// The only kind of tool.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Function {
+    Function,
+}
+
+impl<'a> Body<'a> {
+    pub fn new(model: &'a str, request: &'a Request, limit: Option<Limit>) -> Self {
+        let system = request.system.as_deref().map(|content| Message::System { content });
+        let options = &request.options;
+        Self {
+            model,
+            messages: system.into_iter().chain(request.turns.iter().map(Message::of)).collect(),
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            tools: request.tools.iter().map(Tool::of).collect(),
+            limit,
+            temperature: options.temperature,
+            top_p: options.top_p,
+            stop: &options.stop,
+            reasoning_effort: options.reasoning_effort,
+        }
+    }
+}
+
+impl<'a> Message<'a> {
+    fn of(turn: &'a Turn) -> Self {
+        match turn {
+            Turn::User(content) => Self::User { content },
+            Turn::Assistant { text, calls } => Self::Assistant {
+                content: (!text.is_empty()).then_some(text),
+                tool_calls: calls.iter().map(Call::of).collect(),
+            },
+            // There is no place for `is_error`: the text says what went wrong.
+            Turn::Tool { call_id, text, .. } => Self::Tool { tool_call_id: call_id, content: text },
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn of(call: &'a ToolRequest) -> Self {
+        Self {
+            id: &call.id,
+            kind: Function::Function,
+            function: Called { name: &call.name, arguments: call.arguments().to_string() },
+            // Another provider's signature, of an earlier turn, is of another shape.
+            extra_content: call.signature.as_ref().filter(|signature| signature.is_object()),
+        }
+    }
+}
+
+impl<'a> Tool<'a> {
+    fn of(tool: &'a ToolSpec) -> Self {
+        let function = Offered { name: &tool.name, description: &tool.description, parameters: &tool.input_schema };
+        Self { kind: Function::Function, function }
+    }
+}

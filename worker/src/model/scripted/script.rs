@@ -1,0 +1,135 @@
+//! What a user turn tells the scripted model to do.
+
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::tools;
+use crate::model::ToolSpec;
+
+const USUAL_TOKENS: usize = 24;
+const MAX_TOKENS: usize = 100_000;
+const USUAL_DELAY: u64 = 15;
+const MAX_DELAY: u64 = 60_000;
+
+/// The directives of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Script {
+    pub tokens: usize,
+    pub delay: Duration,
+    pub thinks: bool,
+    pub fails: Option<Failure>,
+    /// In the order written.
+    pub calls: Vec<Call>,
+    /// Whether all calls are made in one step.
+    pub parallel: bool,
+}
+
+/// Where it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    AtTheEnd,
+    /// Counted from 1.
+    InStep(usize),
+}
+
+/// A tool to call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Call {
+    pub tool: Tool,
+    /// JSON, unless something else was written.
+    pub arguments: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tool {
+    Named(String),
+    /// The first tool of the client's own, whose names have no server before them.
+    OfTheClient,
+}
+
+impl Script {
+    pub fn read(text: &str) -> Self {
+        let mut script = Self {
+            tokens: USUAL_TOKENS,
+            delay: Duration::from_millis(USUAL_DELAY),
+            thinks: false,
+            fails: None,
+            calls: Vec::new(),
+            parallel: false,
+        };
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once('[') {
+            rest = after;
+            if let Some((call, after)) = after.strip_prefix("call=").and_then(Call::read) {
+                script.calls.push(call);
+                rest = after;
+            } else if let Some((directive, _)) = after.split_once(']').filter(|(directive, _)| !directive.contains('['))
+            {
+                script.obey(directive);
+            }
+        }
+        script
+    }
+
+    fn obey(&mut self, directive: &str) {
+        let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+        match (name.trim(), value.trim().parse::<u64>()) {
+            ("tokens", Ok(count)) => self.tokens = usize::try_from(count).map_or(MAX_TOKENS, |c| c.min(MAX_TOKENS)),
+            ("delay", Ok(ms)) => self.delay = Duration::from_millis(ms.min(MAX_DELAY)),
+            ("think", _) => self.thinks = true,
+            ("fail", Ok(step)) if step > 0 => {
+                self.fails = Some(Failure::InStep(usize::try_from(step).unwrap_or(usize::MAX)));
+            }
+            ("fail", _) => self.fails = Some(Failure::AtTheEnd),
+            ("parallel", _) => self.parallel = true,
+            ("approval", _) => self.calls.push(Call {
+                tool: Tool::Named(tools::APPROVAL.to_owned()),
+                arguments: json!({"action": or(value, "send the report")}).to_string(),
+            }),
+            ("clienttool", _) => self.calls.push(Call {
+                tool: Tool::OfTheClient,
+                arguments: json!({"question": or(value, "Which colour?")}).to_string(),
+            }),
+            _ => {}
+        }
+    }
+}
+
+impl Call {
+    /// Reads `NAME]` or `NAME {json}]`, and returns what comes after it. The JSON may have brackets in it; if it is none, it
+    /// ends at the first one and is passed on as it is.
+    fn read(text: &str) -> Option<(Self, &str)> {
+        let end = text.find([']', ' ', '\n', '\t'])?;
+        let (name, rest) = text.split_at(end);
+        if name.is_empty() {
+            return None;
+        }
+        let rest = rest.trim_start();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        let json_end = values.next().and_then(Result::ok).map(|_| values.byte_offset());
+        let closed = json_end.and_then(|end| Some((&rest[..end], rest[end..].trim_start().strip_prefix(']')?)));
+        let (arguments, after) = closed.or_else(|| rest.split_once(']'))?;
+        let arguments = or(arguments, "{}").to_owned();
+        Some((Self { tool: Tool::Named(name.to_owned()), arguments }, after))
+    }
+
+    /// The name of the tool, given those that are offered.
+    pub fn name(&self, offered: &[ToolSpec]) -> String {
+        match &self.tool {
+            Tool::Named(name) => name.clone(),
+            Tool::OfTheClient => {
+                let own = offered.iter().find(|tool| !tool.name.contains("__"));
+                own.map_or(tools::CLIENT_TOOL, |tool| &tool.name).to_owned()
+            }
+        }
+    }
+}
+
+fn or<'a>(value: &'a str, usual: &'a str) -> &'a str {
+    match value.trim() {
+        "" => usual,
+        value => value,
+    }
+}

@@ -1,0 +1,77 @@
+//! One step of the scripted model: it calls tools as long as directives are left, and then answers.
+
+use std::time::Duration;
+
+use super::{
+    THOUGHTS,
+    script::{Call, Failure, Script},
+};
+use crate::model::{CallDelta, Delta, ToolSpec, Turn};
+
+/// Characters of a tool's outcome that are quoted.
+const QUOTED_CHARS: usize = 200;
+
+/// What is said in one answer: thoughts, then `lead`, then words.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub thoughts: usize,
+    pub lead: Vec<Delta>,
+    pub words: usize,
+    /// Whether it breaks off after that.
+    pub fails: bool,
+    pub delay: Duration,
+}
+
+impl Step {
+    /// The step that comes after these turns, which follow the script's.
+    pub fn next(script: Script, since: &[Turn], offered: &[ToolSpec]) -> Self {
+        let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
+        let (steps, calls) = match (script.parallel, outcomes.len()) {
+            (true, 0) => (0, script.calls.as_slice()),
+            (true, _) => (1, &[][..]),
+            (false, done) => (done.min(script.calls.len()), script.calls.get(done..=done).unwrap_or_default()),
+        };
+        let fails_here = script.fails == Some(Failure::InStep(steps + 1));
+        if calls.is_empty() || offered.is_empty() {
+            return Self::answering(&script, &outcomes, fails_here || script.fails == Some(Failure::AtTheEnd));
+        }
+        Self::calling(&script, calls, offered, fails_here)
+    }
+
+    fn answering(script: &Script, outcomes: &[&Turn], fails: bool) -> Self {
+        Self {
+            thoughts: if script.thinks { THOUGHTS.len() } else { 0 },
+            lead: outcomes.iter().filter_map(|turn| quote(turn)).map(Delta::Text).collect(),
+            words: if fails { script.tokens / 2 } else { script.tokens },
+            fails,
+            delay: script.delay,
+        }
+    }
+
+    fn calling(script: &Script, calls: &[Call], offered: &[ToolSpec], fails: bool) -> Self {
+        let names: Vec<String> = calls.iter().map(|call| call.name(offered)).collect();
+        let mut lead = vec![Delta::Text("Calling ".to_owned()), Delta::Text(format!("{}. ", names.join(", ")))];
+        let pieces = names.into_iter().zip(calls).enumerate();
+        lead.extend(pieces.flat_map(|(index, (name, call))| pieces_of(index, name, &call.arguments)));
+        if fails {
+            // In the middle of the arguments of the first call.
+            lead.truncate(3);
+        }
+        Self { thoughts: 0, lead, words: 0, fails, delay: script.delay }
+    }
+}
+
+/// A call, with its arguments cut in two.
+fn pieces_of(index: usize, name: String, arguments: &str) -> [Delta; 2] {
+    let (begin, end) = arguments.split_at(arguments.ceil_char_boundary(arguments.len() / 2));
+    let first = CallDelta { index, name: Some(name), arguments: begin.to_owned(), signature: None };
+    let second = CallDelta { index, name: None, arguments: end.to_owned(), signature: None };
+    [Delta::Call(first), Delta::Call(second)]
+}
+
+/// A line with the outcome of a call.
+fn quote(turn: &Turn) -> Option<String> {
+    let Turn::Tool { name, text, .. } = turn else { return None };
+    let text = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c });
+    Some(format!("{name}: {}\n", text.collect::<String>()))
+}

@@ -1,0 +1,27 @@
+//! Tools that the scripted model knows by name, so that it can be tried without any server.
+
+use serde_json::json;
+
+use crate::model::ToolSpec;
+
+pub(super) const APPROVAL: &str = "scripted__approval";
+pub(super) const CLIENT_TOOL: &str = "scripted__clienttool";
+const ECHO: &str = "scripted__echo";
+
+/// The tools, for whoever offers and executes them.
+pub fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, description: &str, field: &str| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {field: {"type": "string"}},
+            "required": [field],
+        }),
+    };
+    vec![
+        tool(APPROVAL, "Does something that a human must approve first.", "action"),
+        tool(CLIENT_TOOL, "Asks the user a question.", "question"),
+        tool(ECHO, "Answers with the text that it is given.", "text"),
+    ]
+}
