@@ -10,6 +10,8 @@ mod lease;
 pub mod model;
 mod recorder;
 mod sweeper;
+#[allow(dead_code, reason = "the executor does not call tools yet")]
+mod tools;
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,0 +1,3 @@
+//! What agents call: tools of MCP servers.
+
+pub mod mcp;
