@@ -107,6 +107,7 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> W
         queue: places.queue.clone(),
         models,
         config: settings.run.clone(),
+        tools: settings.tools.clone(),
         archive_retention: settings.stores.archive_retention,
     }
 }

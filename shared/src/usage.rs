@@ -1,5 +1,7 @@
 //! Tokens that a model has counted.
 
+use std::{iter::Sum, ops::AddAssign};
+
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one or more model calls, as the provider reports them; what it does not report counts as 0.
@@ -13,4 +15,22 @@ pub struct Usage {
     pub cached_tokens: u64,
     /// Part of `output_tokens` that is reasoning.
     pub reasoning_tokens: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self::default(), |mut sum, usage| {
+            sum += usage;
+            sum
+        })
+    }
 }

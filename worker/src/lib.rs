@@ -1,28 +1,32 @@
 //! Holdfast's worker: claims runs, executes them, records their events.
 //!
 //! In the order of a run's way: `consumer` (apalis hands out claims), `lease` (keeps them, and carries the signals that
-//! end them early), `executor` (what a run does), `model` (who answers), `recorder` (the only writer of events).
-//! `sweeper` finds what lost its worker.
+//! end them early), `agents` (what runs were submitted with), `executor` (what a run does), `model` (who answers), `tools`
+//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer.
 
+mod agents;
 mod consumer;
 mod executor;
 mod lease;
 pub mod model;
 mod recorder;
 mod sweeper;
+mod tools;
 
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::RunConfig,
+    config::{RunConfig, ToolsConfig},
     queue::Queue,
     run_log::RunLog,
     storage::{Holder, Storage},
 };
 use tokio_util::sync::CancellationToken;
 
+use agents::Agents;
 use lease::Leases;
 use model::Models;
+use tools::mcp::Mcp;
 
 /// All that executing runs needs.
 pub struct Worker {
@@ -31,6 +35,7 @@ pub struct Worker {
     pub queue: Queue,
     pub models: Models,
     pub config: RunConfig,
+    pub tools: ToolsConfig,
     /// How long the events of ended runs are kept.
     pub archive_retention: Duration,
 }
@@ -40,13 +45,21 @@ struct Shared {
     worker: Worker,
     holder: Holder,
     leases: Leases,
+    agents: Agents,
+    mcp: Arc<Mcp>,
 }
 
 impl Worker {
     /// Executes runs until `shutdown`; then claims no more, lets the running ones end for as long as the drain allows, and
     /// hands over the rest.
     pub async fn run(self, shutdown: CancellationToken) {
-        let shared = Arc::new(Shared { worker: self, leases: Leases::default(), holder: Holder::new() });
+        let shared = Arc::new(Shared {
+            holder: Holder::new(),
+            leases: Leases::default(),
+            agents: Agents::default(),
+            mcp: Mcp::new(&self.tools),
+            worker: self,
+        });
         tracing::info!(
             holder = shared.holder.as_str(),
             slots = shared.worker.config.worker_concurrency,
@@ -60,6 +73,7 @@ impl Worker {
         // Order matters: leases are kept until the last run has ended or was handed over.
         background.cancel();
         let _ = tokio::join!(keeper, cancels, sweeper);
+        shared.mcp.close().await;
         tracing::info!("worker stopped");
     }
 }

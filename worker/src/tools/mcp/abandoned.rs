@@ -1,0 +1,43 @@
+//! Tells a server that nobody waits for a request any more.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleClient,
+    model::{CancelledNotification, CancelledNotificationParam, RequestId},
+    service::Peer,
+};
+use tokio::runtime::Handle;
+
+/// Longest time to tell it; nobody waits for this.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Sends `notifications/cancelled` for a request when dropped, unless it was disarmed.
+pub struct Abandoned {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Abandoned {
+    pub fn new(peer: Peer<RoleClient>, id: RequestId) -> Self {
+        Self { peer, id: Some(id) }
+    }
+
+    pub fn disarm(&mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let reason = Some("nobody waits for the answer any more".to_owned());
+            let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
+            let _ = tokio::time::timeout(LIMIT, peer.send_notification(cancelled.into())).await;
+        });
+    }
+}

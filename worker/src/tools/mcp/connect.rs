@@ -1,0 +1,151 @@
+//! Making a connection: transport, handshake, protocol version, list of tools, all within one time limit.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{Client, header};
+use rmcp::{
+    RoleClient, ServiceExt,
+    service::{ClientInitializeError, RunningService},
+};
+
+use super::{
+    connection::Connection,
+    error::{Error, Problem, SUPPORTED_VERSIONS},
+    failure::Failure,
+    http::Http,
+    listener::Listener,
+    post,
+    rpc::Rpc,
+    stdio::Stdio,
+    target::{Target, Way},
+    trouble::{Kind, Trouble},
+};
+
+/// What all connections have in common.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// For the whole of connecting.
+    pub connect: Duration,
+    /// For one answer.
+    pub max_bytes: usize,
+}
+
+/// Time to find out whether a URL belongs to the old HTTP+SSE transport.
+const OLD_TRANSPORT_PROBE: Duration = Duration::from_secs(2);
+
+const HANDSHAKE: &str = "connecting";
+const LISTING: &str = "reading its tools";
+
+/// Connects, and logs how that went.
+pub async fn connect(target: &Target, limits: Limits) -> Result<Arc<Connection>, Error> {
+    let started = std::time::Instant::now();
+    let slow = |_| Err(Problem::Slow { doing: HANDSHAKE, limit: limits.connect });
+    let outcome = tokio::time::timeout(limits.connect, open(target, limits)).await.unwrap_or_else(slow);
+    let (server, transport, duration_ms) = (&target.name, target.transport(), started.elapsed().as_millis() as u64);
+    match outcome {
+        Ok((connection, tools)) => {
+            tracing::info!(
+                mcp.server = server,
+                mcp.transport = transport,
+                tools,
+                duration_ms,
+                "connected to MCP server"
+            );
+            Ok(Arc::new(connection))
+        }
+        Err(problem) => {
+            let error = target.error(problem);
+            tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "no MCP server");
+            Err(error)
+        }
+    }
+}
+
+async fn open(target: &Target, limits: Limits) -> Result<(Connection, usize), Problem> {
+    let listener = Arc::new(Listener::default());
+    let service = serve(target, Arc::clone(&listener), limits).await?;
+    let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
+    if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
+        return Err(Problem::Version(version));
+    }
+    let connection = Connection::new(service, listener, limits.connect).await.map_err(listing)?;
+    let tools = connection.tools(limits.connect).await.map_err(listing)?.len();
+    Ok((connection, tools))
+}
+
+async fn serve(
+    target: &Target,
+    listener: Arc<Listener>,
+    limits: Limits,
+) -> Result<RunningService<RoleClient, Arc<Listener>>, Problem> {
+    let max_bytes = limits.max_bytes;
+    match &target.way {
+        Way::Stdio { command, args, env } => {
+            let stdio = Stdio::start(&target.name, command, args, env, max_bytes);
+            let stdio = stdio.map_err(|error| Problem::Command(error.to_string()))?;
+            listener.serve(stdio).await.map_err(handshake)
+        }
+        Way::Http { url, bearer } => {
+            let client = client(limits)?;
+            let transport = Http::transport(client.clone(), url, bearer.clone(), max_bytes);
+            match listener.serve(transport).await.map_err(handshake) {
+                Err(Problem::Failed { .. }) if speaks_old_transport(&client, url).await => Err(Problem::OldTransport),
+                outcome => outcome,
+            }
+        }
+        Way::Rpc { url, bearer } => {
+            listener.serve(Rpc::new(client(limits)?, url, bearer.clone(), max_bytes)).await.map_err(handshake)
+        }
+    }
+}
+
+fn client(limits: Limits) -> Result<Client, Problem> {
+    post::client(limits.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
+}
+
+/// The old transport opens a stream of events for a GET, where it tells another address for POSTs.
+async fn speaks_old_transport(client: &Client, url: &str) -> bool {
+    let get = client.get(url).header(header::ACCEPT, "text/event-stream").timeout(OLD_TRANSPORT_PROBE);
+    let Ok(response) = get.send().await else { return false };
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    response.status().is_success() && kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// Why there was no handshake.
+fn handshake(error: ClientInitializeError) -> Problem {
+    let failed = |detail: String| Problem::Failed { doing: HANDSHAKE, detail };
+    match error {
+        ClientInitializeError::JsonRpcError(error) => match Trouble::of(&error) {
+            Some(trouble) => of_trouble(trouble, HANDSHAKE),
+            None => failed(format!("error {}: {}", error.code.0, error.message)),
+        },
+        ClientInitializeError::ConnectionClosed(_) => failed("it has closed the connection".into()),
+        // Its text would quote the whole answer.
+        ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
+            failed("its answer is no handshake".into())
+        }
+        ClientInitializeError::TransportError { .. } => failed("the connection broke".into()),
+        error => failed(error.to_string()),
+    }
+}
+
+/// Why there is no list of tools.
+pub fn listing(failure: Failure) -> Problem {
+    match failure {
+        Failure::Unavailable(error) => error.problem,
+        Failure::Trouble(trouble) => of_trouble(trouble, LISTING),
+        Failure::Timeout(limit) => Problem::Slow { doing: LISTING, limit },
+        Failure::Refused(error) => {
+            Problem::Failed { doing: LISTING, detail: format!("error {}: {}", error.code.0, error.message) }
+        }
+        Failure::Tool(detail) => Problem::Failed { doing: LISTING, detail },
+    }
+}
+
+fn of_trouble(trouble: Trouble, doing: &'static str) -> Problem {
+    match trouble.kind {
+        Kind::Undelivered => Problem::Unreachable(trouble.detail),
+        Kind::Unauthorized => Problem::Unauthorized(trouble.detail),
+        _ => Problem::Failed { doing, detail: trouble.detail },
+    }
+}

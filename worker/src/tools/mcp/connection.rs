@@ -1,0 +1,158 @@
+//! One connection to one server: requests with a time limit, the list of tools, and its end.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rmcp::{
+    RoleClient,
+    model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject, ServerResult},
+    service::{Peer, PeerRequestOptions, RunningService},
+};
+
+use super::{
+    Call, IDEMPOTENCY_KEY, Output, ServerTool, abandoned::Abandoned, failure::Failure, listener::Listener, output,
+    tool_list,
+};
+
+/// Longest time to say goodbye to a server.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+pub struct Connection {
+    peer: Peer<RoleClient>,
+    /// Taken out by `close`. Dropping it ends the connection, and a child with it.
+    service: Mutex<Option<RunningService<RoleClient, Arc<Listener>>>>,
+    listener: Arc<Listener>,
+    tools: Mutex<Listed>,
+    /// Set once a request has shown that the server is not at the other end any more.
+    broken: AtomicBool,
+    activity: Mutex<Activity>,
+}
+
+/// A list of tools, and the number of changes that it reflects.
+#[derive(Default)]
+struct Listed {
+    changes: u64,
+    tools: Arc<[ServerTool]>,
+}
+
+struct Activity {
+    requests: usize,
+    /// When the last of them began or ended.
+    last: Instant,
+}
+
+impl Connection {
+    /// A connection whose list of tools has been read; one that has none to give is of no use.
+    pub async fn new(
+        service: RunningService<RoleClient, Arc<Listener>>,
+        listener: Arc<Listener>,
+        limit: Duration,
+    ) -> Result<Self, Failure> {
+        let connection = Self {
+            peer: service.peer().clone(),
+            service: Mutex::new(Some(service)),
+            listener,
+            tools: Mutex::default(),
+            broken: AtomicBool::new(false),
+            activity: Mutex::new(Activity { requests: 0, last: Instant::now() }),
+        };
+        connection.list(limit).await?;
+        Ok(connection)
+    }
+
+    pub fn is_usable(&self) -> bool {
+        !self.broken.load(Ordering::Acquire) && !self.peer.is_transport_closed()
+    }
+
+    /// The tools as the server last announced them.
+    pub async fn tools(&self, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
+        let changes = self.listener.changes();
+        {
+            let listed = lock(&self.tools);
+            if listed.changes >= changes {
+                return Ok(Arc::clone(&listed.tools));
+            }
+        }
+        self.list(limit).await
+    }
+
+    pub async fn call(&self, call: &Call<'_>, limit: Duration) -> Result<Output, Failure> {
+        let mut meta = RequestMetaObject::new();
+        meta.insert(IDEMPOTENCY_KEY.to_owned(), call.key.into());
+        let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
+        params.meta = Some(meta);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        output::read(self.request(request, limit).await?)
+    }
+
+    /// One request. When it takes longer than `limit`, or when the future is dropped, the server is told to stop.
+    pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, Failure> {
+        let _active = Active::new(&self.activity);
+        let exchange = async {
+            let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+            let handle = sent.map_err(|_| Failure::undelivered("the connection has been closed"))?;
+            let mut abandoned = Abandoned::new(self.peer.clone(), handle.id);
+            let answer = handle.rx.await;
+            abandoned.disarm();
+            answer.map_err(|_| Failure::lost())?.map_err(Failure::from)
+        };
+        let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Failure::Timeout(limit)));
+        if outcome.as_ref().is_err_and(Failure::breaks_connection) {
+            self.broken.store(true, Ordering::Release);
+        }
+        outcome
+    }
+
+    /// When the connection will have been unused for `idle`; nothing while a request is under way.
+    pub fn unused_until(&self, idle: Duration) -> Option<Instant> {
+        let activity = lock(&self.activity);
+        (activity.requests == 0).then(|| activity.last + idle)
+    }
+
+    /// Ends the connection. Requests under way end as lost.
+    pub async fn close(&self) {
+        self.broken.store(true, Ordering::Release);
+        let service = lock(&self.service).take();
+        if let Some(mut service) = service {
+            let _ = service.close_with_timeout(FAREWELL).await;
+        }
+    }
+
+    async fn list(&self, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
+        // Order matters: a change that is announced while the list is read makes it old.
+        let changes = self.listener.changes();
+        let tools = tool_list::read(self, limit).await?;
+        let mut listed = lock(&self.tools);
+        if listed.changes <= changes {
+            *listed = Listed { changes, tools: Arc::clone(&tools) };
+        }
+        Ok(tools)
+    }
+}
+
+/// A request under way, for as long as this lives.
+struct Active<'a>(&'a Mutex<Activity>);
+
+impl<'a> Active<'a> {
+    fn new(activity: &'a Mutex<Activity>) -> Self {
+        lock(activity).requests += 1;
+        Self(activity)
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        let mut activity = lock(self.0);
+        activity.requests -= 1;
+        activity.last = Instant::now();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panics with this lock")
+}

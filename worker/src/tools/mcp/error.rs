@@ -1,0 +1,52 @@
+//! Why a server is of no use now: a message for the human who runs the worker.
+
+use std::time::Duration;
+
+use holdfast_shared::agent::Unavailable;
+
+/// A server that cannot be used, where it is, and what to do about it. Never holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("MCP server {server} ({address}): {problem}")]
+pub struct Error {
+    pub server: String,
+    /// A command, or a URL without credentials and query.
+    pub address: String,
+    pub problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("{0}")]
+    Secret(#[from] Unavailable),
+    #[error("the command could not be started: {0}; check that it is installed on the worker's host")]
+    Command(String),
+    #[error("the client could not be made: {0}; check the URL and the secret")]
+    Client(String),
+    #[error("it could not be reached: {0}; check that it runs and that the worker can reach it")]
+    Unreachable(String),
+    #[error("it refuses the credentials: {0}; check the agent's bearer token")]
+    Unauthorized(String),
+    #[error("it did not answer within {} ms while {doing}; check that it runs and speaks MCP", limit.as_millis())]
+    Slow { doing: &'static str, limit: Duration },
+    #[error("it speaks the old HTTP+SSE transport, which is not supported; use its streamable HTTP address")]
+    OldTransport,
+    #[error("it insists on the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
+    Version(String),
+    #[error("it failed while {doing}: {detail}; see its log")]
+    Failed { doing: &'static str, detail: String },
+    #[error("this worker is stopping")]
+    Stopping,
+}
+
+/// As text; `connect` holds answers against it.
+pub const SUPPORTED_VERSIONS: &str = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25";
+
+impl Error {
+    /// The code of a tool call that ends with this.
+    pub fn code(&self) -> &'static str {
+        match self.problem {
+            Problem::Unauthorized(_) => "unauthorized",
+            _ => "server_unavailable",
+        }
+    }
+}

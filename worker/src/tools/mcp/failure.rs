@@ -1,0 +1,139 @@
+//! Why a try of a call has no output: what may follow, and what the model and the user are told.
+
+use std::time::Duration;
+
+use holdfast_shared::tool::ToolError;
+use rmcp::{
+    model::{ErrorCode, ErrorData},
+    service::ServiceError,
+};
+
+use super::{
+    error::Error,
+    http::HttpError,
+    stdio,
+    trouble::{Kind, Trouble},
+};
+
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no connection.
+    Unavailable(Error),
+    Trouble(Trouble),
+    /// No answer in time; the server was told to stop.
+    Timeout(Duration),
+    /// A JSON-RPC error of the server's own.
+    Refused(ErrorData),
+    /// The tool itself says that it has failed.
+    Tool(String),
+}
+
+impl Failure {
+    pub fn undelivered(detail: &str) -> Self {
+        Self::Trouble(Trouble::new(Kind::Undelivered, detail))
+    }
+
+    pub fn lost() -> Self {
+        Self::Trouble(Trouble::new(Kind::Lost, "the connection broke"))
+    }
+
+    pub fn malformed(detail: &str) -> Self {
+        Self::Trouble(Trouble::new(Kind::Malformed, detail))
+    }
+
+    /// Whether the tool certainly has not seen the call.
+    pub fn is_undelivered(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Trouble(Trouble { kind: Kind::Undelivered, .. }))
+    }
+
+    /// Whether the connection is of no more use.
+    pub fn breaks_connection(&self) -> bool {
+        matches!(self, Self::Trouble(Trouble { kind: Kind::Undelivered | Kind::Lost, .. }))
+    }
+
+    /// Whether another try can help and do no harm. What was not delivered always may be tried again. Of a tool that may be
+    /// called again, so may what was lost, what timed out, and what ended in an internal error or in a status that promises
+    /// a better time (429, 5xx). An answer, even one that says the tool failed or that cannot be read, is final: the same
+    /// call would bring it again.
+    pub fn may_be_tried_again(&self, repeatable: bool) -> bool {
+        match self {
+            Self::Unavailable(error) => error.code() == "server_unavailable",
+            Self::Trouble(Trouble { kind, .. }) => match kind {
+                Kind::Undelivered => true,
+                Kind::Lost => repeatable,
+                Kind::Status(status) => repeatable && (*status == 429 || *status >= 500),
+                Kind::Unauthorized | Kind::Malformed | Kind::TooLarge => false,
+            },
+            Self::Timeout(_) => repeatable,
+            Self::Refused(error) => repeatable && error.code == ErrorCode::INTERNAL_ERROR,
+            Self::Tool(_) => false,
+        }
+    }
+
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unavailable(error) => error.code(),
+            Self::Trouble(Trouble { kind, .. }) => match kind {
+                Kind::Undelivered => "server_unavailable",
+                Kind::Unauthorized => "unauthorized",
+                Kind::Status(_) => "mcp_error",
+                Kind::Lost => "connection_lost",
+                Kind::Malformed => "malformed_answer",
+                Kind::TooLarge => "answer_too_large",
+            },
+            Self::Timeout(_) => "timeout",
+            Self::Refused(_) => "mcp_error",
+            Self::Tool(_) => "tool_failed",
+        }
+    }
+
+    pub fn into_tool_error(self, server: &str, tool: &str) -> ToolError {
+        let code = self.code();
+        let who = format!("tool {tool} of MCP server {server}");
+        let message = match self {
+            Self::Unavailable(error) => error.to_string(),
+            Self::Tool(text) => text,
+            Self::Timeout(limit) => format!(
+                "{who} has not answered within {} ms and was told to stop; the call may or may not have taken effect",
+                limit.as_millis()
+            ),
+            Self::Refused(error) => format!("{who}: error {}: {}", error.code.0, error.message),
+            Self::Trouble(Trouble { kind, detail }) => match kind {
+                Kind::Undelivered => format!("{who} could not be called: {detail}"),
+                Kind::Unauthorized => format!("{who}: the server refuses the agent's credentials: {detail}"),
+                Kind::Status(_) => format!("{who}: {detail}; the call may or may not have taken effect"),
+                Kind::Lost => {
+                    format!("{who}: the connection broke before the answer; the call may or may not have taken effect")
+                }
+                Kind::Malformed => format!("{who} was called, but its answer cannot be used: {detail}"),
+                Kind::TooLarge => format!("{who} was called, but {detail}"),
+            },
+        };
+        ToolError::new(code, message)
+    }
+}
+
+/// What rmcp says about a request.
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Trouble::of(&error).map_or_else(|| Self::Refused(error), Self::Trouble),
+            ServiceError::TransportSend(error) => Self::Trouble(unsent(error.error.as_ref())),
+            ServiceError::UnexpectedResponse => Self::malformed("it is no result of this kind of request"),
+            error => Self::Trouble(Trouble::new(Kind::Lost, error.to_string())),
+        }
+    }
+}
+
+/// Why a transport could not send.
+fn unsent(error: &(dyn std::error::Error + 'static)) -> Trouble {
+    if let Some(error) = error.downcast_ref::<std::io::Error>() {
+        return stdio::unsent(error);
+    }
+    match error.downcast_ref::<HttpError>() {
+        Some(HttpError::ReinitializationFailed(error)) => Trouble::of(error)
+            .unwrap_or_else(|| Trouble::new(Kind::Undelivered, "the server has not opened a new session")),
+        Some(HttpError::SessionExpired) => Trouble::new(Kind::Undelivered, "the server does not know its session"),
+        _ => Trouble::new(Kind::Lost, "the connection broke"),
+    }
+}

@@ -1,0 +1,203 @@
+//! Streamable HTTP: rmcp's transport over POSTs of ours, which have limits and tell what went wrong.
+//!
+//! rmcp keeps the session: its id, the standing stream of notifications, a new session when the server has forgotten the old
+//! one, and the resumption of streams that a server closes on purpose.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream::BoxStream};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use rmcp::{
+    model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    transport::{
+        StreamableHttpClientTransport,
+        common::client_side_sse::ExponentialBackoff,
+        streamable_http_client::{
+            StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+        },
+    },
+};
+use secrecy::{ExposeSecret, SecretString};
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use super::{
+    answer,
+    post::{self, Cut},
+    trouble::{Kind, Trouble},
+};
+
+pub type HttpError = StreamableHttpError<reqwest::Error>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// Tries to resume a stream, each after a longer pause; a server that is gone must not keep its calls until their time-outs.
+const RESUMPTIONS: usize = 2;
+const RESUMPTION_PAUSE: Duration = Duration::from_millis(200);
+
+/// POSTs of one connection at a time.
+const CONCURRENT_POSTS: usize = 64;
+
+#[derive(Clone)]
+pub struct Http {
+    client: Client,
+    max_bytes: usize,
+}
+
+impl Http {
+    pub fn transport(
+        client: Client,
+        url: &str,
+        bearer: Option<SecretString>,
+        max_bytes: usize,
+    ) -> StreamableHttpClientTransport<Self> {
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+            .max_sse_event_size(max_bytes)
+            .max_concurrent_requests(CONCURRENT_POSTS);
+        let mut resumption = ExponentialBackoff::default();
+        resumption.max_times = Some(RESUMPTIONS);
+        resumption.base_duration = RESUMPTION_PAUSE;
+        config.retry_config = Arc::new(resumption);
+        config.auth_header = bearer.map(|secret| secret.expose_secret().to_owned());
+        StreamableHttpClientTransport::with_client(Self { client, max_bytes }, config)
+    }
+
+    /// What came of the POST of a request: always an answer, unless the session has to be made anew.
+    async fn read(
+        &self,
+        response: Response,
+        id: RequestId,
+        in_session: bool,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let status = response.status();
+        let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if status == StatusCode::ACCEPTED {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status.is_success() && has_type(&response, "text/event-stream") {
+            return Ok(StreamableHttpPostResponse::Sse(answers(response, id, self.max_bytes), session));
+        }
+        if status.is_success() && !has_type(&response, "application/json") {
+            let trouble = Trouble::new(Kind::Malformed, "the answer is neither JSON nor a stream of events");
+            return Ok(StreamableHttpPostResponse::Json(trouble.into_answer(id), session));
+        }
+        let answer = match post::read_json(response, &id, self.max_bytes).await {
+            // Servers of the TypeScript kind say so when they have been restarted.
+            Ok(ServerJsonRpcMessage::Error(error))
+                if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error.message) =>
+            {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            Ok(answer) => answer,
+            Err(trouble) => trouble.into_answer(id),
+        };
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        url: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        bearer: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let mut post = self.client.post(url.as_ref()).header(ACCEPT, "application/json, text/event-stream");
+        if let Some(bearer) = bearer {
+            post = post.bearer_auth(bearer);
+        }
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        let in_session = session.is_some();
+        if let Some(session) = session {
+            post = post.header("mcp-session-id", session.as_ref());
+        }
+        let sent = post.json(&message).send().await;
+        let ClientJsonRpcMessage::Request(request) = message else {
+            sent?.error_for_status()?;
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        match sent {
+            Ok(response) => self.read(response, request.id, in_session).await,
+            Err(error) => {
+                Ok(StreamableHttpPostResponse::Json(Trouble::of_request(error).into_answer(request.id), None))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        url: Arc<str>,
+        session: Arc<str>,
+        bearer: Option<String>,
+        headers: Headers,
+    ) -> Result<(), HttpError> {
+        self.client.delete_session(url, session, bearer, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        url: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        bearer: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, HttpError> {
+        let size = self.max_bytes;
+        self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size).await
+    }
+}
+
+/// The stream that answers the request `id`. A message that is no JSON-RPC, or is too large, becomes an answer; rmcp tells
+/// the caller itself when the stream ends before there is one.
+fn answers(response: Response, id: RequestId, max_bytes: usize) -> Events {
+    let events = SseStream::from_bytes_stream(post::limited(response, max_bytes));
+    let checked = events.map(move |event| match event {
+        Ok(event) => Ok(check(event, &id)),
+        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(Cut::TooLong)) => {
+            Ok(event_of(Trouble::too_large(max_bytes), &id))
+        }
+        // A broken connection stays one: rmcp may resume the stream.
+        Err(error @ SseError::Body(_)) => Err(error),
+        Err(error) => {
+            let trouble = Trouble::new(Kind::Malformed, format!("the stream of events cannot be read: {error}"));
+            Ok(event_of(trouble, &id))
+        }
+    });
+    checked.boxed()
+}
+
+fn check(event: Sse, id: &RequestId) -> Sse {
+    let text = event.data.as_deref().unwrap_or_default();
+    if text.trim().is_empty() {
+        return event;
+    }
+    match answer::read_streamed(text.as_bytes(), id) {
+        Ok(_) => event,
+        Err(trouble) => Sse { id: event.id, ..event_of(trouble, id) },
+    }
+}
+
+fn event_of(trouble: Trouble, id: &RequestId) -> Sse {
+    let answer = serde_json::to_string(&trouble.into_answer(id.clone())).expect("an error of ours is JSON");
+    Sse::default().data(answer)
+}
+
+fn has_type(response: &Response, expected: &str) -> bool {
+    let found = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    found.to_ascii_lowercase().starts_with(expected.as_bytes())
+}
+
+fn is_about_session(message: &str) -> bool {
+    message.to_ascii_lowercase().contains("session")
+}

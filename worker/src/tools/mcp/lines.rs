@@ -1,0 +1,65 @@
+//! Lines of a child's output, none longer than a limit.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+pub struct Lines<R> {
+    reader: BufReader<R>,
+    limit: usize,
+    line: Vec<u8>,
+    /// Set from the limit on until the end of a line that is too long.
+    discarding: bool,
+}
+
+pub enum Line {
+    Whole(Vec<u8>),
+    /// It was longer than the limit, and is dropped.
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub fn new(source: R, limit: usize) -> Self {
+        Self { reader: BufReader::with_capacity(64 * 1024, source), limit, line: Vec::new(), discarding: false }
+    }
+
+    /// The next line, without its end. Nothing is lost when the future is dropped: what was read lies in `self`.
+    pub async fn next(&mut self) -> Line {
+        loop {
+            let Ok(read) = self.take_more().await else {
+                return Line::End;
+            };
+            match read {
+                Read::Nothing => return Line::End,
+                Read::Part => {}
+                Read::Rest if std::mem::take(&mut self.discarding) => return Line::TooLong,
+                Read::Rest => return Line::Whole(std::mem::take(&mut self.line)),
+            }
+        }
+    }
+
+    async fn take_more(&mut self) -> io::Result<Read> {
+        let available = self.reader.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(Read::Nothing);
+        }
+        let end = memchr::memchr(b'\n', available);
+        let part = &available[..end.unwrap_or(available.len())];
+        if self.discarding || self.line.len() + part.len() > self.limit {
+            self.discarding = true;
+            self.line = Vec::new();
+        } else {
+            self.line.extend_from_slice(part);
+        }
+        let taken = part.len() + usize::from(end.is_some());
+        self.reader.consume(taken);
+        Ok(if end.is_some() { Read::Rest } else { Read::Part })
+    }
+}
+
+enum Read {
+    Part,
+    Rest,
+    Nothing,
+}

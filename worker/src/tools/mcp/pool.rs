@@ -1,0 +1,146 @@
+//! The connections of this process: one for each server as it is described, shared by all who use it.
+//!
+//! An entry is an attempt to connect, which ends once and is then what everybody gets. Attempts run as tasks of their own:
+//! no lock is held while one runs, and it does not matter whether those who wait for it go away.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, Weak},
+    time::{Duration, Instant},
+};
+
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use tokio::task::AbortHandle;
+
+use super::{
+    connect::{Limits, connect},
+    connection::Connection,
+    error::{Error, Problem},
+    target::{Key, Target},
+};
+
+/// How long a server that could not be reached is left alone, so that not every run waits for the whole time-out again.
+const FAILURE_MEMORY: Duration = Duration::from_secs(3);
+
+pub struct Pool {
+    limits: Limits,
+    idle: Duration,
+    entries: Mutex<Option<HashMap<Key, Entry>>>,
+}
+
+type Outcome = Result<Arc<Connection>, Failed>;
+
+#[derive(Clone)]
+struct Failed {
+    error: Error,
+    at: Instant,
+}
+
+struct Entry {
+    outcome: Shared<BoxFuture<'static, Outcome>>,
+    task: AbortHandle,
+}
+
+impl Pool {
+    pub fn new(limits: Limits, idle: Duration) -> Self {
+        Self { limits, idle, entries: Mutex::new(Some(HashMap::new())) }
+    }
+
+    /// A connection that has just been usable. A failure that is older than `since` is not held against the server.
+    pub async fn acquire(&self, target: &Target, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
+        let key = target.key();
+        loop {
+            let outcome = {
+                let mut entries = self.entries();
+                let Some(entries) = entries.as_mut() else {
+                    return Err(target.error(Problem::Stopping));
+                };
+                match entries.get(&key) {
+                    Some(entry) if entry.is_good(since) => entry.outcome.clone(),
+                    _ => {
+                        entries.retain(|_, entry| entry.is_good(None));
+                        let entry = self.start(target.clone());
+                        let outcome = entry.outcome.clone();
+                        entries.insert(key, entry);
+                        outcome
+                    }
+                }
+            };
+            match outcome.await {
+                // It was made long ago for somebody who did not wait for it.
+                Ok(connection) if !connection.is_usable() => {}
+                Ok(connection) => return Ok(connection),
+                Err(failed) => return Err(failed.error),
+            }
+        }
+    }
+
+    /// Ends all connections and attempts; there will be no more.
+    pub async fn close(&self) {
+        let entries = self.entries().take().unwrap_or_default();
+        let closing = entries.into_values().map(|entry| async move {
+            entry.task.abort();
+            if let Ok(connection) = entry.outcome.await {
+                connection.close().await;
+            }
+        });
+        futures::future::join_all(closing).await;
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Option<HashMap<Key, Entry>>> {
+        self.entries.lock().expect("no thread panics with this lock")
+    }
+
+    fn start(&self, target: Target) -> Entry {
+        let (limits, idle) = (self.limits, self.idle);
+        let attempt = tokio::spawn({
+            let target = target.clone();
+            async move {
+                let connection = connect(&target, limits).await?;
+                tokio::spawn(close_when_idle(Arc::downgrade(&connection), idle));
+                Ok(connection)
+            }
+        });
+        let task = attempt.abort_handle();
+        let outcome = attempt.map(move |ended| {
+            // It does not panic, so that it can only have been aborted.
+            let outcome = ended.unwrap_or_else(|_| Err(target.error(Problem::Stopping)));
+            outcome.map_err(|error| Failed { error, at: Instant::now() })
+        });
+        Entry { outcome: outcome.boxed().shared(), task }
+    }
+}
+
+impl Entry {
+    /// Whether to wait for this attempt, or to take what it has brought.
+    fn is_good(&self, since: Option<Instant>) -> bool {
+        match self.outcome.peek() {
+            None => true,
+            Some(Ok(connection)) => connection.is_usable(),
+            Some(Err(failed)) => failed.at.elapsed() < FAILURE_MEMORY && since.is_none_or(|since| failed.at >= since),
+        }
+    }
+}
+
+async fn close_when_idle(connection: Weak<Connection>, idle: Duration) {
+    loop {
+        let due = {
+            let Some(connection) = connection.upgrade() else { return };
+            if !connection.is_usable() {
+                return;
+            }
+            match connection.unused_until(idle) {
+                Some(due) if due <= Instant::now() => {
+                    connection.close().await;
+                    return;
+                }
+                Some(due) => due,
+                None => Instant::now() + idle,
+            }
+        };
+        tokio::time::sleep_until(due.into()).await;
+    }
+}

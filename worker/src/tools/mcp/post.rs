@@ -1,0 +1,83 @@
+//! HTTP POSTs with limits, for the two transports that speak HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use reqwest::{Client, Response, StatusCode, redirect};
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
+
+use super::{
+    answer,
+    trouble::{Kind, Trouble},
+};
+
+/// Unused sockets are closed sooner than most servers close them.
+const POOLED: Duration = Duration::from_secs(10);
+
+/// Longest body of an HTTP error that is read.
+const ERROR_BYTES: usize = 64 * 1024;
+
+/// A client that goes where it is told to: no redirects, which would take secrets elsewhere, and no proxy of the environment.
+pub fn client(connect: Duration) -> reqwest::Result<Client> {
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .connect_timeout(connect)
+        .pool_idle_timeout(POOLED)
+        .user_agent(concat!("holdfast/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// A whole body, unless it is larger than `limit`.
+pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, Trouble> {
+    if response.content_length().is_some_and(|length| length > limit as u64) {
+        return Err(Trouble::too_large(limit));
+    }
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(Trouble::of_request)?;
+        if body.len() + chunk.len() > limit {
+            return Err(Trouble::too_large(limit));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The bytes of a body, up to a limit.
+pub fn limited(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, Cut>> + Send {
+    let mut left = limit;
+    response.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(|error| Cut::Broken(error.without_url()))?;
+        left = left.checked_sub(chunk.len()).ok_or(Cut::TooLong)?;
+        Ok(chunk)
+    })
+}
+
+/// Why a body was not read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Cut {
+    #[error("the answer is too large")]
+    TooLong,
+    #[error(transparent)]
+    Broken(reqwest::Error),
+}
+
+/// The JSON answer to the request `id`. The body comes before the status: an error that the server describes says more.
+pub async fn read_json(response: Response, id: &RequestId, limit: usize) -> Result<ServerJsonRpcMessage, Trouble> {
+    let status = response.status();
+    if status.is_success() {
+        return answer::read(&read_body(response, limit).await?, id);
+    }
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(Trouble::new(Kind::Unauthorized, format!("HTTP {status}")));
+    }
+    let nothing_said = Trouble::new(Kind::Status(status.as_u16()), format!("HTTP {status}"));
+    let body = read_body(response, limit.min(ERROR_BYTES)).await.map_err(|_| nothing_said.clone())?;
+    match answer::read(&body, id) {
+        Ok(message @ ServerJsonRpcMessage::Error(_)) => Ok(message),
+        _ => Err(nothing_said),
+    }
+}

@@ -1,0 +1,148 @@
+//! A server that speaks JSON-RPC 2.0 as plain HTTP: each message is a POST, each request is answered at once.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use reqwest::{Client, header::ACCEPT};
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, RequestId, ServerJsonRpcMessage, ServerResult},
+    transport::Transport,
+};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::{sync::mpsc, task::AbortHandle};
+
+use super::{IDEMPOTENCY_KEY, post, trouble::Trouble};
+
+/// Longest time of a notification, which nobody waits for.
+const NOTIFICATION: Duration = Duration::from_secs(5);
+
+pub struct Rpc {
+    endpoint: Arc<Endpoint>,
+    /// Unbounded, because the handshake sends before it receives; it holds one answer per request.
+    answers: mpsc::UnboundedReceiver<ServerJsonRpcMessage>,
+    answered: mpsc::UnboundedSender<ServerJsonRpcMessage>,
+    in_flight: Arc<Mutex<HashMap<RequestId, AbortHandle>>>,
+}
+
+struct Endpoint {
+    client: Client,
+    url: String,
+    bearer: Option<SecretString>,
+    max_bytes: usize,
+    /// The negotiated version, once there is one.
+    version: Mutex<Option<String>>,
+}
+
+impl Rpc {
+    pub fn new(client: Client, url: &str, bearer: Option<SecretString>, max_bytes: usize) -> Self {
+        let (answered, answers) = mpsc::unbounded_channel();
+        let endpoint = Endpoint { client, url: url.to_owned(), bearer, max_bytes, version: Mutex::default() };
+        Self { endpoint: Arc::new(endpoint), answers, answered, in_flight: Arc::default() }
+    }
+
+    fn in_flight(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, AbortHandle>> {
+        self.in_flight.lock().expect("no thread panics with this lock")
+    }
+
+    /// Posts in a task of its own, so that a cancellation can end it.
+    fn start(&self, id: RequestId, message: ClientJsonRpcMessage) {
+        let (endpoint, answered) = (Arc::clone(&self.endpoint), self.answered.clone());
+        let (in_flight, own) = (Arc::clone(&self.in_flight), id.clone());
+        // Order matters: the task removes its entry, so the entry must be there before the task can end.
+        let mut entries = self.in_flight();
+        let task = tokio::spawn(async move {
+            let answer = match endpoint.ask(&own, &message).await {
+                Ok(answer) => answer,
+                Err(trouble) => trouble.into_answer(own.clone()),
+            };
+            in_flight.lock().expect("no thread panics with this lock").remove(&own);
+            let _ = answered.send(answer);
+        });
+        entries.insert(id, task.abort_handle());
+    }
+}
+
+impl Drop for Rpc {
+    fn drop(&mut self) {
+        self.in_flight().drain().for_each(|(_, post)| post.abort());
+    }
+}
+
+impl Transport<RoleClient> for Rpc {
+    type Error = Infallible;
+
+    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        match &message {
+            ClientJsonRpcMessage::Request(request) => {
+                self.start(request.id.clone(), message);
+                Box::pin(async { Ok(()) }) as BoxFuture<'static, _>
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    let post = cancelled.params.request_id.as_ref().and_then(|id| self.in_flight().remove(id));
+                    post.iter().for_each(AbortHandle::abort);
+                }
+                let endpoint = Arc::clone(&self.endpoint);
+                Box::pin(async move {
+                    let _ = tokio::time::timeout(NOTIFICATION, endpoint.post(&message).send()).await;
+                    Ok(())
+                })
+            }
+            // A server that only answers asks nothing.
+            _ => Box::pin(async { Ok(()) }),
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.answers.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        self.in_flight().drain().for_each(|(_, post)| post.abort());
+        self.answers.close();
+        Ok(())
+    }
+}
+
+impl Endpoint {
+    async fn ask(&self, id: &RequestId, message: &ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Trouble> {
+        let response = self.post(message).send().await.map_err(Trouble::of_request)?;
+        let answer = post::read_json(response, id, self.max_bytes).await?;
+        if let ServerJsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            *self.version() = Some(result.protocol_version.to_string());
+        }
+        Ok(answer)
+    }
+
+    fn post(&self, message: &ClientJsonRpcMessage) -> reqwest::RequestBuilder {
+        let mut post = self.client.post(&self.url).header(ACCEPT, "application/json").json(message);
+        if let Some(bearer) = &self.bearer {
+            post = post.bearer_auth(bearer.expose_secret());
+        }
+        if let Some(version) = self.version().as_deref() {
+            post = post.header("mcp-protocol-version", version);
+        }
+        if let Some(key) = idempotency_key(message) {
+            post = post.header("idempotency-key", key);
+        }
+        post
+    }
+
+    fn version(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.version.lock().expect("no thread panics with this lock")
+    }
+}
+
+fn idempotency_key(message: &ClientJsonRpcMessage) -> Option<&str> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    call.params.meta.as_ref()?.get(IDEMPOTENCY_KEY)?.as_str()
+}

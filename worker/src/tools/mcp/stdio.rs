@@ -1,0 +1,229 @@
+//! A server that is a child process: JSON-RPC as lines on its standard input and output.
+//!
+//! The child is the leader of a process group of its own, and the whole group is killed with the connection. It gets none
+//! of the worker's environment but what a program needs to run at all. What it writes to standard error is logged at debug.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    env, io,
+    process::Stdio as Pipe,
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage},
+    transport::Transport,
+};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::Mutex,
+};
+
+use super::{
+    answer,
+    lines::{Line, Lines},
+    trouble::{Kind, Trouble},
+};
+
+/// What of the worker's environment a child may see.
+const INHERITED: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+
+/// Time that a child has to end by itself once its input is closed.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Longest line of standard error that is logged.
+const LOGGED_BYTES: usize = 4096;
+
+pub struct Stdio {
+    input: Arc<Mutex<Option<ChildStdin>>>,
+    output: Lines<ChildStdout>,
+    max_bytes: usize,
+    requests: Arc<std::sync::Mutex<Requests>>,
+    group: Group,
+}
+
+/// Requests of which an answer may come.
+#[derive(Default)]
+struct Requests {
+    waiting: Vec<RequestId>,
+    /// Cancelled ones, whose answers may still come and are nobody's; the latest few.
+    cancelled: VecDeque<RequestId>,
+}
+
+const CANCELLED: usize = 64;
+
+impl Requests {
+    fn cancel(&mut self, cancelled: &RequestId) {
+        self.waiting.retain(|id| id != cancelled);
+        self.cancelled.push_back(cancelled.clone());
+        if self.cancelled.len() > CANCELLED {
+            self.cancelled.pop_front();
+        }
+    }
+
+    /// Takes the request whose answer has this id. What belongs to none can only be held against the one that waits, if there
+    /// is just one.
+    fn take(&mut self, found: Option<&RequestId>) -> Option<RequestId> {
+        let is = |id: &RequestId| found.is_some_and(|found| answer::same_id(id, found));
+        if self.cancelled.iter().any(is) {
+            return None;
+        }
+        let at = self.waiting.iter().position(is).or_else(|| (self.waiting.len() == 1).then_some(0))?;
+        Some(self.waiting.remove(at))
+    }
+}
+
+/// The child and all that it has started, until this is dropped.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Group {
+    fn kill(&self) {
+        // Nobody has waited for the child, so that its id still is its own. Order matters: the group first, then the child.
+        let pid = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?));
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Stdio {
+    pub fn start(
+        server: &str,
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, SecretString>,
+        max_bytes: usize,
+    ) -> io::Result<Self> {
+        let mut child = Command::new(command);
+        child.args(args).env_clear();
+        child.envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+        child.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
+        child.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
+        let mut child = child.process_group(0).kill_on_drop(true).spawn()?;
+        let no_pipe = || io::Error::other("the child has no pipes");
+        let input = child.stdin.take().ok_or_else(no_pipe)?;
+        let output = child.stdout.take().ok_or_else(no_pipe)?;
+        let errors = child.stderr.take().ok_or_else(no_pipe)?;
+        tokio::spawn(log(server.to_owned(), errors, env.values().cloned().collect()));
+        Ok(Self {
+            input: Arc::new(Mutex::new(Some(input))),
+            output: Lines::new(output, max_bytes),
+            max_bytes,
+            requests: Arc::default(),
+            group: Group(child),
+        })
+    }
+
+    /// One line as a message. What is no JSON object is noise, which some servers print.
+    fn read(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let line = line.trim_ascii();
+        if !line.starts_with(b"{") {
+            return None;
+        }
+        let head: Head = serde_json::from_slice(line).unwrap_or_default();
+        if head.method.is_some() {
+            return serde_json::from_slice(line).ok();
+        }
+        let id = self.requests().take(head.id.as_ref())?;
+        Some(answer::read(line, &id).unwrap_or_else(|trouble| trouble.into_answer(id)))
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().expect("no thread panics with this lock")
+    }
+}
+
+/// What tells answers from calls.
+#[derive(Default, serde::Deserialize)]
+struct Head {
+    #[serde(default)]
+    id: Option<RequestId>,
+    #[serde(default)]
+    method: Option<String>,
+}
+
+impl Transport<RoleClient> for Stdio {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        match &message {
+            ClientJsonRpcMessage::Request(request) => self.requests().waiting.push(request.id.clone()),
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    cancelled.params.request_id.iter().for_each(|id| self.requests().cancel(id));
+                }
+            }
+            _ => {}
+        }
+        let input = Arc::clone(&self.input);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            match input.lock().await.as_mut() {
+                Some(input) => input.write_all(&line).await,
+                None => Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let message = match self.output.next().await {
+                Line::Whole(line) => self.read(&line),
+                Line::TooLong => {
+                    let id = self.requests().take(None);
+                    id.map(|id| Trouble::too_large(self.max_bytes).into_answer(id))
+                }
+                Line::End => return None,
+            };
+            if message.is_some() {
+                return message;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // A writer that holds the lock is stuck on a child that does not read: no farewell then.
+        if let Ok(mut input) = self.input.try_lock() {
+            drop(input.take());
+            let ended = async { while !matches!(self.output.next().await, Line::End) {} };
+            let _ = tokio::time::timeout(FAREWELL, ended).await;
+        }
+        self.group.kill();
+        Ok(())
+    }
+}
+
+/// Reads standard error to its end, or the child would block; a secret in it is not logged.
+async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
+    let mut lines = Lines::new(errors, LOGGED_BYTES);
+    loop {
+        match lines.next().await {
+            Line::Whole(line) => {
+                let mut text = String::from_utf8_lossy(&line).into_owned();
+                for secret in secrets.iter().map(ExposeSecret::expose_secret).filter(|secret| !secret.is_empty()) {
+                    text = text.replace(secret, "…");
+                }
+                tracing::debug!(mcp.server = server, line = text, "an MCP server wrote to standard error");
+            }
+            Line::TooLong => tracing::debug!(mcp.server = server, "an MCP server wrote a long line to standard error"),
+            Line::End => return,
+        }
+    }
+}
+
+/// What became of a message that could not be written: a line without its end is no message.
+pub fn unsent(error: &io::Error) -> Trouble {
+    Trouble::new(Kind::Undelivered, format!("its standard input is closed: {error}"))
+}

@@ -1,0 +1,123 @@
+//! A server as it is connected to: its description with all secrets looked up, and the key under which it is pooled.
+
+use std::{collections::BTreeMap, env};
+
+use holdfast_shared::agent::{Auth, McpServer, Secret, Transport};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+use super::error::{Error, Problem};
+
+/// One server, ready to be connected to.
+#[derive(Clone)]
+pub struct Target {
+    pub name: String,
+    pub way: Way,
+}
+
+/// How it is reached.
+#[derive(Clone)]
+pub enum Way {
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
+    Http { url: String, bearer: Option<SecretString> },
+    Rpc { url: String, bearer: Option<SecretString> },
+}
+
+/// The same for servers that are described alike, secrets included; holds none of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+impl Target {
+    pub fn new(server: &McpServer) -> Result<Self, Error> {
+        match way(&server.transport) {
+            Ok(way) => Ok(Self { name: server.name.clone(), way }),
+            Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
+        }
+    }
+
+    pub fn transport(&self) -> &'static str {
+        match self.way {
+            Way::Stdio { .. } => "stdio",
+            Way::Http { .. } => "http",
+            Way::Rpc { .. } => "rpc",
+        }
+    }
+
+    pub fn error(&self, problem: impl Into<Problem>) -> Error {
+        let address = match &self.way {
+            Way::Stdio { command, .. } => command.clone(),
+            Way::Http { url, .. } | Way::Rpc { url, .. } => without_secrets(url),
+        };
+        Error { server: self.name.clone(), address, problem: problem.into() }
+    }
+
+    pub fn key(&self) -> Key {
+        let mut digest = Sha256::new();
+        // Lengths keep one field's end from being read as the next one's beginning.
+        let mut add = |text: &str| {
+            digest.update(text.len().to_le_bytes());
+            digest.update(text);
+        };
+        add(&self.name);
+        add(self.transport());
+        match &self.way {
+            Way::Stdio { command, args, env } => {
+                add(command);
+                add(&args.len().to_string());
+                args.iter().for_each(|arg| add(arg));
+                for (name, secret) in env {
+                    add(name);
+                    add(secret.expose_secret());
+                }
+            }
+            Way::Http { url, bearer } | Way::Rpc { url, bearer } => {
+                add(url);
+                bearer.iter().for_each(|secret| add(secret.expose_secret()));
+            }
+        }
+        Key(digest.finalize().into())
+    }
+}
+
+fn way(transport: &Transport) -> Result<Way, Problem> {
+    Ok(match transport {
+        Transport::Stdio { command, args, env } => Way::Stdio {
+            command: command.clone(),
+            args: args.clone(),
+            env: env
+                .iter()
+                .map(|(name, secret)| Ok((name.clone(), reveal(secret)?)))
+                .collect::<Result<_, Problem>>()?,
+        },
+        Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())? },
+        Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())? },
+    })
+}
+
+fn bearer(auth: Option<&Auth>) -> Result<Option<SecretString>, Problem> {
+    auth.map(|auth| reveal(&auth.bearer)).transpose()
+}
+
+fn reveal(secret: &Secret) -> Result<SecretString, Problem> {
+    Ok(secret.reveal(|name| env::var(name).ok())?)
+}
+
+fn address(transport: &Transport) -> String {
+    match transport {
+        Transport::Stdio { command, .. } => command.clone(),
+        Transport::Http { url, .. } | Transport::Rpc { url, .. } => without_secrets(url),
+    }
+}
+
+/// A URL without user, password and query, where keys may lie.
+fn without_secrets(url: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(url) else {
+        return "a URL that cannot be read".into();
+    };
+    // Neither fails for a URL that has a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}

@@ -1,0 +1,73 @@
+//! What a transport knows about a request that got no usable answer.
+//!
+//! rmcp has one way from a transport to the caller of a request that works alike for all transports: the answer. So trouble
+//! travels as a JSON-RPC error with a mark of ours in its data, and is recognised by the connection.
+
+use std::error::Error as _;
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use serde::{Deserialize, Serialize};
+
+/// Where the mark lies in an error's data.
+const MARK: &str = "holdfast/trouble";
+
+/// Why there is no answer, with a sentence for people that holds no secret and no address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    pub kind: Kind,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Certainly not delivered.
+    Undelivered,
+    /// HTTP 401 or 403.
+    Unauthorized,
+    /// An HTTP status that says no more; whether the server has acted is unknown.
+    Status(u16),
+    /// Delivered, or partly; the connection broke before the answer.
+    Lost,
+    Malformed,
+    TooLarge,
+}
+
+impl Trouble {
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+
+    pub fn too_large(limit: usize) -> Self {
+        Self::new(Kind::TooLarge, format!("the answer is larger than {limit} bytes"))
+    }
+
+    pub fn of_request(error: reqwest::Error) -> Self {
+        let kind = if error.is_connect() || error.is_builder() { Kind::Undelivered } else { Kind::Lost };
+        Self::new(kind, in_full(error))
+    }
+
+    /// The trouble that an error stands for, if it is one of ours.
+    pub fn of(error: &ErrorData) -> Option<Self> {
+        let kind = Kind::deserialize(error.data.as_ref()?.get(MARK)?).ok()?;
+        Some(Self::new(kind, error.message.clone()))
+    }
+
+    /// The same as an answer to the request `id`.
+    pub fn into_answer(self, id: RequestId) -> ServerJsonRpcMessage {
+        let data = serde_json::json!({ MARK: self.kind });
+        ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, self.detail, Some(data)), Some(id))
+    }
+}
+
+/// An error with its causes, and without the address, which may hold a key.
+fn in_full(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
