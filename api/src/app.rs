@@ -3,6 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
+    approval::Decision,
     config::ApiConfig,
     conversation::Conversation,
     ending::Ending,
@@ -12,8 +13,7 @@ use holdfast_shared::{
     queue::Queue,
     run::Run,
     run_log::{Batch, Gap, RunLog},
-    storage::{self, Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
-    usage::Usage,
+    storage::{self, Answered, Cancelled, ClientResult, EndedRun, NewRun, Storage, Submitted, Target},
 };
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -31,6 +31,8 @@ pub struct App {
     queue: Queue,
     relay: Arc<Relay>,
     config: ApiConfig,
+    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
+    takes_commands: bool,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -53,9 +55,11 @@ impl App {
         queue: Queue,
         relay: Arc<Relay>,
         config: ApiConfig,
+        takes_commands: bool,
         metrics: Metrics,
     ) -> Arc<Self> {
-        Arc::new(Self { storage, run_log, queue, relay, config, metrics, pending: TaskTracker::new() })
+        let pending = TaskTracker::new();
+        Arc::new(Self { storage, run_log, queue, relay, config, takes_commands, metrics, pending })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -72,6 +76,10 @@ impl App {
 
     pub fn config(&self) -> &ApiConfig {
         &self.config
+    }
+
+    pub const fn takes_commands(&self) -> bool {
+        self.takes_commands
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -117,6 +125,76 @@ impl App {
             return Err(Problem::run_not_found(run_id));
         }
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+    }
+
+    /// Answers what a run has asked about one call; the first answer counts.
+    pub async fn decide(
+        self: &Arc<Self>,
+        owner: &str,
+        run_id: Uuid,
+        approval_id: Uuid,
+        decision: Decision,
+    ) -> Result<Run, Problem> {
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let answered = self.to_its_end(async move {
+            let answered = app.storage.decide(&user, run_id, approval_id, &decision).await?;
+            Ok(app.go_on_after(answered))
+        });
+        let not_found = || Problem::approval_not_found(approval_id, run_id);
+        self.answered(owner, run_id, answered.await?, not_found).await
+    }
+
+    /// Brings the result of a call that the client has executed; the first result counts.
+    pub async fn complete_client_call(
+        self: &Arc<Self>,
+        owner: &str,
+        run_id: Uuid,
+        call_id: String,
+        result: ClientResult,
+    ) -> Result<Run, Problem> {
+        let (app, user, call) = (Arc::clone(self), owner.to_owned(), call_id.clone());
+        let answered = self.to_its_end(async move {
+            let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
+            Ok(app.go_on_after(answered))
+        });
+        let not_found = || Problem::call_not_found(&call_id, run_id);
+        self.answered(owner, run_id, answered.await?, not_found).await
+    }
+
+    /// Shows an answer that was accepted, and wakes a worker for its run.
+    fn go_on_after(self: &Arc<Self>, answered: Answered) -> Answered {
+        if let Answered::Accepted(run) = &answered {
+            if run.queued {
+                self.wake();
+            }
+            let (app, run) = (Arc::clone(self), run.clone());
+            self.pending.spawn(async move { app.show(run.run_id, &[run.event]).await });
+        }
+        answered
+    }
+
+    /// The run as it is after an answer, or why the answer was refused.
+    async fn answered(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        answered: Answered,
+        not_found: impl FnOnce() -> Problem,
+    ) -> Result<Run, Problem> {
+        match answered {
+            Answered::Accepted(_) => {
+                self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+            }
+            Answered::Decided(first) => Err(Problem::already_decided(*first)),
+            Answered::Completed => Err(Problem::already_completed(run_id)),
+            Answered::Expired => Err(Problem::answer_expired(run_id)),
+            Answered::NotWaiting => Err(Problem::run_not_waiting(run_id)),
+            Answered::InvalidInput(problem) => Err(Problem::invalid_input(&problem)),
+            Answered::NotFound => match self.storage.run(owner, run_id).await? {
+                Some(_) => Err(not_found()),
+                None => Err(Problem::run_not_found(run_id)),
+            },
+        }
     }
 
     /// Hides a conversation and cancels what it has not finished.
@@ -212,7 +290,7 @@ impl App {
         // However long the signal takes, the grace is not longer for it.
         let _ = tokio::time::timeout(self.config.cancel_grace, signal).await;
         grace.await;
-        match self.storage.end_run(run_id, &Ending::Cancelled { usage: Usage::default() }).await {
+        match self.storage.end_run(run_id, &Ending::Cancelled).await {
             Ok(Some(ended)) => self.show_end(&ended).await,
             Ok(None) => {}
             Err(error) => {
@@ -227,9 +305,14 @@ impl App {
         if ended.next_waits {
             self.wake();
         }
-        let Some(batch) = Batch::of(&ended.events) else { return };
-        if let Err(error) = self.run_log.append(ended.run_id, &batch, Gap::Archived).await {
-            tracing::debug!(run.id = %ended.run_id, error = &error as &dyn Error, "clients see the run's end a little later");
+        self.show(ended.run_id, &ended.events).await;
+    }
+
+    /// Puts events that are in the archive into the log, which only makes them arrive sooner.
+    async fn show(&self, run_id: Uuid, events: &[Event]) {
+        let Some(batch) = Batch::of(events) else { return };
+        if let Err(error) = self.run_log.append(run_id, &batch, Gap::Archived).await {
+            tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what has happened a little later");
         }
     }
 

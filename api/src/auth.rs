@@ -19,6 +19,18 @@ pub struct Caller {
     pub owner: String,
 }
 
+/// A caller who may change what belongs to the deployment. In development mode that is everybody.
+#[derive(Debug, Clone, Copy)]
+pub struct Operator;
+
+impl<S: Sync> FromRequestParts<S> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Caller::from_request_parts(parts, state).await.map(|_| Self)
+    }
+}
+
 const DEVELOPER: &str = "debug_user";
 const MAX_NAME_CHARS: usize = 128;
 

@@ -79,12 +79,52 @@ impl<S: Send + Sync> FromRequestParts<S> for RunId {
     }
 }
 
+/// The id of an agent in the path.
+pub struct AgentId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::no_such_agent)
+    }
+}
+
+/// The id of a run in the path, and the name of something of that run's behind it.
+pub struct PartOf<T>(pub T, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PartOf<RunId> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let (run, part) = two_in_path(parts, state).await;
+        Ok(Self(id(&run).map(RunId).map_err(Problem::run_not_found)?, part))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PartOf<ConversationId> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let (conversation, part) = two_in_path(parts, state).await;
+        Ok(Self(id(&conversation).map(ConversationId).map_err(Problem::conversation_not_found)?, part))
+    }
+}
+
+async fn two_in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> (String, String) {
+    Path::<(String, String)>::from_request_parts(parts, state).await.map(|Path(two)| two).unwrap_or_default()
+}
+
 async fn id_in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Uuid, String> {
     let Ok(Path(text)) = Path::<String>::from_request_parts(parts, state).await else {
         return Err("of that name".to_owned());
     };
-    // Only the usual spelling: an id has one URL.
-    Uuid::try_parse(&text)
+    id(&text)
+}
+
+/// The id that a text is, or the beginning of a text that is none. Only the usual spelling counts: an id has one URL.
+pub fn id(text: &str) -> Result<Uuid, String> {
+    Uuid::try_parse(text)
         .ok()
         .filter(|id| id.to_string() == text.to_ascii_lowercase())
         .ok_or_else(|| text.chars().take(64).collect())

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{event_id, storage};
+use holdfast_shared::{agent::Invalid, approval::Approval, event_id, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -25,6 +25,9 @@ pub struct Problem {
     /// The run that the problem is about, where there is one to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The answer that was first, where there can be only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Box<Approval>>,
 }
 
 fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
@@ -33,7 +36,8 @@ fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S:
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, title: status.canonical_reason().unwrap_or("Error"), detail: detail.into(), run: None }
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { status, code, title, detail: detail.into(), run: None, approval: None }
     }
 
     pub fn route_not_found(path: &str) -> Self {
@@ -62,6 +66,76 @@ impl Problem {
 
     pub fn agent_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
+    }
+
+    /// Where the agent is what is asked for, and not what something else refers to.
+    pub fn no_such_agent(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}."))
+    }
+
+    pub fn invalid_agent(invalid: &Invalid) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("{}: {}.", invalid.field, invalid.problem))
+    }
+
+    pub fn agent_in_file(id: Uuid) -> Self {
+        let detail =
+            format!("Agent {id} comes from the file that HOLDFAST_AGENTS names; change it there, and start again.");
+        Self::new(StatusCode::CONFLICT, "agent_in_file", detail)
+    }
+
+    pub fn stdio_not_allowed() -> Self {
+        let detail = "A stdio server is a command on the worker's host: such agents come from the file that HOLDFAST_AGENTS names, or need HOLDFAST_MCP_STDIO=true.";
+        Self::new(StatusCode::FORBIDDEN, "stdio_not_allowed", detail)
+    }
+
+    pub fn invalid_client_tool(problem: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_client_tool", format!("{problem}."))
+    }
+
+    pub fn invalid_metadata(max: usize) -> Self {
+        let detail = format!("metadata is a JSON object of at most {max} bytes.");
+        Self::new(StatusCode::BAD_REQUEST, "invalid_metadata", detail)
+    }
+
+    pub fn checkpoint_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "checkpoint_not_found", format!("There is no checkpoint {id}."))
+    }
+
+    pub fn approval_not_found(id: impl std::fmt::Display, run_id: Uuid) -> Self {
+        let detail = format!("Run {run_id} has asked for no approval {id}.");
+        Self::new(StatusCode::NOT_FOUND, "approval_not_found", detail).about(run_id)
+    }
+
+    pub fn call_not_found(call_id: &str, run_id: Uuid) -> Self {
+        let call_id: String = call_id.chars().take(64).collect();
+        Self::new(StatusCode::NOT_FOUND, "call_not_found", format!("Run {run_id} has no tool call {call_id}."))
+            .about(run_id)
+    }
+
+    pub fn already_decided(first: Approval) -> Self {
+        let detail = format!("Approval {} is {} already; the first decision counts.", first.id, first.status.as_str());
+        let problem = Self::new(StatusCode::CONFLICT, "already_decided", detail).about(first.run_id);
+        Self { approval: Some(Box::new(first)), ..problem }
+    }
+
+    pub fn already_completed(run_id: Uuid) -> Self {
+        let detail = "The result of this call is known already; the first one counts.";
+        Self::new(StatusCode::CONFLICT, "already_completed", detail).about(run_id)
+    }
+
+    pub fn answer_expired(run_id: Uuid) -> Self {
+        let detail = "The time for this answer is over; the run goes on without it.";
+        Self::new(StatusCode::CONFLICT, "expired", detail).about(run_id)
+    }
+
+    pub fn run_not_waiting(run_id: Uuid) -> Self {
+        let detail = format!("Run {run_id} does not wait for this answer, or has ended.");
+        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail).about(run_id)
+    }
+
+    pub fn invalid_input(problem: &str) -> Self {
+        let detail = format!("edited_input breaks the tool's schema {problem}. Nothing was decided.");
+        Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
     }
 
     pub fn conversation_busy(id: impl std::fmt::Display) -> Self {

@@ -1,11 +1,16 @@
-//! The sweeper: ends the runs that only can end, and removes what is past its time.
+//! The sweeper: ends the runs that only can end, answers in the place of people who did not, and removes what is past its
+//! time.
 //!
 //! Runs that can go on are not its concern: they are claimed again, like queued ones.
 
 use std::{error::Error, sync::Arc};
 
-use holdfast_shared::run_log::{Batch, Gap};
+use holdfast_shared::{
+    event::Event,
+    run_log::{Batch, Gap},
+};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::Shared;
 
@@ -31,15 +36,24 @@ async fn sweep_once(shared: &Shared) {
                 if run.next_waits {
                     let _ = worker.queue.wake().await;
                 }
-                // The events are in the archive; the log only makes them arrive sooner.
-                if let Some(batch) = Batch::of(&run.events)
-                    && let Err(error) = worker.run_log.append(run.run_id, &batch, Gap::Archived).await
-                {
-                    tracing::debug!(run.id = %run.run_id, error = &error as &dyn Error, "clients see the run's end a little later");
-                }
+                show(shared, run.run_id, &run.events).await;
             }
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot look for runs whose worker is gone"),
+    }
+    match worker.storage.expire_questions().await {
+        Ok(answered) => {
+            for run in answered {
+                tracing::info!(run.id = %run.run_id, "a run was not answered in time");
+                if run.queued {
+                    let _ = worker.queue.wake().await;
+                }
+                show(shared, run.run_id, &[run.event]).await;
+            }
+        }
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn Error, "cannot look for questions that nobody has answered")
+        }
     }
     match worker.storage.retire(worker.archive_retention).await {
         Ok(retired) if retired.runs + retired.conversations > 0 => {
@@ -47,5 +61,14 @@ async fn sweep_once(shared: &Shared) {
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot remove what is past its time"),
+    }
+}
+
+/// Puts events that are in the archive into the log, which only makes them arrive sooner.
+async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
+    if let Some(batch) = Batch::of(events)
+        && let Err(error) = shared.worker.run_log.append(run_id, &batch, Gap::Archived).await
+    {
+        tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what was swept a little later");
     }
 }

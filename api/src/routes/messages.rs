@@ -8,12 +8,14 @@ use holdfast_shared::{
     page::Page,
     run::{Run, SubmitMode},
     storage::{NewRun, Target},
+    tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    ListQuery, accepted,
+    ListQuery, accepted, checked_options,
     events::{cursor, stream},
 };
 use crate::{
@@ -29,6 +31,13 @@ pub struct NewMessageBody {
     content: String,
     #[serde(default)]
     mode: SubmitMode,
+    /// Whether the run writes `*.delta` events; true by default.
+    stream: Option<bool>,
+    /// Tools that the client executes: the run waits for their results.
+    #[serde(default)]
+    client_tools: Vec<ClientTool>,
+    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    metadata: Option<Value>,
 }
 
 /// A committed message and its run.
@@ -62,7 +71,7 @@ pub async fn list(
     responses(
         (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 409, body = Problem, description = "conversation_busy"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
@@ -75,12 +84,15 @@ pub async fn post(
     headers: HeaderMap,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, body.mode.as_str()])?;
+    let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
+    let asked = json!([options.stream, options.client_tools, options.metadata]).to_string();
+    let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, body.mode.as_str(), &asked])?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target: Target::Existing(id),
         content: body.content,
         mode: body.mode,
+        options,
         key,
         max_unfinished: app.config().max_queued,
     };

@@ -1,13 +1,17 @@
 //! The whole HTTP surface on a page. A file per noun; each handler extracts, calls a use case, responds.
 
+mod agents;
+mod answers;
+mod checkpoints;
 mod conversations;
 mod events;
 mod health;
 mod home;
 mod messages;
 mod runs;
+mod trace;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -17,7 +21,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use holdfast_shared::{
+    run::{storable, storable_json},
+    storage::RunOptions,
+    tool::ClientTool,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tower_http::{
     catch_panic::CatchPanicLayer,
     trace::{DefaultMakeSpan, TraceLayer},
@@ -47,6 +57,16 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(runs::wait))
         .routes(routes!(runs::cancel))
         .routes(routes!(events::follow))
+        .routes(routes!(trace::messages))
+        .routes(routes!(trace::tool_calls))
+        .routes(routes!(answers::approvals))
+        .routes(routes!(answers::decide))
+        .routes(routes!(answers::complete))
+        .routes(routes!(agents::create, agents::list))
+        .routes(routes!(agents::read, agents::change, agents::delete))
+        .routes(routes!(checkpoints::list))
+        .routes(routes!(checkpoints::read))
+        .routes(routes!(checkpoints::fork))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -90,6 +110,35 @@ fn checked_limit(app: &App, limit: Option<usize>) -> Result<usize, Problem> {
         limit if (1..=max).contains(&limit) => Ok(limit),
         _ => Err(Problem::invalid_query(format!("limit is a number from 1 to {max}."))),
     }
+}
+
+/// What a client may ask of a run beside its input.
+fn checked_options(
+    app: &App,
+    stream: Option<bool>,
+    client_tools: Vec<ClientTool>,
+    metadata: Option<Value>,
+) -> Result<RunOptions, Problem> {
+    let mut names = BTreeSet::new();
+    for tool in &client_tools {
+        tool.check().map_err(|problem| Problem::invalid_client_tool(&problem))?;
+        if !names.insert(tool.name.as_str()) {
+            return Err(Problem::invalid_client_tool(&format!("two client tools are named {}", tool.name)));
+        }
+    }
+    let max = app.config().max_metadata_bytes;
+    if metadata.as_ref().is_some_and(|metadata| !metadata.is_object() || metadata.to_string().len() > max) {
+        return Err(Problem::invalid_metadata(max));
+    }
+    let client_tools = client_tools
+        .into_iter()
+        .map(|tool| ClientTool {
+            description: storable(tool.description),
+            input_schema: storable_json(tool.input_schema),
+            ..tool
+        })
+        .collect();
+    Ok(RunOptions { stream: stream.unwrap_or(true), client_tools, metadata: metadata.map(storable_json) })
 }
 
 /// 202: the run is committed and will be executed.

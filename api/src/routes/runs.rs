@@ -14,12 +14,14 @@ use holdfast_shared::{
     page::Page,
     run::{Run, RunStatus, SubmitMode},
     storage::{NewRun, RunFilter, Target},
+    tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    accepted, checked_limit,
+    accepted, checked_limit, checked_options,
     events::{cursor, stream},
 };
 use crate::{
@@ -40,6 +42,13 @@ pub struct NewRunBody {
     conversation_id: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
+    /// Whether the run writes `*.delta` events; true by default.
+    stream: Option<bool>,
+    /// Tools that the client executes: the run waits for their results.
+    #[serde(default)]
+    client_tools: Vec<ClientTool>,
+    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    metadata: Option<Value>,
 }
 
 /// A committed run with its message and conversation.
@@ -74,7 +83,7 @@ const DEFAULT_WAIT_MS: u64 = 30_000;
     responses(
         (status = 202, body = AcceptedRun, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, agent_not_found, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, agent_not_found, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 409, body = Problem, description = "conversation_busy"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
@@ -87,10 +96,10 @@ pub async fn create(
     Body(body): Body<NewRunBody>,
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
-    let key = idempotency_key(
-        &headers,
-        &["run", &id_text(body.conversation_id), &id_text(body.agent_id), &body.input, body.mode.as_str()],
-    )?;
+    let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
+    let asked = json!([options.stream, options.client_tools, options.metadata]).to_string();
+    let (conversation, agent) = (id_text(body.conversation_id), id_text(body.agent_id));
+    let key = idempotency_key(&headers, &["run", &conversation, &agent, &body.input, body.mode.as_str(), &asked])?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
         None => Target::New { agent_id: body.agent_id },
@@ -100,6 +109,7 @@ pub async fn create(
         target,
         content: body.input,
         mode: body.mode,
+        options,
         key,
         max_unfinished: app.config().max_queued,
     };

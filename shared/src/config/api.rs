@@ -20,6 +20,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,
 
+    /// Largest metadata of one message, in bytes of JSON; a larger one is answered 400.
+    #[arg(long, env = "HOLDFAST_MAX_METADATA_BYTES", default_value = "16384", value_parser = bytes)]
+    pub max_metadata_bytes: usize,
+
     /// Runs that may wait in one conversation; a further message is answered 429.
     #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
     pub max_queued: usize,

@@ -41,7 +41,7 @@ pub use flush::{Finished, Flushed, Leave, Left};
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
 pub use runs::RunFilter;
-pub use submit::{Accepted, NewRun, Submitted, Target};
+pub use submit::{Accepted, NewRun, RunOptions, Submitted, Target};
 
 use database::Database;
 

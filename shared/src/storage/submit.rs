@@ -30,15 +30,27 @@ pub struct NewRun {
     pub target: Target,
     pub content: String,
     pub mode: SubmitMode,
+    pub options: RunOptions,
+    pub key: Option<IdempotencyKey>,
+    /// Runs that may wait in one conversation.
+    pub max_unfinished: usize,
+}
+
+/// How a run is to be executed, as its client wants it.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
     /// Whether pieces of the answer are written as events.
     pub stream: bool,
     /// Tools that the client executes.
     pub client_tools: Vec<ClientTool>,
-    /// Kept with the run and its checkpoints; later runs of the conversation take it over.
+    /// A JSON object, kept with the run and its checkpoints; later runs of the conversation take it over.
     pub metadata: Option<Value>,
-    pub key: Option<IdempotencyKey>,
-    /// Runs that may wait in one conversation.
-    pub max_unfinished: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { stream: true, client_tools: Vec::new(), metadata: None }
+    }
 }
 
 /// The conversation that a message goes to.
@@ -260,9 +272,9 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
             key,
             fingerprint,
             Some(message.created_at),
-            new.stream,
-            (!new.client_tools.is_empty()).then(|| serde_json::json!(new.client_tools)),
-            new.metadata.clone()
+            new.options.stream,
+            (!new.options.client_tools.is_empty()).then(|| serde_json::json!(new.options.client_tools)),
+            new.options.metadata.clone()
         ],
     )
     .await?;
@@ -284,7 +296,7 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
         usage: None,
         error: None,
         last_event_id: queued_id,
-        metadata: new.metadata.clone(),
+        metadata: new.options.metadata.clone(),
         created_at: message.created_at,
         started_at: None,
         finished_at: None,

@@ -134,14 +134,21 @@ mod tests {
     fn what_a_run_has_come_to_follows_its_input() {
         let mut memory = memory(Vec::new());
         memory.push(TraceRole::User, "c".into(), 0);
-        let call = RequestedCall { call_id: "call_1".into(), name: "a__b".into(), input: json!("bad"), signature: None };
+        let call =
+            RequestedCall { call_id: "call_1".into(), name: "a__b".into(), input: json!("bad"), signature: None };
         memory.push(TraceRole::Assistant, "\n\nLet me look.".into(), 1).tool_calls = vec![call];
         memory.push(TraceRole::Tool, "found".into(), 1).call_id = Some("call_1".into());
         let definition = AgentDefinition { system_prompt: Some("Be brief.".into()), ..AgentDefinition::default() };
         let request = request(&definition, &memory, Vec::new(), Some("It is late"));
-        assert_eq!(request.system.as_deref(), Some("Be brief.\n\nIt is late. Call no more tools: answer now, with what you have."));
-        let [Turn::User(_), Turn::Assistant { text, calls }, Turn::Tool { call_id, name, text: found, is_error: false }] =
-            request.turns.as_slice()
+        assert_eq!(
+            request.system.as_deref(),
+            Some("Be brief.\n\nIt is late. Call no more tools: answer now, with what you have.")
+        );
+        let [
+            Turn::User(_),
+            Turn::Assistant { text, calls },
+            Turn::Tool { call_id, name, text: found, is_error: false },
+        ] = request.turns.as_slice()
         else {
             panic!("{:?}", request.turns)
         };

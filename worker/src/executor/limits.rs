@@ -43,7 +43,9 @@ impl Limits {
         }
         if total > self.total_tokens {
             let most = self.total_tokens;
-            return Err(exceeded(format!("the model has read and written {total} tokens, and max_total_tokens is {most}")));
+            return Err(exceeded(format!(
+                "the model has read and written {total} tokens, and max_total_tokens is {most}"
+            )));
         }
         Ok(())
     }

@@ -49,7 +49,16 @@ impl Memory {
             Pending { state: state_of(call, position), approval }
         });
         let usage = trace.iter().filter_map(|said| said.usage).sum();
-        Self { earlier: history.earlier, input: history.input, calls: calls.collect(), trace, calls_made, step, usage, metadata }
+        Self {
+            earlier: history.earlier,
+            input: history.input,
+            calls: calls.collect(),
+            trace,
+            calls_made,
+            step,
+            usage,
+            metadata,
+        }
     }
 
     /// Where the graph goes on.

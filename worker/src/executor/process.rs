@@ -86,7 +86,8 @@ async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<S
     let mut said = Said::default();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
-    let has_spoken = attempt.memory.trace.iter().any(|said| said.role == TraceRole::Assistant && !said.content.is_empty());
+    let has_spoken =
+        attempt.memory.trace.iter().any(|said| said.role == TraceRole::Assistant && !said.content.is_empty());
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
             Some(Ok(delta)) => delta,

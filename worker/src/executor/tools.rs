@@ -163,7 +163,13 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
     };
     let state = state.clone();
     let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
-    tracing::info!(tool.name = state.name, tool.call_id = state.call_id, outcome = code, duration_ms, "tool call ended");
+    tracing::info!(
+        tool.name = state.name,
+        tool.call_id = state.call_id,
+        outcome = code,
+        duration_ms,
+        "tool call ended"
+    );
     metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
     attempt.recorder.emit(&EventBody::ToolCallCompleted {
         base: None,
@@ -241,7 +247,9 @@ fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
 fn too_many_calls(most: u32) -> ToolError {
     ToolError::new(
         "limit_reached",
-        format!("this call was not made: the run may make {most} tool calls (max_tool_calls); answer with what you have"),
+        format!(
+            "this call was not made: the run may make {most} tool calls (max_tool_calls); answer with what you have"
+        ),
     )
 }
 

@@ -95,13 +95,7 @@ impl Toolbox {
         self.tools.values().map(|tool| tool.spec.clone()).collect()
     }
 
-    fn add_server(
-        &mut self,
-        mcp: &Arc<Mcp>,
-        server: &McpServer,
-        tools: &[ServerTool],
-        definition: &AgentDefinition,
-    ) {
+    fn add_server(&mut self, mcp: &Arc<Mcp>, server: &McpServer, tools: &[ServerTool], definition: &AgentDefinition) {
         let server = Arc::new(server.clone());
         for tool in tools {
             let name = format!("{}__{}", server.name, tool.name);
@@ -117,11 +111,7 @@ impl Toolbox {
             let effect = policy.effect.unwrap_or_default();
             let approval: ApprovalPolicy = policy.approval.or(definition.approval).unwrap_or_default();
             self.add(Tool {
-                spec: ToolSpec {
-                    name,
-                    description: tool.description.clone(),
-                    input_schema: tool.input_schema.clone(),
-                },
+                spec: ToolSpec { name, description: tool.description.clone(), input_schema: tool.input_schema.clone() },
                 effect,
                 needs_approval: approval.applies_to(effect),
                 place: Place::Server {
@@ -160,7 +150,10 @@ impl Tool {
         let outcome = match &self.place {
             Place::Server { mcp, server, name, limit } => {
                 let Value::Object(input) = input else {
-                    return (Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")), Duration::ZERO);
+                    return (
+                        Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
+                        Duration::ZERO,
+                    );
                 };
                 let repeatable = self.effect != Effect::Once;
                 let call = Call { tool: name, input: &input, key: &key, limit: *limit, repeatable };

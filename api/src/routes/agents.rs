@@ -1,0 +1,143 @@
+//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment; their secrets are written and never
+//! read back.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use holdfast_shared::{
+    agent::{Agent, AgentDefinition},
+    page::Page,
+    storage::Changed,
+};
+use serde_json::{Value, json};
+
+use super::ListQuery;
+use crate::{
+    app::App,
+    auth::Operator,
+    extract::{AgentId, Body, Query},
+    problem::Problem,
+};
+
+/// Define an agent. `docs/agents.md` describes the definition.
+#[utoipa::path(post, path = "/v1/agents", tag = "agents", request_body = Object, responses(
+    (status = 201, body = Agent),
+    (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
+    (status = 403, body = Problem, description = "stdio_not_allowed")
+))]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    Body(definition): Body<AgentDefinition>,
+) -> Result<impl IntoResponse, Problem> {
+    let agent = app.storage().create_agent(&checked(&app, definition)?).await?;
+    let location = format!("/v1/agents/{}", agent.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(agent))))
+}
+
+/// List agents, newest first.
+#[utoipa::path(get, path = "/v1/agents", tag = "agents", params(ListQuery), responses((status = 200, body = Page<Agent>)))]
+pub async fn list(State(app): State<Arc<App>>, Query(query): Query<ListQuery>) -> Result<Json<Page<Agent>>, Problem> {
+    let page = app.storage().agents(query.limit(&app)?, query.cursor.as_deref()).await?;
+    let page = page.ok_or_else(Problem::invalid_cursor)?;
+    Ok(Json(Page { items: page.items.into_iter().map(shown).collect(), next: page.next }))
+}
+
+/// Read an agent.
+#[utoipa::path(get, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Agent), (status = 404, body = Problem, description = "agent_not_found")
+))]
+pub async fn read(State(app): State<Arc<App>>, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
+    let agent = app.storage().agent(id).await?;
+    agent.map(shown).map(Json).ok_or_else(|| Problem::no_such_agent(id))
+}
+
+/// Change an agent with a JSON merge patch (RFC 7396): what is absent stays, null takes away, lists are replaced. A secret
+/// that is sent back as `{"redacted": true}` stays as it is. Runs that were submitted before keep the definition they have.
+#[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), request_body = Object, responses(
+    (status = 200, body = Agent),
+    (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
+    (status = 403, body = Problem, description = "stdio_not_allowed"),
+    (status = 404, body = Problem, description = "agent_not_found"),
+    (status = 409, body = Problem, description = "agent_in_file")
+))]
+pub async fn change(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    AgentId(id): AgentId,
+    Body(patch): Body<Value>,
+) -> Result<Json<Agent>, Problem> {
+    let change = |stored: &AgentDefinition| {
+        let mut changed = json!(stored.redacted());
+        merge(&mut changed, patch);
+        let changed: AgentDefinition = serde_json::from_value(changed)
+            .map_err(|error| Problem::invalid_body(format!("The agent does not fit: {error}.")))?;
+        checked(&app, changed.with_secrets_of(stored))
+    };
+    match app.storage().change_agent(id, change).await?? {
+        Changed::Changed(agent) => Ok(Json(shown(*agent))),
+        Changed::InFile => Err(Problem::agent_in_file(id)),
+        Changed::NotFound => Err(Problem::no_such_agent(id)),
+    }
+}
+
+/// Delete an agent. Conversations that have it go on with it; new ones cannot be made with it.
+#[utoipa::path(delete, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
+    (status = 204),
+    (status = 404, body = Problem, description = "agent_not_found"),
+    (status = 409, body = Problem, description = "agent_in_file")
+))]
+pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): AgentId) -> Result<StatusCode, Problem> {
+    match app.storage().delete_agent(id).await? {
+        Changed::Changed(_) => Ok(StatusCode::NO_CONTENT),
+        Changed::InFile => Err(Problem::agent_in_file(id)),
+        Changed::NotFound => Err(Problem::no_such_agent(id)),
+    }
+}
+
+fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Problem> {
+    definition.check().map_err(|invalid| Problem::invalid_agent(&invalid))?;
+    match definition.runs_commands() && !app.takes_commands() {
+        true => Err(Problem::stdio_not_allowed()),
+        false => Ok(definition),
+    }
+}
+
+fn shown(agent: Agent) -> Agent {
+    Agent { definition: agent.definition.redacted(), ..agent }
+}
+
+/// RFC 7396.
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Value::Object(fields) = target else { return };
+    for (name, value) in patch {
+        match value {
+            Value::Null => drop(fields.remove(&name)),
+            value => merge(fields.entry(name).or_insert(Value::Null), value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_changes_what_it_names() {
+        let mut target = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1, 2]});
+        merge(&mut target, json!({"a": null, "b": {"c": 4}, "e": [3], "f": {"g": null}}));
+        assert_eq!(target, json!({"b": {"c": 4, "d": 3}, "e": [3], "f": {}}));
+    }
+}

@@ -1,0 +1,112 @@
+//! `/v1/runs/{id}/approvals` and `/tool_results`: what a waiting run has asked, and the answers.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use holdfast_shared::{
+    approval::{Approval, Decision},
+    run::Run,
+    storage::ClientResult,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{self, Body, PartOf, RunId},
+    problem::Problem,
+};
+
+/// All that a run has asked humans, in order.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Approvals {
+    items: Vec<Approval>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionBody {
+    decision: Verdict,
+    /// For the model and the record.
+    reason: Option<String>,
+    /// Call the tool with these arguments instead.
+    edited_input: Option<Value>,
+}
+
+#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Approve,
+    Deny,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolResult {
+    /// What the tool has answered: a text, or any JSON.
+    output: Option<Value>,
+    /// Why it has not.
+    error: Option<String>,
+}
+
+/// Read what a run has asked humans.
+#[utoipa::path(get, path = "/v1/runs/{id}/approvals", tag = "runs", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Approvals), (status = 404, body = Problem, description = "run_not_found")
+))]
+pub async fn approvals(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+) -> Result<Json<Approvals>, Problem> {
+    app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    Ok(Json(Approvals { items: app.storage().approvals(id).await? }))
+}
+
+/// Approve or deny a call. The first decision counts; the run goes on when nothing else is open.
+#[utoipa::path(post, path = "/v1/runs/{id}/approvals/{approval_id}", tag = "runs", request_body = DecisionBody,
+    params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
+    (status = 200, body = Run),
+    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; invalid_body"),
+    (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
+    (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
+))]
+pub async fn decide(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PartOf(RunId(id), approval_id): PartOf<RunId>,
+    Body(body): Body<DecisionBody>,
+) -> Result<Json<Run>, Problem> {
+    let approval_id = extract::id(&approval_id).map_err(|text| Problem::approval_not_found(text, id))?;
+    let decision = match body.decision {
+        Verdict::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
+        Verdict::Deny if body.edited_input.is_some() => {
+            return Err(Problem::invalid_body("A denied call has no edited_input."));
+        }
+        Verdict::Deny => Decision::Deny { reason: body.reason },
+    };
+    app.decide(&caller.owner, id, approval_id, decision).await.map(Json)
+}
+
+/// Bring the result of a call that the client has executed. The first result counts.
+#[utoipa::path(post, path = "/v1/runs/{id}/tool_results/{call_id}", tag = "runs", request_body = ToolResult,
+    params(("id" = Uuid, Path), ("call_id" = String, Path)), responses(
+    (status = 200, body = Run),
+    (status = 400, body = Problem, description = "invalid_body"),
+    (status = 404, body = Problem, description = "run_not_found, call_not_found"),
+    (status = 409, body = Problem, description = "already_completed, expired, run_not_waiting")
+))]
+pub async fn complete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PartOf(RunId(id), call_id): PartOf<RunId>,
+    Body(body): Body<ToolResult>,
+) -> Result<Json<Run>, Problem> {
+    let result = match (body.output, body.error) {
+        (Some(Value::String(text)), None) => ClientResult::Output(text),
+        (Some(output), None) => ClientResult::Output(output.to_string()),
+        (None, Some(error)) => ClientResult::Error(error),
+        _ => return Err(Problem::invalid_body("A result has either an output or an error.")),
+    };
+    app.complete_client_call(&caller.owner, id, call_id, result).await.map(Json)
+}

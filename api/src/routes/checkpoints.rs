@@ -1,0 +1,87 @@
+//! `/v1/conversations/{id}/checkpoints` and `/fork`: where a conversation's runs have been, and going on from there.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use holdfast_shared::{
+    conversation::Conversation,
+    page::Page,
+    trace::{Checkpoint, CheckpointState},
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::ListQuery;
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{self, Body, ConversationId, PartOf, Query},
+    problem::Problem,
+};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fork {
+    checkpoint_id: Uuid,
+}
+
+/// List the checkpoints of a conversation's runs, newest first.
+#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints", tag = "conversations", params(("id" = Uuid, Path), ListQuery), responses(
+    (status = 200, body = Page<Checkpoint>), (status = 404, body = Problem, description = "conversation_not_found")
+))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Checkpoint>>, Problem> {
+    let limit = query.limit(&app)?;
+    expect_conversation(&app, &caller, id).await?;
+    let page = app.storage().checkpoints(&caller.owner, id, limit, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
+/// Read a checkpoint with everything that was known by then.
+#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", tag = "conversations",
+    params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path)), responses(
+    (status = 200, body = CheckpointState),
+    (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")
+))]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PartOf(ConversationId(id), checkpoint_id): PartOf<ConversationId>,
+) -> Result<Json<CheckpointState>, Problem> {
+    let checkpoint_id = extract::id(&checkpoint_id).map_err(Problem::checkpoint_not_found)?;
+    expect_conversation(&app, &caller, id).await?;
+    let checkpoint = app.storage().checkpoint(&caller.owner, id, checkpoint_id).await?;
+    checkpoint.map(Json).ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))
+}
+
+/// Make a conversation that goes on from a checkpoint; this one stays as it is.
+#[utoipa::path(post, path = "/v1/conversations/{id}/fork", tag = "conversations", params(("id" = Uuid, Path)), request_body = Fork, responses(
+    (status = 201, body = Conversation),
+    (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")
+))]
+pub async fn fork(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Body(fork): Body<Fork>,
+) -> Result<impl IntoResponse, Problem> {
+    expect_conversation(&app, &caller, id).await?;
+    let forked = app.storage().fork_conversation(&caller.owner, id, fork.checkpoint_id).await?;
+    let forked = forked.ok_or_else(|| Problem::checkpoint_not_found(fork.checkpoint_id))?;
+    let location = format!("/v1/conversations/{}", forked.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(forked)))
+}
+
+async fn expect_conversation(app: &App, caller: &Caller, id: Uuid) -> Result<(), Problem> {
+    let conversation = app.storage().conversation(&caller.owner, id).await?;
+    conversation.map(drop).ok_or_else(|| Problem::conversation_not_found(id))
+}
