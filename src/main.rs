@@ -3,6 +3,7 @@
 //! `holdfast` alone is API and worker in one process; `api`, `worker` and `migrate` are for scaling out; `chat` is a client.
 //! Only composition happens here: `cli` reads the settings, `roles` puts the parts together.
 
+mod agents;
 mod chat;
 mod cli;
 mod logging;

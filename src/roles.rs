@@ -12,7 +12,7 @@ use holdfast_worker::{Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::Settings;
+use crate::{agents, cli::Settings};
 
 /// The three places where API and workers meet.
 struct MeetingPlaces {
@@ -89,6 +89,9 @@ fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
 
 async fn connect(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPlaces> {
     let storage = storage::connect(stores, &settings.stores).await?;
+    if let Some(path) = &settings.tools.agents_file {
+        agents::load(path, &storage).await?;
+    }
     let (run_log, pushes) =
         run_log::connect(stores, &settings.stores).await.context("could not reach the Redis that REDIS_URL names")?;
     let queue = queue::connect(stores).await.context("could not reach the Redis that REDIS_URL names")?;

@@ -1,0 +1,87 @@
+//! The file of agents that `HOLDFAST_AGENTS` names: read, checked, and stored at start, so that a deployment is a file.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, bail};
+use holdfast_shared::{agent::AgentDefinition, storage::Storage};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// What the file has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    agents: Vec<AgentDefinition>,
+}
+
+/// The namespace of ids that are made of names.
+const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c55);
+
+/// Reads the file and makes its agents those of the database. An agent keeps its id for as long as it keeps its name.
+pub async fn load(path: &Path, storage: &Storage) -> anyhow::Result<()> {
+    let definitions = read(path).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))?;
+    let (changed, hidden) = storage.load_agents(&definitions).await?;
+    for (id, definition) in &definitions {
+        tracing::info!(agent.id = %id, agent.name = definition.name, "agent from the file");
+    }
+    tracing::info!(file = %path.display(), agents = definitions.len(), changed, hidden, "agents loaded");
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+    let text = std::fs::read_to_string(path)?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let file: File = match extension {
+        "toml" => toml::from_str(&text)?,
+        "yaml" | "yml" => serde_saphyr::from_str(&text)?,
+        _ => bail!("expected a file that ends in .toml, .yaml or .yml"),
+    };
+    let mut definitions = BTreeMap::new();
+    for definition in file.agents {
+        definition.check().with_context(|| format!("agent {:?}", definition.name))?;
+        let id = Uuid::new_v5(&NAMESPACE, definition.name.as_bytes());
+        if let Some(earlier) = definitions.insert(id, definition) {
+            bail!("two agents are named {:?}", earlier.name);
+        }
+    }
+    Ok(definitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(name: &str, text: &str) -> anyhow::Result<Vec<AgentDefinition>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        Ok(read(&path)?.into_values().collect())
+    }
+
+    #[test]
+    fn both_formats_say_the_same() {
+        let toml = read_as(
+            "agents.toml",
+            "[[agents]]\nname = \"ops\"\nhistory_limit = 4\n[[agents.mcp_servers]]\nname = \"kb\"\ntransport = \"rpc\"\nurl = \"http://a\"\nauth = { bearer = { env = \"T\" } }\n[agents.tools.kb__count]\neffect = \"once\"\n",
+        );
+        let yaml = read_as(
+            "agents.yaml",
+            "agents:\n  - name: ops\n    history_limit: 4\n    mcp_servers:\n      - {name: kb, transport: rpc, url: 'http://a', auth: {bearer: {env: T}}}\n    tools: {kb__count: {effect: once}}\n",
+        );
+        assert_eq!(toml.unwrap(), yaml.unwrap());
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_a_reason() {
+        let check = |name: &str, text: &str, part: &str| {
+            let error = format!("{:#}", read_as(name, text).expect_err("it was accepted"));
+            assert!(error.contains(part), "{error:?} lacks {part:?}");
+        };
+        check("agents.json", "{}", ".toml");
+        check("agents.toml", "agents = 3", "agents");
+        check("agents.toml", "[[agents]]\nname = \"a\"\n[[agents]]\nname = \"a\"\n", "two agents");
+        check("agents.yaml", "agents:\n  - name: a\n    colour: red\n", "colour");
+        check("agents.yaml", "agents:\n  - name: a\n    limits: {max_steps: 0}\n", "limits.max_steps");
+    }
+}
