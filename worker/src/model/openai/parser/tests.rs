@@ -155,12 +155,12 @@ fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
     // The name in each piece, and a new id for each piece; brackets and quotes in strings are no ends.
     check_calls(
         &[
-            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"}\\\""}}"#,
-            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"}{\""}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\\\"}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{\""}}"#,
             r#"{"index":0,"function":{"name":"f","arguments":"}"}}"#,
             r#"{"index":0,"function":{"name":"f","arguments":""}}"#,
         ],
-        &[r#"f({"x":"}\"}{"})"#],
+        &[r#"f({"x":"\"}{"})"#],
     );
     check_calls(
         &[
