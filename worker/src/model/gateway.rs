@@ -1,7 +1,8 @@
 //! Gemini, Vertex, Anthropic and Ollama through `genai`, whose doubtful ends are settled here.
 //!
 //! genai sends the request at the first poll after `Start`, goes on after errors, and ends the streams of Gemini and
-//! Ollama as if all were well when they were cut off. None of that is seen outside of this file.
+//! Ollama as if all were well when they were cut off. None of that is seen outside of this file and its folder: `dialect` has
+//! what differs between the providers, `conversation` what is sent, `calls` the tool calls that come, `failure` the errors.
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use super::{script::Failure, *};
+use crate::model::{CallDelta, ToolSpec};
 
 fn request(text: &str) -> Request {
     let user = |text: &str| Turn::User(text.to_owned());
@@ -80,4 +81,111 @@ async fn without_a_delay_it_still_lets_others_run() {
         }
     }
     assert!(pauses >= 10, "{pauses}");
+}
+
+fn offered(names: &[&str]) -> Vec<ToolSpec> {
+    let tool = |name: &&str| ToolSpec {
+        name: (*name).to_owned(),
+        description: String::new(),
+        input_schema: serde_json::json!({"type": "object"}),
+    };
+    names.iter().map(tool).collect()
+}
+
+/// What is said in the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
+async fn step(text: &str, outcomes: &[(&str, &str)]) -> String {
+    step_with(text, outcomes, offered(&["kb__count", "ask_me"])).await
+}
+
+async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) -> String {
+    let mut request = Request { tools, ..request(text) };
+    request.turns.extend(outcomes.iter().flat_map(|(name, text)| {
+        let calls = Turn::Assistant { text: "Calling".to_owned(), calls: Vec::new() };
+        let text = (*text).to_owned();
+        [calls, Turn::Tool { call_id: "c".to_owned(), name: (*name).to_owned(), text, is_error: false }]
+    }));
+    let items: Vec<_> = Scripted.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
+    let mut said = String::new();
+    for (place, item) in items.iter().enumerate() {
+        match item {
+            Ok(Delta::Text(text)) => said += text,
+            Ok(Delta::Reasoning(_)) => said += "~",
+            Ok(Delta::Call(CallDelta { name: Some(name), arguments, .. })) => said += &format!("<{name} {arguments}"),
+            Ok(Delta::Call(CallDelta { arguments, .. })) => said += &format!("|{arguments}>"),
+            Ok(Delta::End(_)) => assert_eq!(place, items.len() - 1),
+            Err(error) => said += if error.code() == "scripted_failure" { "!" } else { "?" },
+        }
+    }
+    said
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_made_one_a_step_and_then_their_outcomes_are_quoted() {
+    const TEXT: &str = r#"[call=kb__count {"of": ["a]", "[fail]"]}] then [call=kb__count] [tokens=2]"#;
+    let first = r#"Calling kb__count. <kb__count {"of": ["a]"|, "[fail]"]}>"#;
+    assert_eq!(step(TEXT, &[]).await, first);
+    assert_eq!(step(TEXT, &[("kb__count", "3")]).await, "Calling kb__count. <kb__count {|}>");
+    let outcomes = [("kb__count", "3"), ("kb__count", "4\n5")];
+    assert_eq!(step(TEXT, &outcomes).await, "kb__count: 3\nkb__count: 4 5\nThis is ");
+    let long = "é".repeat(300);
+    let quoted = step("[call=kb__count] [tokens=0]", &[("kb__count", &long)]).await;
+    assert_eq!(quoted, format!("kb__count: {}\n", "é".repeat(200)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn parallel_calls_are_made_in_one_step() {
+    const TEXT: &str = "[call=a__b] [call=c__d {}] [parallel] [tokens=1]";
+    assert_eq!(step(TEXT, &[]).await, "Calling a__b, c__d. <a__b {|}><c__d {|}>");
+    assert_eq!(step(TEXT, &[("a__b", "1"), ("c__d", "2")]).await, "a__b: 1\nc__d: 2\nThis ");
+    let request = Request { tools: offered(&["a__b"]), ..request(TEXT) };
+    let items: Vec<_> = Scripted.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
+    let index = |item: &Result<Delta, Error>| if let Ok(Delta::Call(call)) = item { Some(call.index) } else { None };
+    assert_eq!(items.iter().filter_map(index).collect::<Vec<_>>(), [0, 0, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_and_a_tool_of_the_client_can_be_tried_without_a_server() {
+    const TEXT: &str = "[approval] [clienttool=Who?] [tokens=1]";
+    let first = r#"Calling scripted__approval. <scripted__approval {"action":"sen|d the report"}>"#;
+    assert_eq!(step(TEXT, &[]).await, first);
+    let done = [("scripted__approval", "ok")];
+    assert_eq!(step(TEXT, &done).await, r#"Calling ask_me. <ask_me {"questio|n":"Who?"}>"#);
+    let with_own = step_with(TEXT, &done, tools()).await;
+    assert!(with_own.contains("<scripted__clienttool "), "{with_own}");
+    let names: Vec<String> = tools().into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["scripted__approval", "scripted__clienttool", "scripted__echo"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_tools_it_answers_at_once() {
+    assert_eq!(step_with("[call=kb__count] [tokens=2]", &[], Vec::new()).await, "This is ");
+    let outcomes = [("kb__count", "3")];
+    assert_eq!(step_with("[call=a] [call=b] [tokens=1]", &outcomes, Vec::new()).await, "kb__count: 3\nThis ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_fails_in_the_step_that_it_is_told_and_else_in_the_last_one() {
+    const ONE: &[(&str, &str)] = &[("a__b", "1")];
+    assert_eq!(step("[call=a__b] [fail=1]", &[]).await, "Calling a__b. <a__b {!");
+    assert_eq!(step("[call=a__b] [fail=1] [tokens=2]", ONE).await, "a__b: 1\nThis is ");
+    assert_eq!(step("[call=a__b] [fail=2] [tokens=2]", &[]).await, "Calling a__b. <a__b {|}>");
+    assert_eq!(step("[call=a__b] [fail=2] [tokens=2]", ONE).await, "a__b: 1\nThis !");
+    assert_eq!(step("[call=a__b] [fail] [think] [tokens=2]", &[]).await, "Calling a__b. <a__b {|}>");
+    assert_eq!(step("[call=a__b] [fail] [think] [tokens=2]", ONE).await, "~~~~~a__b: 1\nThis !");
+    assert_eq!(step("[fail=1] [tokens=2]", &[]).await, "This !");
+    assert_eq!(step("[fail=2] [tokens=2]", &[]).await, "This is ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_are_no_json_are_passed_on_as_written() {
+    assert_eq!(step("[call=a__b {oops]", &[]).await, "Calling a__b. <a__b {o|ops>");
+    assert_eq!(step("[call=a__b {} extra] [call=]", &[]).await, "Calling a__b. <a__b {} e|xtra>");
+    assert_eq!(step("[call=a__b [1, [2]]]", &[]).await, "Calling a__b. <a__b [1, |[2]]>");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_words_of_a_step_wait_for_their_delay_and_its_calls_do_not() {
+    let asked_at = Instant::now();
+    step("[call=a__b] [delay=20]", &[]).await;
+    assert!(asked_at.elapsed().abs_diff(Duration::from_millis(40)) <= Duration::from_millis(5));
 }

@@ -1,5 +1,8 @@
 //! Every provider's protocol, and every way in which it goes wrong, against a provider that replays bytes.
 
+mod calls;
+mod choosing;
+mod conversations;
 mod faults;
 mod patience;
 mod protocols;
@@ -14,7 +17,7 @@ use futures::StreamExt;
 use holdfast_shared::config::ModelConfig;
 use tokio::time::timeout;
 
-use super::{ConnectError, Delta, Error, Model, Models, Request, Turn};
+use super::{CallDelta, ConnectError, Delta, Error, Model, Models, Options, Request, ToolRequest, ToolSpec, Turn};
 use provider::{Provider, Reply, Seen};
 use wires::{Wire, wires};
 

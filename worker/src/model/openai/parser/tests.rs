@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::CallDelta;
 
 /// Feeds the bytes cut at these places, and returns the deltas with the flaw that ended them.
 fn parse(bytes: &[u8], cuts: &[usize]) -> (Vec<Delta>, Option<Flaw>) {
@@ -25,6 +26,7 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => piece("content"),
         3 => piece("reasoning_content"),
+        3 => call_piece(),
         1 => Just("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}".to_owned()),
         1 => Just("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}".to_owned()),
         1 => Just(": comment".to_owned()),
@@ -36,7 +38,33 @@ fn line() -> impl Strategy<Value = String> {
     ]
 }
 
+fn call_piece() -> impl Strategy<Value = String> {
+    let index = prop::option::of(0..3_u64);
+    let id = prop::option::of("[ab]?");
+    let name = prop::option::of("[xy]?");
+    let arguments = prop::option::of(r#"[{}\[\]"\\a: é]{0,6}"#);
+    (index, id, name, arguments).prop_map(|(index, id, name, arguments)| {
+        let call = serde_json::json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}});
+        format!("data: {}", serde_json::json!({"choices": [{"delta": {"tool_calls": [call]}}]}))
+    })
+}
+
 proptest! {
+    #[test]
+    fn whatever_the_server_sends_a_call_begins_with_its_name_and_only_once(
+        lines in prop::collection::vec(call_piece(), 0..12),
+    ) {
+        let (deltas, flaw) = parse(lines.join("\n").as_bytes(), &[]);
+        prop_assert!(matches!(flaw, Some(Flaw::Truncated | Flaw::NamelessCall)));
+        let mut begun = 0;
+        for delta in deltas {
+            let Delta::Call(delta) = delta else { panic!("{delta:?}") };
+            prop_assert_eq!(delta.index == begun, delta.name.is_some(), "{:?}", delta);
+            prop_assert!(delta.index <= begun);
+            begun += usize::from(delta.name.is_some());
+        }
+    }
+
     #[test]
     fn cuts_make_no_difference(
         lines in prop::collection::vec((line(), prop_oneof![Just("\n"), Just("\r\n"), Just("\n\n")]), 0..20),
@@ -57,6 +85,110 @@ fn every_byte_alone_gives_the_same_as_all_at_once() {
     let expected = (vec![Delta::Text("é😀".to_owned()), Delta::End(Usage::default())], None);
     assert_eq!(parse(text.as_bytes(), &every), expected);
     assert_eq!(parse(text.as_bytes(), &[]), expected);
+}
+
+/// The calls that pieces of these fields make, as `name(arguments)`, whether all at once or byte by byte.
+#[track_caller]
+fn check_calls(chunks: &[&str], expected: &[&str]) {
+    let chunk = |pieces: &&str| format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{pieces}]}}}}]}}\n");
+    let text = chunks.iter().map(chunk).chain(["data: [DONE]\n".to_owned()]).collect::<String>();
+    let every: Vec<usize> = (0..text.len()).collect();
+    for cuts in [&[][..], &every] {
+        let (deltas, flaw) = parse(text.as_bytes(), cuts);
+        assert_eq!(flaw, None, "{chunks:?}");
+        let mut calls: Vec<String> = Vec::new();
+        for delta in deltas {
+            let Delta::Call(CallDelta { index, name, arguments, .. }) = delta else { continue };
+            calls.extend(name.map(|name| format!("{name}(")));
+            calls[index] += &arguments;
+        }
+        let calls: Vec<String> = calls.into_iter().map(|call| call + ")").collect();
+        assert_eq!(calls, expected, "{chunks:?}");
+    }
+}
+
+#[test]
+fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
+    // As OpenAI does it, in turn and interleaved.
+    check_calls(
+        &[
+            r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"x\":"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"function":{"arguments":"1}"}}"#,
+            r#"{"index":1,"function":{"arguments":"}"}}"#,
+        ],
+        &[r#"f({"x":1})"#, "f({})"],
+    );
+    // Whole calls without an index, with and without ids, in one chunk and in several.
+    check_calls(
+        &[
+            r#"{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"id":"c","function":{"name":"g","arguments":"{}"}}"#,
+        ],
+        &[r#"f({"x":1})"#, "f({})", "g({})"],
+    );
+    check_calls(
+        &[
+            r#"{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"function":{"name":"f","arguments":"{}"}}"#,
+        ],
+        &["f({})", "f({})", "f({})"],
+    );
+    // Pieces without an index.
+    check_calls(
+        &[
+            r#"{"id":"a","function":{"name":"f","arguments":"{\"x\""}}"#,
+            r#"{"id":"a","function":{"arguments":":1"}}"#,
+            r#"{"function":{"arguments":"}"}}"#,
+        ],
+        &[r#"f({"x":1})"#],
+    );
+    // All calls at index 0, as Google's endpoint has it.
+    check_calls(
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"","function":{"name":"g","arguments":"{}"}}"#,
+        ],
+        &["f({})", "f({})", "g({})"],
+    );
+    // The name in each piece, and a new id for each piece; brackets and quotes in strings are no ends.
+    check_calls(
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\\\"}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{\""}}"#,
+            r#"{"index":0,"function":{"name":"f","arguments":"}"}}"#,
+            r#"{"index":0,"function":{"name":"f","arguments":""}}"#,
+        ],
+        &[r#"f({"x":"\"}{"})"#],
+    );
+    check_calls(
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"id":"b","function":{"arguments":"}"}}"#,
+        ],
+        &["f({})"],
+    );
+    // No arguments, null, and JSON in place of its text.
+    check_calls(
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"f"}}"#,
+            r#"{"index":1,"id":"b","function":{"name":"g","arguments":null}}"#,
+            r#"{"index":2,"id":"c","function":{"name":"h","arguments":{"x":[1]}}}"#,
+        ],
+        &["f()", "g()", r#"h({"x":[1]})"#],
+    );
+    // The id before the name.
+    check_calls(
+        &[r#"{"index":0,"id":"a","type":"function"}"#, r#"{"index":0,"function":{"name":"f","arguments":"{}"}}"#],
+        &["f({})"],
+    );
+}
+
+#[test]
+fn arguments_for_no_tool_are_a_flaw() {
+    let text = r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#;
+    assert_eq!(parse(format!("{text}\n").as_bytes(), &[]), (vec![], Some(Flaw::NamelessCall)));
 }
 
 #[test]

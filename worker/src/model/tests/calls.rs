@@ -1,0 +1,230 @@
+//! Tool calls in the words of each provider, streamed.
+
+use serde_json::{Value, json};
+
+use super::{
+    CallDelta, Delta, Outcome, Reply, ask,
+    wires::{Wire, anthropic, gemini, ollama, openai},
+};
+
+/// Two calls, and a third one without arguments.
+fn calling(wire: &Wire) -> Vec<String> {
+    match wire.provider {
+        "openai" => {
+            let chunk = |calls: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}}}}]}}\n\n");
+            vec![
+                chunk(
+                    r#"{"index":0,"id":"c1","type":"function","function":{"name":"kb__count","arguments":""},"extra_content":{"google":{"thought_signature":"c2ln"}}}"#,
+                ),
+                chunk(r#"{"index":0,"function":{"arguments":"{\"of\":"}}"#),
+                chunk(r#"{"index":0,"function":{"arguments":"\"é😀\"}"}}"#),
+                chunk(
+                    r#"{"index":1,"id":"c2","type":"function","function":{"name":"kb__count","arguments":"{\"of\":"}}"#,
+                ),
+                chunk(r#"{"index":1,"function":{"arguments":"1}"}}"#),
+                chunk(r#"{"index":2,"id":"c3","type":"function","function":{"name":"kb__list"}}"#),
+                "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n".to_owned(),
+            ]
+        }
+        "anthropic" => {
+            let event = |kind: &str, fields: &str| format!("event: {kind}\ndata: {{\"type\":\"{kind}\"{fields}}}\n\n");
+            let start = |index: u8, block: &str| {
+                event("content_block_start", &format!(r#","index":{index},"content_block":{block}"#))
+            };
+            let delta =
+                |index: u8, delta: &str| event("content_block_delta", &format!(r#","index":{index},"delta":{delta}"#));
+            let stop = |index: u8| event("content_block_stop", &format!(r#","index":{index}"#));
+            vec![
+                start(0, r#"{"type":"thinking","thinking":"","signature":""}"#),
+                delta(0, r#"{"type":"thinking_delta","thinking":"hm"}"#),
+                delta(0, r#"{"type":"signature_delta","signature":"c2ln"}"#),
+                stop(0),
+                start(1, r#"{"type":"redacted_thinking","data":"ZGF0YQ"}"#),
+                stop(1),
+                start(2, r#"{"type":"tool_use","id":"toolu_1","name":"kb__count","input":{}}"#),
+                delta(2, r#"{"type":"input_json_delta","partial_json":""}"#),
+                delta(2, r#"{"type":"input_json_delta","partial_json":"{\"of\":"}"#),
+                delta(2, r#"{"type":"input_json_delta","partial_json":"\"é😀\"}"}"#),
+                stop(2),
+                start(3, r#"{"type":"tool_use","id":"toolu_2","name":"kb__count","input":{}}"#),
+                delta(3, r#"{"type":"input_json_delta","partial_json":"{\"of\":"}"#),
+                delta(3, r#"{"type":"input_json_delta","partial_json":"1}"}"#),
+                stop(3),
+                start(4, r#"{"type":"tool_use","id":"toolu_3","name":"kb__list","input":{}}"#),
+                stop(4),
+                event("message_delta", r#","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7}"#),
+                event("message_stop", ""),
+            ]
+        }
+        "gemini" => {
+            let parts = |parts: &str, rest: &str| {
+                format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}}{rest}}}]}}\r\n\r\n")
+            };
+            vec![
+                // Both come without an id, in chunks of their own: genai gives them the same one.
+                parts(r#"{"functionCall":{"name":"kb__count","args":{"of":"é😀"}},"thoughtSignature":"c2ln"}"#, ""),
+                parts(
+                    r#"{"functionCall":{"name":"kb__count","args":{"of":1}}},{"functionCall":{"name":"kb__list"}}"#,
+                    r#","finishReason":"STOP""#,
+                ),
+            ]
+        }
+        _ => {
+            let line = |calls: &str, rest: &str| {
+                format!("{{\"message\":{{\"content\":\"\",\"tool_calls\":[{calls}]}},{rest}}}\n")
+            };
+            vec![
+                line(r#"{"function":{"name":"kb__count","arguments":{"of":"é😀"}}}"#, r#""done":false"#),
+                line(
+                    r#"{"function":{"name":"kb__count","arguments":{"of":1}}},{"function":{"name":"kb__list","arguments":{}}}"#,
+                    r#""done":false"#,
+                ),
+                "{\"message\":{\"content\":\"\"},\"done\":true,\"eval_count\":7}\n".to_owned(),
+            ]
+        }
+    }
+}
+
+fn begun(index: usize, name: &str, arguments: &str) -> Delta {
+    let name = Some(name.to_owned());
+    Delta::Call(CallDelta { index, name, arguments: arguments.to_owned(), signature: None })
+}
+
+fn more(index: usize, arguments: &str) -> Delta {
+    Delta::Call(CallDelta { index, arguments: arguments.to_owned(), ..CallDelta::default() })
+}
+
+/// The same delta, with what the provider wants back.
+fn signed(delta: Delta, signature: Value) -> Delta {
+    match delta {
+        Delta::Call(delta) => Delta::Call(CallDelta { signature: Some(signature), ..delta }),
+        _ => delta,
+    }
+}
+
+fn expected(wire: &Wire) -> Vec<Delta> {
+    let streamed = [
+        begun(0, "kb__count", ""),
+        more(0, r#"{"of":"#),
+        more(0, r#""é😀"}"#),
+        begun(1, "kb__count", r#"{"of":"#),
+        more(1, "1}"),
+        begun(2, "kb__list", ""),
+    ];
+    match wire.provider {
+        "openai" => {
+            let mut deltas = streamed.to_vec();
+            deltas[0] = signed(deltas[0].clone(), json!({"google": {"thought_signature": "c2ln"}}));
+            deltas
+        }
+        "anthropic" => {
+            let mut deltas = vec![Delta::Reasoning("hm".to_owned())];
+            deltas.extend(streamed);
+            deltas[4] = begun(1, "kb__count", "");
+            deltas.insert(5, more(1, r#"{"of":"#));
+            let thinking = json!([
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {"type": "redacted_thinking", "data": "ZGF0YQ"},
+            ]);
+            deltas.push(signed(more(0, ""), thinking));
+            deltas
+        }
+        "gemini" => vec![
+            signed(begun(0, "kb__count", r#"{"of":"é😀"}"#), json!("c2ln")),
+            begun(1, "kb__count", r#"{"of":1}"#),
+            begun(2, "kb__list", ""),
+        ],
+        _ => vec![
+            begun(0, "kb__count", r#"{"of":"é😀"}"#),
+            begun(1, "kb__count", r#"{"of":1}"#),
+            begun(2, "kb__list", "{}"),
+        ],
+    }
+}
+
+/// The deltas of a complete answer, without its end.
+#[track_caller]
+fn whole(mut outcome: Outcome, provider: &str) -> Vec<Delta> {
+    assert!(outcome.error.is_none(), "{provider}: {outcome:?}");
+    assert!(matches!(outcome.deltas.pop(), Some(Delta::End(_))), "{provider}");
+    outcome.deltas
+}
+
+fn callers() -> [Wire; 4] {
+    [openai(), anthropic(), gemini(), ollama()]
+}
+
+#[tokio::test]
+async fn calls_come_piece_by_piece_as_the_provider_cut_them() {
+    for wire in callers() {
+        let outcome = ask(&wire, &[], vec![wire.reply().chunks(&calling(&wire))]).await;
+        assert_eq!(whole(outcome, wire.provider), expected(&wire), "{}", wire.provider);
+    }
+}
+
+#[tokio::test]
+async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
+    for wire in callers() {
+        let all = calling(&wire).concat();
+        let characters: Vec<String> = all.chars().map(String::from).collect();
+        for reply in [wire.reply().chunk(all.as_str()), wire.reply().chunks(&characters)] {
+            let outcome = ask(&wire, &[], vec![reply]).await;
+            assert_eq!(whole(outcome, wire.provider), expected(&wire), "{}", wire.provider);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_an_error_wherever_it_was_cut() {
+    for wire in callers() {
+        let all = calling(&wire);
+        for count in 1..all.len() {
+            let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunks(&all[..count])]).await;
+            assert_eq!(outcome.code(), Some("model_broken_stream"), "{} {count}: {outcome:?}", wire.provider);
+            let expected = expected(&wire);
+            assert!(count + 1 < all.len() || !outcome.deltas.is_empty(), "{}: nothing was handed out", wire.provider);
+            assert!(expected.starts_with(&outcome.deltas), "{} {count}: {outcome:?}", wire.provider);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_is_named_error_is_no_complaint() {
+    let cut_off = [
+        (gemini(), r#"data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"log","args":{"error":"x"}}}]}}]}"#.to_owned() + "\r\n\r\n"),
+        (ollama(), r#"{"message":{"tool_calls":[{"function":{"name":"log","arguments":{"error":"x"}}}]},"done":false}"#.to_owned() + "\n"),
+        (openai(), r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"log","arguments":{"error":"x"}}}]}}]}"#.to_owned() + "\n\n"),
+    ];
+    for (wire, chunk) in cut_off {
+        let outcome = ask(&wire, &[], vec![wire.reply().chunk(chunk)]).await;
+        assert_eq!(outcome.deltas, [begun(0, "log", r#"{"error":"x"}"#)], "{}", wire.provider);
+        assert_eq!(outcome.code(), Some("model_broken_stream"), "{}: {}", wire.provider, outcome.message());
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_json_are_passed_on_as_they_are() {
+    let malformed = r#"{\"of\": oops"#;
+    let openai_chunks = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"t\",\"arguments\":\"{malformed}\"}}}}]}},\"finish_reason\":\"length\"}}]}}\n\n"
+    );
+    let outcome = ask(&openai(), &[], vec![openai().reply().chunk(openai_chunks)]).await;
+    assert_eq!(whole(outcome, "openai"), [begun(0, "t", r#"{"of": oops"#)]);
+
+    let anthropic_chunks = format!(
+        "event: content_block_start\ndata: {{\"index\":0,\"content_block\":{{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"t\",\"input\":{{}}}}}}\n\nevent: content_block_delta\ndata: {{\"index\":0,\"delta\":{{\"type\":\"input_json_delta\",\"partial_json\":\"{malformed}\"}}}}\n\nevent: message_stop\ndata: {{}}\n\n"
+    );
+    let outcome = ask(&anthropic(), &[], vec![anthropic().reply().chunk(anthropic_chunks)]).await;
+    assert_eq!(whole(outcome, "anthropic"), [begun(0, "t", ""), more(0, r#"{"of": oops"#)]);
+}
+
+#[tokio::test]
+async fn a_call_that_gemini_could_not_read_is_tried_again() {
+    let failed = Reply::new(200, "text/event-stream")
+        .chunk("data: {\"candidates\":[{\"content\":{},\"finishReason\":\"MALFORMED_FUNCTION_CALL\"}]}\r\n\r\n");
+    let outcome = ask(&gemini(), &[], vec![failed.clone(), gemini().whole()]).await;
+    assert_eq!(outcome.deltas, gemini().deltas());
+    let outcome = ask(&gemini(), &["--model-retries=0"], vec![failed]).await;
+    assert_eq!(outcome.code(), Some("model_broken_stream"));
+    assert!(outcome.message().contains("MALFORMED_FUNCTION_CALL"), "{}", outcome.message());
+}

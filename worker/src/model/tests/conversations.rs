@@ -1,0 +1,214 @@
+//! What is sent when there are tools: their declarations, calls, outcomes and options, in each provider's words.
+
+use holdfast_shared::agent::ReasoningEffort;
+use serde_json::{Value, json};
+
+use super::{
+    Options, Request, ToolRequest, ToolSpec, Turn, ask_this, user,
+    wires::{Wire, anthropic, gemini, ollama, openai},
+};
+
+fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
+    ToolRequest { id: id.to_owned(), name: name.to_owned(), input, signature }
+}
+
+fn outcome(call: &ToolRequest, text: &str, is_error: bool) -> Turn {
+    Turn::Tool { call_id: call.id.clone(), name: call.name.clone(), text: text.to_owned(), is_error }
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"of": {"type": "string"}}})
+}
+
+/// A step with two calls, one of which failed, and one with a call and no words.
+fn conversation(signature: Value) -> Request {
+    let count = call("call_1", "kb__count", json!({"of": "files"}), Some(signature));
+    let list = call("call_2", "kb__list", json!("not an object"), None);
+    let again = call("call_3", "kb__count", json!({}), None);
+    let turns = vec![
+        user("How many?"),
+        Turn::Assistant { text: "Let me see.".to_owned(), calls: vec![count.clone(), list.clone()] },
+        outcome(&count, "3", false),
+        outcome(&list, "no such list", true),
+        Turn::Assistant { text: String::new(), calls: vec![again.clone()] },
+        outcome(&again, "4", false),
+    ];
+    let description = "Counts.".to_owned();
+    let tools = vec![ToolSpec { name: "kb__count".to_owned(), description, input_schema: schema() }];
+    Request { turns, tools, ..Request::default() }
+}
+
+fn options() -> Options {
+    Options {
+        temperature: Some(0.5),
+        top_p: Some(0.25),
+        max_tokens: Some(33),
+        stop: vec!["END".to_owned()],
+        reasoning_effort: Some(ReasoningEffort::High),
+    }
+}
+
+/// The body that is sent.
+async fn sent(request: &Request, wire: &Wire) -> Value {
+    let mut outcome = ask_this(request, wire, &["--model-max-tokens=99"], vec![wire.whole()]).await;
+    assert!(outcome.error.is_none(), "{outcome:?}");
+    outcome.seen.remove(0).body
+}
+
+#[tokio::test]
+async fn openai_gets_tool_calls_and_tool_messages() {
+    let signature = json!({"google": {"thought_signature": "c2ln"}});
+    let body = sent(&conversation(signature.clone()), &openai()).await;
+    let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let mut first = call("call_1", "kb__count", r#"{"of":"files"}"#);
+    first["extra_content"] = signature;
+    let messages = json!([
+        {"role": "user", "content": "How many?"},
+        {"role": "assistant", "content": "Let me see.", "tool_calls": [first, call("call_2", "kb__list", "{}")]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "3"},
+        {"role": "tool", "tool_call_id": "call_2", "content": "no such list"},
+        {"role": "assistant", "content": null, "tool_calls": [call("call_3", "kb__count", "{}")]},
+        {"role": "tool", "tool_call_id": "call_3", "content": "4"},
+    ]);
+    assert_eq!(body["messages"], messages);
+    let function = json!({"name": "kb__count", "description": "Counts.", "parameters": schema()});
+    assert_eq!(body["tools"], json!([{"type": "function", "function": function}]));
+}
+
+#[tokio::test]
+async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_message() {
+    let thinking = json!([
+        {"type": "redacted_thinking", "data": "ZGF0YQ"},
+        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+    ]);
+    let body = sent(&conversation(thinking.clone()), &anthropic()).await;
+    let tool_use =
+        |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let messages = json!([
+        {"role": "user", "content": "How many?"},
+        {"role": "assistant", "content": [
+            thinking[0],
+            thinking[1],
+            {"type": "text", "text": "Let me see."},
+            tool_use("call_1", "kb__count", json!({"of": "files"})),
+            tool_use("call_2", "kb__list", json!({})),
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "call_1", "content": "3"},
+            {"type": "tool_result", "tool_use_id": "call_2", "content": "no such list", "is_error": true},
+        ]},
+        {"role": "assistant", "content": [tool_use("call_3", "kb__count", json!({}))]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "4"}]},
+    ]);
+    assert_eq!(body["messages"], messages);
+    let tool = json!({"name": "kb__count", "description": "Counts.", "input_schema": schema()});
+    assert_eq!(body["tools"], json!([tool]));
+    assert_eq!(body.get("tool_choice"), None);
+}
+
+#[tokio::test]
+async fn gemini_gets_the_thought_signature_back_and_the_outcomes_of_a_turn_in_one_message() {
+    let body = sent(&conversation(json!("c2ln")), &gemini()).await;
+    let call = |id: &str, name: &str, args: Value| json!({"functionCall": {"id": id, "name": name, "args": args}});
+    let response = |id: &str, name: &str, text: &str| json!({"functionResponse": {"id": id, "name": name, "response": {"name": name, "content": text}}});
+    let mut first = call("call_1", "kb__count", json!({"of": "files"}));
+    first["thoughtSignature"] = json!("c2ln");
+    let contents = json!([
+        {"role": "user", "parts": [{"text": "How many?"}]},
+        {"role": "model", "parts": [{"text": "Let me see."}, first, call("call_2", "kb__list", json!({}))]},
+        {"role": "user", "parts": [
+            response("call_1", "kb__count", "3"),
+            response("call_2", "kb__list", "no such list"),
+        ]},
+        {"role": "model", "parts": [call("call_3", "kb__count", json!({}))]},
+        {"role": "user", "parts": [response("call_3", "kb__count", "4")]},
+    ]);
+    assert_eq!(body["contents"], contents);
+    let function = json!({"name": "kb__count", "description": "Counts.", "parametersJsonSchema": schema()});
+    assert_eq!(body["tools"], json!([{"functionDeclarations": [function]}]));
+}
+
+#[tokio::test]
+async fn ollama_gets_each_outcome_in_a_message_of_its_own() {
+    let body = sent(&conversation(json!("c2ln")), &ollama()).await;
+    let call = |name: &str, arguments: Value| json!({"function": {"name": name, "arguments": arguments}});
+    let messages = json!([
+        {"role": "user", "content": "How many?"},
+        {"role": "assistant", "content": "Let me see.", "tool_calls": [
+            call("kb__count", json!({"of": "files"})),
+            call("kb__list", json!({})),
+        ]},
+        {"role": "tool", "content": "3"},
+        {"role": "tool", "content": "no such list"},
+        {"role": "assistant", "tool_calls": [call("kb__count", json!({}))]},
+        {"role": "tool", "content": "4"},
+    ]);
+    assert_eq!(body["messages"], messages);
+    let function = json!({"name": "kb__count", "description": "Counts.", "parameters": schema()});
+    assert_eq!(body["tools"], json!([{"type": "function", "function": function}]));
+}
+
+#[tokio::test]
+async fn a_signature_of_another_provider_is_not_sent() {
+    let signatures = [json!({"google": 1}), json!("c2ln"), json!([{"type": "thinking"}])];
+    for wire in [openai(), anthropic(), gemini(), ollama()] {
+        let own = |signature: &Value| match wire.provider {
+            "openai" => signature.is_object(),
+            "anthropic" => signature.is_array(),
+            "gemini" => signature.is_string(),
+            _ => false,
+        };
+        for signature in signatures.iter().filter(|signature| !own(signature)) {
+            let body = sent(&conversation(signature.clone()), &wire).await.to_string();
+            let leaked = ["google", "c2ln", "thinking"].into_iter().find(|part| body.contains(part));
+            assert_eq!(leaked, None, "{}: {body}", wire.provider);
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
+    for wire in [openai(), gemini(), ollama()] {
+        let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &wire).await;
+        assert_eq!(body.get("tools"), None, "{}", wire.provider);
+    }
+    // Anthropic wants tools declared where there are calls.
+    let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &anthropic()).await;
+    let names: Vec<_> = body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["kb__count", "kb__list"]);
+    assert_eq!(body["tool_choice"], json!({"type": "none"}));
+}
+
+/// The fields of the body beside those that every request has.
+async fn sent_for(options: Options, wire: &Wire) -> Value {
+    let request = Request { turns: vec![user("Hi")], options, ..Request::default() };
+    let mut body = sent(&request, wire).await;
+    for field in ["model", "messages", "contents", "stream", "stream_options"] {
+        body.as_object_mut().unwrap().remove(field);
+    }
+    body
+}
+
+#[tokio::test]
+async fn options_reach_every_provider() {
+    let expected =
+        json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop": ["END"], "reasoning_effort": "high"});
+    assert_eq!(sent_for(options(), &openai()).await, expected);
+    let expected = json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop_sequences": ["END"],
+        "thinking": {"type": "enabled", "budget_tokens": 24000}});
+    assert_eq!(sent_for(options(), &anthropic()).await, expected);
+    let expected = json!({"generationConfig": {"temperature": 0.5, "topP": 0.25, "maxOutputTokens": 33, "stopSequences": ["END"],
+        "thinkingConfig": {"thinkingBudget": 24000, "includeThoughts": true}}});
+    assert_eq!(sent_for(options(), &gemini()).await, expected);
+    let expected =
+        json!({"options": {"temperature": 0.5, "top_p": 0.25, "num_predict": 33, "stop": ["END"]}, "think": "high"});
+    assert_eq!(sent_for(options(), &ollama()).await, expected);
+}
+
+#[tokio::test]
+async fn without_options_only_the_deployments_limit_is_sent() {
+    assert_eq!(sent_for(Options::default(), &openai()).await, json!({"max_tokens": 99}));
+    assert_eq!(sent_for(Options::default(), &anthropic()).await, json!({"max_tokens": 99}));
+    assert_eq!(sent_for(Options::default(), &gemini()).await, json!({"generationConfig": {"maxOutputTokens": 99}}));
+    assert_eq!(sent_for(Options::default(), &ollama()).await, json!({"options": {"num_predict": 99}}));
+}
