@@ -1,15 +1,13 @@
 //! The context of a step: what the model is asked.
 
+use super::memory::Memory;
+use crate::model::{Options, Request, ToolRequest, ToolSpec, Turn};
 use holdfast_shared::{
     agent::{AgentDefinition, ModelSettings},
     message::{Message, Role},
     storage::NewTraceMessage,
     trace::{RequestedCall, TraceRole},
 };
-use serde_json::{Value, json};
-
-use super::memory::Memory;
-use crate::model::{Options, Request, ToolRequest, ToolSpec, Turn};
 
 /// The system prompt; earlier messages, oldest first, and the run's own input; then what the run has come to so far.
 /// `limit` says why the model gets no more tools, if that is so.
@@ -69,12 +67,8 @@ fn turn_of_trace(memory: &Memory, said: &NewTraceMessage) -> Option<Turn> {
 }
 
 fn tool_request(call: &RequestedCall) -> ToolRequest {
-    let input = match &call.input {
-        Value::Object(_) => call.input.clone(),
-        // Providers take nothing but objects back.
-        other => json!({ "arguments": other }),
-    };
-    ToolRequest { id: call.call_id.clone(), name: call.name.clone(), input, signature: call.signature.clone() }
+    let RequestedCall { call_id, name, input, signature } = call.clone();
+    ToolRequest { id: call_id, name, input, signature }
 }
 
 #[cfg(test)]
@@ -84,6 +78,7 @@ mod tests {
         message::MessageStatus,
         storage::{History, Start},
     };
+    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -153,6 +148,6 @@ mod tests {
             panic!("{:?}", request.turns)
         };
         assert_eq!((text.as_str(), found.as_str(), name.as_str()), ("Let me look.", "found", "a__b"));
-        assert_eq!((calls[0].id.as_str(), &calls[0].input), (call_id.as_str(), &json!({"arguments": "bad"})));
+        assert_eq!((calls[0].id.as_str(), &calls[0].input), (call_id.as_str(), &json!("bad")));
     }
 }

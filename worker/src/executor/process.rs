@@ -115,7 +115,10 @@ async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<S
                 EventBody::MessageDelta { message_id, text }
             }
             Delta::Reasoning(text) => EventBody::ReasoningDelta { message_id, text: storable(text) },
-            Delta::Call(call) => said.take(call),
+            Delta::Call(call) => match said.take(call) {
+                Some(body) => body,
+                None => continue,
+            },
             Delta::End(_) => continue,
         };
         attempt.recorder.emit(&body);
@@ -123,8 +126,8 @@ async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<S
 }
 
 impl Said {
-    /// Takes a piece of a call, and answers the event that tells of it.
-    fn take(&mut self, delta: CallDelta) -> EventBody {
+    /// Takes a piece of a call, and answers the event that tells of it, if a reader can see any of it.
+    fn take(&mut self, delta: CallDelta) -> Option<EventBody> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
         let known = self.calls.iter().position(|call| call.index == index);
@@ -140,7 +143,8 @@ impl Said {
         call.arguments.push_str(&arguments);
         call.signature = signature.or(call.signature.take());
         let name = is_new.then(|| call.name.clone());
-        EventBody::ToolCallDelta { call_id: call.call_id.clone(), name, text: arguments }
+        let visible = is_new || !arguments.is_empty();
+        visible.then(|| EventBody::ToolCallDelta { call_id: call.call_id.clone(), name, text: arguments })
     }
 }
 
