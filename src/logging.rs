@@ -25,5 +25,5 @@ pub fn start(settings: &Settings) {
 
 /// The model client logs what providers send, which is the users' text.
 fn with_quiet_libraries(filter: &str) -> String {
-    format!("{filter},genai=off,sqlx=warn")
+    format!("{filter},genai=off,rmcp=warn,sqlx=warn")
 }

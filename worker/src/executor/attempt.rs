@@ -135,7 +135,7 @@ impl<'a> Attempt<'a> {
         if std::mem::take(&mut self.first_token) && self.memory.step <= 1 {
             let waited = age(self.claim);
             metrics::histogram!("holdfast_first_token_seconds").record(waited.as_secs_f64());
-            tracing::info!(first_token_ms = waited.as_millis() as u64, "the model begins to answer");
+            tracing::Span::current().record("first_token_ms", waited.as_millis() as u64);
         }
     }
 

@@ -61,7 +61,8 @@ impl From<Signal> for Stop {
 
 /// Executes a claim to its end, whatever that is.
 pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
-    let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt);
+    let first_token_ms = tracing::field::Empty;
+    let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, first_token_ms);
     async {
         let worker = &shared.worker;
         match claim.attempt {

@@ -212,7 +212,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
         _ => return,
     };
     let state = state.clone();
-    attempt.recorder.emit(&body);
+    attempt.recorder.emit_on_leaving(&body);
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], approvals, resume_at, ..Progress::default() });
 }

@@ -5,6 +5,7 @@
 
 use std::{error::Error, time::Duration};
 
+use bytes::Bytes;
 use holdfast_shared::{
     ending::Ending,
     run::RunError,
@@ -37,6 +38,7 @@ impl Recorder {
         loop {
             match self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await {
                 Ok(Left::Gone) => {
+                    self.release();
                     self.append_rest().await;
                     return Ended::Left(leave);
                 }
@@ -62,6 +64,7 @@ impl Recorder {
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {
+                    self.release();
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
@@ -85,6 +88,16 @@ impl Recorder {
                 return Ok(self.flushes.take_tail());
             }
             self.step().await?;
+        }
+    }
+
+    /// Shows what was held back, now that it is committed.
+    fn release(&mut self) {
+        let held_back = Bytes::from(std::mem::take(&mut self.held_back));
+        let mut start = 0;
+        for (index, end) in memchr::memchr_iter(b'\n', &held_back).enumerate() {
+            self.appends.push(self.held_from + index as u32, &held_back[start..=end]);
+            start = end + 1;
         }
     }
 

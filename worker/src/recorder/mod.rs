@@ -33,6 +33,9 @@ pub struct Recorder {
     usage: Usage,
     appends: Appends,
     flushes: Flushes,
+    /// Lines that are shown only when the run was let go of, and the number of the first of them.
+    held_back: Vec<u8>,
+    held_from: u32,
     /// Whether clients were told that the database is away.
     warned: bool,
     line: Vec<u8>,
@@ -69,6 +72,8 @@ impl Recorder {
             usage: Usage::default(),
             appends,
             flushes,
+            held_back: Vec::new(),
+            held_from: 0,
             warned: false,
             line: Vec::with_capacity(256),
         }
@@ -88,10 +93,28 @@ impl Recorder {
         if body.is_delta() && !self.claim.stream {
             return;
         }
+        // Order matters: nothing overtakes what is held back.
+        if !self.held_back.is_empty() {
+            return self.emit_on_leaving(body);
+        }
+        self.encode(body);
+        self.appends.push(self.last.n, &self.line);
+    }
+
+    /// Records a question, which nobody sees before the run waits for its answer.
+    pub fn emit_on_leaving(&mut self, body: &EventBody) {
+        self.encode(body);
+        if self.held_back.is_empty() {
+            self.held_from = self.last.n;
+        }
+        self.held_back.extend_from_slice(&self.line);
+    }
+
+    /// Makes the event's line the next of the tail.
+    fn encode(&mut self, body: &EventBody) {
         self.last = self.last.next();
         self.line.clear();
         Event::encode_into(&mut self.line, self.last, Utc::now().timestamp_millis(), body);
-        self.appends.push(self.last.n, &self.line);
         self.flushes.push(self.last, &self.line);
     }
 
