@@ -66,6 +66,7 @@ impl Places {
             content: content.into(),
             mode: Default::default(),
             key: None,
+            options: Default::default(),
             max_unfinished: 100,
         };
         match self.storage.submit("ann", &new).await.unwrap() {

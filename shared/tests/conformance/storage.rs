@@ -7,7 +7,10 @@ use holdfast_shared::{
     event_id::EventId,
     idempotency::IdempotencyKey,
     run::{RunStatus, SubmitMode},
-    storage::{Begun, Cancelled, Chunk, Claim, Finished, Flushed, HandedOver, Holder, NewRun, Submitted, Target},
+    storage::{
+        Answer, Begun, Cancelled, Chunk, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress, RunOptions,
+        Submitted, Target,
+    },
     usage::Usage,
 };
 use uuid::Uuid;
@@ -43,11 +46,10 @@ on_each_backend!(
 );
 
 const NEW: Target = Target::New { agent_id: None };
-const CANCELLED: Ending =
-    Ending::Cancelled { usage: Usage { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 } };
 
-fn completed() -> Ending {
-    Ending::Completed { usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() } }
+/// An answer and what it has used.
+fn answer(text: &str) -> Answer {
+    Answer { text: text.into(), usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() } }
 }
 
 /// The chunk of an attempt's deltas `first..=last`.
@@ -62,7 +64,7 @@ fn deltas(claim: &Claim, first: u32, last: u32) -> Chunk {
             &delta,
         );
     }
-    Chunk { last: EventId::new(claim.attempt, last), body: body.into() }
+    Chunk { last: EventId::new(claim.attempt, last), body: body.into(), progress: Progress::default() }
 }
 
 async fn one_claim(places: &Places) -> Claim {
@@ -72,7 +74,8 @@ async fn one_claim(places: &Places) -> Claim {
 
 async fn begin(places: &Places, claim: &Claim) -> Vec<String> {
     match places.storage.begin(claim, "test/test", 10).await.unwrap() {
-        Begun::Executing(history) => {
+        Begun::Executing(start) => {
+            let history = start.history;
             history.earlier.into_iter().chain([history.input]).map(|message| message.content).collect()
         }
         Begun::Fenced => panic!("the claim is fenced"),
@@ -88,7 +91,8 @@ async fn a_run_goes_from_submit_to_its_end(places: Places) {
     assert_eq!(begin(&places, &claim).await, ["hi"]);
     assert_eq!(places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap(), Flushed::Durable);
     let (tail, last) = (deltas(&claim, 4, 4), EventId::new(1, 4));
-    let finished = places.storage.finish(&claim, Some(&tail), last, "2 3 4 ", &completed()).await.unwrap();
+    let finished =
+        places.storage.finish(&claim, Some(&tail), last, &answer("2 3 4 "), &Ending::Completed).await.unwrap();
     let Finished::Ended { events, next_waits } = finished else { panic!("fenced") };
     assert_eq!(
         events.iter().map(|event| (event.id.n, event.kind())).collect::<Vec<_>>(),
@@ -117,10 +121,10 @@ async fn a_stale_claim_writes_nothing(places: Places) {
     let chunk = deltas(&stale, 2, 2);
     assert_eq!(places.storage.flush(&stale, &chunk, LEASE).await.unwrap(), Flushed::Fenced);
     assert!(matches!(
-        places.storage.finish(&stale, Some(&chunk), chunk.last, "x", &completed()).await.unwrap(),
+        places.storage.finish(&stale, Some(&chunk), chunk.last, &answer("x"), &Ending::Completed).await.unwrap(),
         Finished::Fenced
     ));
-    assert_eq!(places.storage.hand_over(&stale, None, stale.started.id).await.unwrap(), HandedOver::Fenced);
+    assert_eq!(places.storage.leave(&stale, None, stale.started.id, Leave::Queued).await.unwrap(), Left::Fenced);
     assert!(matches!(places.storage.begin(&stale, "test", 10).await.unwrap(), Begun::Fenced));
     assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
     let run = places.storage.run("ann", stale.run_id).await.unwrap().unwrap();
@@ -143,7 +147,8 @@ async fn a_finish_whose_answer_was_lost_can_be_repeated(places: Places) {
     let tail = deltas(&claim, 2, 3);
     let mut endings = Vec::new();
     for _ in 0..2 {
-        match places.storage.finish(&claim, Some(&tail), tail.last, "2 3 ", &completed()).await.unwrap() {
+        match places.storage.finish(&claim, Some(&tail), tail.last, &answer("2 3 "), &Ending::Completed).await.unwrap()
+        {
             Finished::Ended { events, .. } => endings.push(events),
             Finished::Fenced => panic!("a run's own end fences it"),
         }
@@ -159,7 +164,8 @@ async fn only_the_first_run_of_a_conversation_is_claimed(places: Places) {
     let claims = places.claim(10).await;
     assert_eq!(claims.iter().map(|claim| claim.run_id).collect::<Vec<_>>(), [first]);
     assert!(places.claim(10).await.is_empty());
-    let finished = places.storage.finish(&claims[0], None, claims[0].started.id, "", &completed()).await.unwrap();
+    let finished =
+        places.storage.finish(&claims[0], None, claims[0].started.id, &answer(""), &Ending::Completed).await.unwrap();
     assert!(matches!(finished, Finished::Ended { next_waits: true, .. }));
     assert_eq!(places.claim(10).await[0].run_id, second);
 }
@@ -232,11 +238,11 @@ async fn of_runs_with_a_last_chance_a_holder_executes_one_at_a_time(places: Plac
     assert!(claim(&one).await.is_empty(), "it executes one already");
     let second = claim(&two).await;
     assert_ne!(second[0].run_id, first[0].run_id);
-    places.storage.finish(&first[0], None, first[0].started.id, "", &completed()).await.unwrap();
+    places.storage.finish(&first[0], None, first[0].started.id, &answer(""), &Ending::Completed).await.unwrap();
     let third = claim(&one).await;
     assert_eq!(third.len(), 1);
     // Handed over, it is still on its own.
-    places.storage.hand_over(&third[0], None, third[0].started.id).await.unwrap();
+    places.storage.leave(&third[0], None, third[0].started.id, Leave::Queued).await.unwrap();
     assert!(places.claim(10).await.is_empty());
     assert_eq!(claim(&one).await[0].run_id, third[0].run_id);
 }
@@ -263,7 +269,7 @@ async fn a_hand_over_charges_no_crash(places: Places) {
     begin(&places, &claim).await;
     let tail = deltas(&claim, 2, 3);
     for _ in 0..2 {
-        assert_eq!(places.storage.hand_over(&claim, Some(&tail), tail.last).await.unwrap(), HandedOver::Queued);
+        assert_eq!(places.storage.leave(&claim, Some(&tail), tail.last, Leave::Queued).await.unwrap(), Left::Gone);
     }
     let next = places.claim(1).await.remove(0);
     assert_eq!((next.attempt, crashes(&next), next.started.base), (2, 0, Some(EventId::new(0, 1))));
@@ -274,13 +280,16 @@ async fn a_hand_over_charges_no_crash(places: Places) {
 async fn a_handed_over_run_whose_cancel_was_requested_is_to_be_finished(places: Places) {
     let claim = one_claim(&places).await;
     assert!(matches!(places.storage.request_cancel("ann", claim.run_id).await.unwrap(), Cancelled::Requested));
-    assert_eq!(places.storage.hand_over(&claim, None, claim.started.id).await.unwrap(), HandedOver::CancelRequested);
+    assert_eq!(
+        places.storage.leave(&claim, None, claim.started.id, Leave::Queued).await.unwrap(),
+        Left::CancelRequested
+    );
 }
 
 async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places) {
     let claim = one_claim(&places).await;
     places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
-    let ended = places.storage.end_run(claim.run_id, &CANCELLED).await.unwrap().unwrap();
+    let ended = places.storage.end_run(claim.run_id, &Ending::Cancelled).await.unwrap().unwrap();
     assert_eq!(
         ended.events.iter().map(|event| event.kind()).collect::<Vec<_>>(),
         ["message.completed", "run.cancelled"]
@@ -289,7 +298,7 @@ async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places)
     let tail = deltas(&claim, 4, 4);
     assert_eq!(places.storage.flush(&claim, &tail, LEASE).await.unwrap(), Flushed::Fenced);
     assert!(matches!(
-        places.storage.finish(&claim, Some(&tail), tail.last, "", &completed()).await.unwrap(),
+        places.storage.finish(&claim, Some(&tail), tail.last, &answer(""), &Ending::Completed).await.unwrap(),
         Finished::Fenced
     ));
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
@@ -300,7 +309,7 @@ async fn an_ended_run_stays_as_it_is(places: Places) {
     let (run_id, _) = places.submit(NEW, "hi").await;
     assert!(matches!(places.storage.request_cancel("ann", run_id).await.unwrap(), Cancelled::Ended(_)));
     assert!(matches!(places.storage.request_cancel("ann", run_id).await.unwrap(), Cancelled::Over));
-    assert!(places.storage.end_run(run_id, &completed()).await.unwrap().is_none());
+    assert!(places.storage.end_run(run_id, &Ending::Completed).await.unwrap().is_none());
     assert!(places.claim(10).await.is_empty());
     assert!(matches!(places.storage.request_cancel("bob", run_id).await.unwrap(), Cancelled::NotFound));
 }
@@ -310,11 +319,11 @@ async fn a_model_sees_only_what_came_before(places: Places) {
     let first = places.claim(1).await.remove(0);
     places.submit(Target::Existing(conversation), "two").await;
     assert_eq!(begin(&places, &first).await, ["one"], "a message posted later is not seen");
-    places.storage.finish(&first, None, first.started.id, "answer", &completed()).await.unwrap();
+    places.storage.finish(&first, None, first.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     let second = places.claim(1).await.remove(0);
     assert_eq!(begin(&places, &second).await, ["one", "answer", "two"]);
-    let Begun::Executing(history) = places.storage.begin(&second, "test", 1).await.unwrap() else { panic!("fenced") };
-    assert_eq!(history.earlier.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["answer"]);
+    let Begun::Executing(start) = places.storage.begin(&second, "test", 1).await.unwrap() else { panic!("fenced") };
+    assert_eq!(start.history.earlier.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["answer"]);
 }
 
 async fn the_same_key_gives_the_same_run(places: Places) {
@@ -326,6 +335,7 @@ async fn the_same_key_gives_the_same_run(places: Places) {
             content: content.into(),
             mode: SubmitMode::Enqueue,
             key,
+            options: RunOptions::default(),
             max_unfinished: 100,
         };
         places.storage.submit(owner, &new).await.unwrap()
@@ -342,7 +352,15 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Plac
     let submit = async || {
         let key = Some(IdempotencyKey::new("k".into(), &["hi"]));
         let (target, mode) = (Target::Existing(conversation.id), SubmitMode::Reject);
-        let new = NewRun { run_id: Uuid::now_v7(), target, content: "hi".into(), mode, key, max_unfinished: 100 };
+        let new = NewRun {
+            run_id: Uuid::now_v7(),
+            target,
+            content: "hi".into(),
+            mode,
+            options: RunOptions::default(),
+            key,
+            max_unfinished: 100,
+        };
         match places.storage.submit("ann", &new).await.unwrap() {
             Submitted::Accepted(accepted) => accepted.run.id,
             Submitted::Repeated(repeated) => repeated.2.id,
@@ -357,7 +375,15 @@ async fn a_conversation_takes_only_so_many_runs(places: Places) {
     let (_, conversation) = places.submit(NEW, "one").await;
     let submit = async |mode| {
         let target = Target::Existing(conversation);
-        let new = NewRun { run_id: Uuid::now_v7(), target, content: "hi".into(), mode, key: None, max_unfinished: 2 };
+        let new = NewRun {
+            run_id: Uuid::now_v7(),
+            target,
+            content: "hi".into(),
+            mode,
+            options: RunOptions::default(),
+            key: None,
+            max_unfinished: 2,
+        };
         places.storage.submit("ann", &new).await.unwrap()
     };
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::Accepted(_)));
@@ -371,7 +397,7 @@ async fn a_text_that_the_database_cannot_keep_ends_no_sweep(places: Places) {
     let mut body = Vec::new();
     let delta = EventBody::MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() };
     Event::encode_into(&mut body, EventId::new(1, 2), 0, &delta);
-    let chunk = Chunk { last: EventId::new(1, 2), body: body.into() };
+    let chunk = Chunk { last: EventId::new(1, 2), body: body.into(), progress: Progress::default() };
     places.storage.flush(&poisoned, &chunk, LEASE).await.unwrap();
     for claim in [&poisoned, &innocent] {
         places.storage.request_cancel("ann", claim.run_id).await.unwrap();
@@ -440,7 +466,7 @@ async fn events_and_deleted_conversations_are_removed(places: Places) {
     let (running, conversation) = places.submit(NEW, "hi").await;
     let held = places.claim(1).await.remove(0);
     let (waiting, _) = places.submit(Target::Existing(conversation), "hi").await;
-    places.storage.finish(&claim, None, claim.started.id, "answer", &completed()).await.unwrap();
+    places.storage.finish(&claim, None, claim.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     assert_eq!(places.storage.retire(LEASE).await.unwrap().runs, 0);
     // Times are in whole milliseconds: until the next has begun, nothing is past its time.
     while places.storage.retire(std::time::Duration::from_millis(1)).await.unwrap().runs == 0 {}
@@ -449,7 +475,7 @@ async fn events_and_deleted_conversations_are_removed(places: Places) {
     let (ended, requested) = places.storage.delete_conversation("ann", conversation).await.unwrap().unwrap();
     assert_eq!((ended[0].run_id, &requested[..]), (waiting, &[running][..]));
     assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 0, "a run of it has not ended");
-    places.storage.finish(&held, None, held.started.id, "", &CANCELLED).await.unwrap();
+    places.storage.finish(&held, None, held.started.id, &answer(""), &Ending::Cancelled).await.unwrap();
     assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 1);
     assert!(places.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
 }
