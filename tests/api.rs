@@ -28,7 +28,10 @@ fn refused(result: Result<Value, Failure>) -> (u16, String) {
 async fn conversations_are_made_listed_renamed_and_deleted() {
     let (_embedded, _holdfast, client) = start();
     let made = client.post("/v1/conversations", json!({"title": "Plans"})).await.unwrap();
-    assert_eq!(fields(&made), ["agent_id", "created_at", "id", "last_message_at", "live_run_id", "title"]);
+    assert_eq!(
+        fields(&made),
+        ["agent_id", "created_at", "forked_from", "id", "last_message_at", "live_run_id", "title"]
+    );
     let path = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
     assert_eq!(client.get(&path).await.unwrap(), made);
     let renamed = client.patch(&path, json!({"title": "为什么会这样？"})).await.unwrap();
@@ -52,7 +55,17 @@ async fn a_message_and_its_answer_are_read_in_order() {
     let accepted: Value = response.json().await.unwrap();
     assert_eq!(location, format!("/v1/runs/{}", accepted["run"]["id"].as_str().unwrap()));
     assert_eq!(accepted["run"]["status"], "queued");
-    let message_fields = ["content", "content_type", "conversation_id", "created_at", "id", "role", "run_id", "status"];
+    let message_fields = [
+        "content",
+        "content_type",
+        "conversation_id",
+        "created_at",
+        "id",
+        "retrieval_context",
+        "role",
+        "run_id",
+        "status",
+    ];
     assert_eq!(fields(&accepted["message"]), message_fields);
     let run = client.ended(accepted["run"]["id"].as_str().unwrap()).await;
     for field in [
@@ -99,7 +112,7 @@ async fn a_run_can_be_started_streamed_and_read_as_json() {
     let text = response.text().await.unwrap();
     assert!(text.starts_with("retry: 1000\n"), "{text}");
     let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
-    assert_eq!(kinds[..3], ["run.queued", "attempt.started", "reasoning.delta"]);
+    assert_eq!(kinds[..3], ["run.queued", "attempt.started", "step.started"]);
     assert_eq!(kinds[kinds.len() - 2..], ["message.completed", "run.completed"]);
     assert_eq!(kinds.iter().filter(|kind| **kind == "message.delta").count(), 5);
 

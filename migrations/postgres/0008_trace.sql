@@ -56,7 +56,8 @@ create index agent_run_approvals_to_expire on agent_run_approvals (expires_at) w
 -- Points of a run that a conversation can be forked from. What was known then is the trace up to `messages`.
 create table agent_run_checkpoints (
     id uuid primary key,
-    conversation_id uuid not null references chat_conversations (id) on delete cascade,
+    -- No foreign keys: checking one would lock the conversation's row after the run's, and the order is the other way round.
+    conversation_id uuid not null,
     run_id uuid not null,
     event_id bigint not null,
     node text not null check (node in ('input', 'process', 'tools', 'respond', 'fork')),

@@ -13,7 +13,6 @@ use super::{
     archive::insert_chunk,
     database::{Tx, args},
     end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
-    progress::update_run,
 };
 use crate::{ending::Ending, event::Event, event_id::EventId, run::RunStatus};
 
@@ -68,14 +67,24 @@ impl Storage {
     pub async fn flush(&self, claim: &Claim, chunk: &Chunk, lease: Duration) -> Result<Flushed, Error> {
         let flush = async {
             let mut tx = self.database.begin().await?;
-            let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4} \
+            let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
+                       usage = coalesce($6, usage), crashes = case when $7 then 0 else crashes end \
                        where id = $1 and attempt = $2 and status = 'running' and archived_to < $3";
-            if tx.execute(sql, args![claim.run_id, claim.attempt, chunk.last, lease]).await? == 0 {
+            let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
+            let args = args![
+                claim.run_id,
+                claim.attempt,
+                chunk.last,
+                lease,
+                resume_at,
+                progress.usage_json(),
+                progress.step_completed
+            ];
+            if tx.execute(sql, args).await? == 0 {
                 let held = look(&mut tx, claim.run_id).await?;
                 return Ok(if held.has_written(claim, chunk.last) { Flushed::Durable } else { Flushed::Fenced });
             }
             insert_chunk(&mut tx, claim.run_id, chunk).await?;
-            update_run(&mut tx, claim.run_id, &chunk.progress).await?;
             tx.commit().await?;
             Ok(Flushed::Durable)
         };
@@ -146,21 +155,23 @@ impl Storage {
                 tx.rollback().await?;
                 return Ok(early);
             }
+            let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
+                       waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
+                       archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
+                       crashes = case when $6 then 0 else crashes end where id = $1";
+            let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+            let args = args![
+                claim.run_id,
+                last,
+                leave.status().as_str(),
+                progress.resume_at.map(EventId::packed),
+                progress.usage_json(),
+                progress.step_completed
+            ];
+            tx.execute(sql, args).await?;
             if let Some(tail) = tail {
                 insert_chunk(&mut tx, claim.run_id, tail).await?;
-                update_run(&mut tx, claim.run_id, &tail.progress).await?;
             }
-            let sql = match leave {
-                Leave::Queued => {
-                    "update agent_runs set status = 'queued', attempt_reason = 'drain', holder = null, lease_until = null, \
-                     executing = false, archived_to = $2 where id = $1"
-                }
-                Leave::Waiting => {
-                    "update agent_runs set status = 'waiting', waiting_since = {now}, holder = null, lease_until = null, \
-                     executing = false, archived_to = $2 where id = $1"
-                }
-            };
-            tx.execute(sql, args![claim.run_id, last]).await?;
             tx.commit().await?;
             Ok(Left::Gone)
         };

@@ -109,6 +109,11 @@ impl Progress {
             && self.usage.is_none()
     }
 
+    /// The usage, as the database keeps it.
+    pub(super) fn usage_json(&self) -> Option<Value> {
+        self.usage.map(|usage| json!(usage))
+    }
+
     /// Adds what came later.
     pub fn absorb(&mut self, later: Self) {
         self.messages.extend(later.messages);
@@ -124,7 +129,8 @@ impl Progress {
     }
 }
 
-/// Writes the rows; what changes in the run's own row is `update_run`'s.
+/// Writes the rows. What changes in the run's own row is for the statement that updates it: a second update of one row in a
+/// transaction would make PostgreSQL check its foreign keys, and so lock the conversation after the run.
 pub(super) async fn insert_rows(tx: &mut Tx, run_id: Uuid, progress: &Progress) -> Result<(), sqlx::Error> {
     if !progress.messages.is_empty() {
         tx.execute(
@@ -168,17 +174,6 @@ pub(super) async fn insert_rows(tx: &mut Tx, run_id: Uuid, progress: &Progress) 
             args![run_id, json!(progress.checkpoints)],
         )
         .await?;
-    }
-    Ok(())
-}
-
-/// Notes in the run's row from where a later attempt goes on.
-pub(super) async fn update_run(tx: &mut Tx, run_id: Uuid, progress: &Progress) -> Result<(), sqlx::Error> {
-    let usage = progress.usage.map(|usage| json!(usage));
-    if progress.resume_at.is_some() || progress.step_completed || usage.is_some() {
-        let sql = "update agent_runs set checkpoint = coalesce($2, checkpoint), usage = coalesce($3, usage), \
-                   crashes = case when $4 then 0 else crashes end where id = $1";
-        tx.execute(sql, args![run_id, progress.resume_at.map(EventId::packed), usage, progress.step_completed]).await?;
     }
     Ok(())
 }

@@ -36,12 +36,17 @@ impl Storage {
             tx.commit().await?;
             // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
             let mut tx = self.database.begin().await?;
-            let conversations = tx.execute(
+            let conversations = tx.fetch_all::<(Uuid,)>(
                 "delete from chat_conversations where id in (select c.id from chat_conversations c where c.deleted_at is not null \
-                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1 {skip locked})",
+                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1 {skip locked}) \
+                 returning id",
                 args![BATCH],
             );
-            let conversations = conversations.await? as usize;
+            let removed: Vec<Uuid> = conversations.await?.into_iter().map(|row| row.0).collect();
+            let conversations = removed.len();
+            if conversations > 0 {
+                tx.execute("delete from agent_run_checkpoints where conversation_id {in:$1}", args![removed]).await?;
+            }
             // An earlier definition, and the secrets in it, is kept for as long as a run may need it.
             let sql = "delete from agent_definition_versions where version < (select a.version from agent_definitions a \
                        where a.id = agent_definition_id) and not exists (select 1 from agent_runs r \
