@@ -1,7 +1,7 @@
 """An MCP server on standard input and output that misbehaves on demand: each tool is one fault."""
 import json, os, subprocess, sys, threading
 
-cancelled, waiting, lists = [], [], 0
+cancelled, waiting, late, lists = [], [], [], 0
 
 
 def send(text):
@@ -62,6 +62,8 @@ def call(id, params):
     elif name == "wait_for_cancel":
         waiting.append(id)
         settle()
+    elif name == "late":
+        late.append(id)
     elif name == "hang":
         pass
 
@@ -87,4 +89,6 @@ for line in sys.stdin:
         call(id, params)
     elif method == "notifications/cancelled":
         cancelled.append(params["requestId"])
+        if params["requestId"] in late:
+            text(params["requestId"], "too late")
         settle()

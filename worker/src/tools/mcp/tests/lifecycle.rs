@@ -53,6 +53,20 @@ async fn an_unused_connection_is_closed_and_replaced_at_the_next_use() {
 }
 
 #[tokio::test]
+async fn the_limit_is_the_calls_or_the_servers_or_the_configured_one() {
+    let fake = Fake::start().await;
+    let (mcp, server) = (mcp(&["--mcp-timeout-ms=40"]), rpc(&fake.url()));
+    let slow = call(&mcp, &server, "hang", json!({})).await.unwrap_err();
+    assert!(slow.message.contains("within 40 ms"), "{}", slow.message);
+    let server = McpServer { timeout_ms: Some(30), ..server };
+    let slow = call(&mcp, &server, "hang", json!({})).await.unwrap_err();
+    assert!(slow.message.contains("within 30 ms"), "{}", slow.message);
+    let limit = Duration::from_millis(20);
+    let slow = call_with(&mcp, &server, "hang", json!({}), |call| call.limit = Some(limit)).await.unwrap_err();
+    assert!(slow.message.contains("within 20 ms"), "{}", slow.message);
+}
+
+#[tokio::test]
 async fn a_dropped_first_user_does_not_spoil_the_attempt() {
     let fake = Fake::start().await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));

@@ -71,10 +71,13 @@ async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
         repeatable: false,
     };
     let mut call = Box::pin(mcp.call(&server, &call));
-    // Its first progress shows nowhere; that the call is at the server is sure once another call has been answered.
-    tokio::select! {
-        _ = &mut call => panic!("it is long"),
-        _ = super::call(&mcp, &server, "echo", json!({"message": "between"})) => {}
+    // It is first polled, so first sent; with two answers to later calls it has reached the server.
+    for _ in 0..2 {
+        tokio::select! {
+            biased;
+            _ = &mut call => panic!("it is long"),
+            _ = super::call(&mcp, &server, "echo", json!({"message": "between"})) => {}
+        }
     }
     everything.kill();
     let error = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap_err();

@@ -36,6 +36,19 @@ async fn a_hanging_tool_is_cancelled_and_reported() {
 }
 
 #[tokio::test]
+async fn a_late_answer_is_nobodys() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    tool_names(&mcp, &server).await;
+    let limit = Duration::from_millis(50);
+    let late = call_with(&mcp, &server, "late", json!({}), |call| call.limit = Some(limit));
+    // The late answer comes while this one waits, and before it is answered.
+    let (late, waiting) = tokio::join!(late, call(&mcp, &server, "wait_for_cancel", json!({})));
+    assert_eq!(late.unwrap_err().code, "timeout");
+    assert!(waiting.is_ok(), "{waiting:?}");
+    mcp.close().await;
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_at_the_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
