@@ -85,6 +85,8 @@ for line in sys.stdin:
     elif method == "tools/list":
         lists += 1
         answer(id, {"tools": tools()})
+        if "leaves" in sys.argv:
+            break
     elif method == "tools/call":
         call(id, params)
     elif method == "notifications/cancelled":

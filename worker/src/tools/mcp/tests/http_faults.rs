@@ -126,6 +126,7 @@ async fn a_restarted_server_is_connected_to_again() {
         // A further try finds out itself, and does not believe the failure that was just remembered.
         let retried = McpServer { retries: Some(1), ..server };
         assert_eq!(call(&mcp, &retried, "echo", json!({"text": "two"})).await.unwrap(), "two");
+        assert_eq!(fake.count(|seen| seen.method() == "initialize"), 2);
     }
 }
 

@@ -82,6 +82,13 @@ async fn a_silent_child_is_given_up_after_the_time_to_connect() {
 }
 
 #[tokio::test]
+async fn a_child_that_always_leaves_is_not_started_for_ever() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&["leaves"]));
+    let code = code(&mcp, &server, "echo").await;
+    assert!(["server_unavailable", "connection_lost"].contains(&code.as_str()), "{code}");
+}
+
+#[tokio::test]
 async fn a_missing_command_is_named() {
     let server = stdio(&["/nowhere/at-all".into()]);
     let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
