@@ -1,6 +1,7 @@
-//! Private PostgreSQL and Redis processes for the tests: on free ports, in temporary folders, gone with the test process
+//! Private PostgreSQL, Redis and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
 //! however it ends. Nothing that happens to run on the machine is used.
 
+pub mod mcp;
 mod postgres;
 mod redis;
 mod supervised;

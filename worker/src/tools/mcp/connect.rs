@@ -11,7 +11,7 @@ use rmcp::{
 use super::{
     connection::Connection,
     error::{Error, Problem, SUPPORTED_VERSIONS},
-    failure::Failure,
+    failure::{Failure, in_short},
     http::Http,
     listener::Listener,
     post,
@@ -117,7 +117,7 @@ fn handshake(error: ClientInitializeError) -> Problem {
     match error {
         ClientInitializeError::JsonRpcError(error) => match Trouble::of(&error) {
             Some(trouble) => of_trouble(trouble, HANDSHAKE),
-            None => failed(format!("error {}: {}", error.code.0, error.message)),
+            None => failed(in_short(&error)),
         },
         ClientInitializeError::ConnectionClosed(_) => failed("it has closed the connection".into()),
         // Its text would quote the whole answer.
@@ -135,9 +135,7 @@ pub fn listing(failure: Failure) -> Problem {
         Failure::Unavailable(error) => error.problem,
         Failure::Trouble(trouble) => of_trouble(trouble, LISTING),
         Failure::Timeout(limit) => Problem::Slow { doing: LISTING, limit },
-        Failure::Refused(error) => {
-            Problem::Failed { doing: LISTING, detail: format!("error {}: {}", error.code.0, error.message) }
-        }
+        Failure::Refused(error) => Problem::Failed { doing: LISTING, detail: in_short(&error) },
         Failure::Tool(detail) => Problem::Failed { doing: LISTING, detail },
     }
 }

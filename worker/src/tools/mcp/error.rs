@@ -32,7 +32,7 @@ pub enum Problem {
     OldTransport,
     #[error("it insists on the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
     Version(String),
-    #[error("it failed while {doing}: {detail}; see its log")]
+    #[error("it failed while {doing}: {detail}; check its address, and see its log")]
     Failed { doing: &'static str, detail: String },
     #[error("this worker is stopping")]
     Stopping,
@@ -42,6 +42,11 @@ pub enum Problem {
 pub const SUPPORTED_VERSIONS: &str = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25";
 
 impl Error {
+    /// Whether another try can help without anybody doing anything.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.problem, Problem::Unreachable(_) | Problem::Slow { .. } | Problem::Failed { .. })
+    }
+
     /// The code of a tool call that ends with this.
     pub fn code(&self) -> &'static str {
         match self.problem {

@@ -15,6 +15,9 @@ use super::{
     trouble::{Kind, Trouble},
 };
 
+/// Longest message of a JSON-RPC error that is passed on.
+const MESSAGE_CHARS: usize = 2_000;
+
 #[derive(Debug)]
 pub enum Failure {
     /// There is no connection.
@@ -57,7 +60,7 @@ impl Failure {
     /// call would bring it again.
     pub fn may_be_tried_again(&self, repeatable: bool) -> bool {
         match self {
-            Self::Unavailable(error) => error.code() == "server_unavailable",
+            Self::Unavailable(error) => error.may_pass(),
             Self::Trouble(Trouble { kind, .. }) => match kind {
                 Kind::Undelivered => true,
                 Kind::Lost => repeatable,
@@ -97,7 +100,7 @@ impl Failure {
                 "{who} has not answered within {} ms and was told to stop; the call may or may not have taken effect",
                 limit.as_millis()
             ),
-            Self::Refused(error) => format!("{who}: error {}: {}", error.code.0, error.message),
+            Self::Refused(error) => format!("{who}: {}", in_short(&error)),
             Self::Trouble(Trouble { kind, detail }) => match kind {
                 Kind::Undelivered => format!("{who} could not be called: {detail}"),
                 Kind::Unauthorized => format!("{who}: the server refuses the agent's credentials: {detail}"),
@@ -111,6 +114,12 @@ impl Failure {
         };
         ToolError::new(code, message)
     }
+}
+
+/// A server's own error, of which the beginning says enough.
+pub fn in_short(error: &ErrorData) -> String {
+    let message: String = error.message.chars().take(MESSAGE_CHARS).collect();
+    format!("error {}: {message}", error.code.0)
 }
 
 /// What rmcp says about a request.

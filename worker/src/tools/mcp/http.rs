@@ -124,7 +124,8 @@ impl StreamableHttpClient for Http {
         }
         let sent = post.json(&message).send().await;
         let ClientJsonRpcMessage::Request(request) = message else {
-            sent?.error_for_status()?;
+            let accepted = sent.and_then(Response::error_for_status);
+            accepted.map_err(reqwest::Error::without_url)?;
             return Ok(StreamableHttpPostResponse::Accepted);
         };
         match sent {
@@ -142,7 +143,7 @@ impl StreamableHttpClient for Http {
         bearer: Option<String>,
         headers: Headers,
     ) -> Result<(), HttpError> {
-        self.client.delete_session(url, session, bearer, headers).await
+        self.client.delete_session(url, session, bearer, headers).await.map_err(without_url)
     }
 
     async fn get_stream(
@@ -154,7 +155,16 @@ impl StreamableHttpClient for Http {
         headers: Headers,
     ) -> Result<Events, HttpError> {
         let size = self.max_bytes;
-        self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size).await
+        let stream = self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size);
+        stream.await.map_err(without_url)
+    }
+}
+
+/// rmcp logs errors, and a URL may hold a key.
+fn without_url(error: HttpError) -> HttpError {
+    match error {
+        HttpError::Client(error) => HttpError::Client(error.without_url()),
+        error => error,
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Pool {
     entries: Mutex<Option<HashMap<Key, Entry>>>,
 }
 
-type Outcome = Result<Arc<Connection>, Failed>;
+type Attempt = Shared<BoxFuture<'static, Result<Arc<Connection>, Failed>>>;
 
 #[derive(Clone)]
 struct Failed {
@@ -40,7 +40,7 @@ struct Failed {
 }
 
 struct Entry {
-    outcome: Shared<BoxFuture<'static, Outcome>>,
+    outcome: Attempt,
     task: AbortHandle,
 }
 
@@ -49,33 +49,32 @@ impl Pool {
         Self { limits, idle, entries: Mutex::new(Some(HashMap::new())) }
     }
 
-    /// A connection that has just been usable. A failure that is older than `since` is not held against the server.
+    /// A connection that, as far as is known, is usable. A failure that is older than `since` is not held against the server.
     pub async fn acquire(&self, target: &Target, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
-        let key = target.key();
-        loop {
-            let outcome = {
-                let mut entries = self.entries();
-                let Some(entries) = entries.as_mut() else {
-                    return Err(target.error(Problem::Stopping));
-                };
-                match entries.get(&key) {
-                    Some(entry) if entry.is_good(since) => entry.outcome.clone(),
-                    _ => {
-                        entries.retain(|_, entry| entry.is_good(None));
-                        let entry = self.start(target.clone());
-                        let outcome = entry.outcome.clone();
-                        entries.insert(key, entry);
-                        outcome
-                    }
-                }
-            };
-            match outcome.await {
-                // It was made long ago for somebody who did not wait for it.
-                Ok(connection) if !connection.is_usable() => {}
-                Ok(connection) => return Ok(connection),
-                Err(failed) => return Err(failed.error),
-            }
+        let connection = self.attempt(target, since)?.await.map_err(|failed| failed.error)?;
+        if connection.is_usable() {
+            return Ok(connection);
         }
+        // It was made long ago for somebody who did not wait for it. Once is enough: a server that always leaves at once
+        // must not be connected to for ever.
+        self.attempt(target, since)?.await.map_err(|failed| failed.error)
+    }
+
+    /// The attempt to wait for: the one that there is if it is any good, or a new one.
+    fn attempt(&self, target: &Target, since: Option<Instant>) -> Result<Attempt, Error> {
+        let key = target.key();
+        let mut entries = self.entries();
+        let entries = entries.as_mut().ok_or_else(|| target.error(Problem::Stopping))?;
+        if let Some(entry) = entries.get(&key)
+            && entry.is_good(since)
+        {
+            return Ok(entry.outcome.clone());
+        }
+        entries.retain(|_, entry| entry.is_good(None));
+        let entry = self.start(target.clone());
+        let attempt = entry.outcome.clone();
+        entries.insert(key, entry);
+        Ok(attempt)
     }
 
     /// Ends all connections and attempts; there will be no more.

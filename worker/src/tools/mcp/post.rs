@@ -12,19 +12,19 @@ use super::{
     trouble::{Kind, Trouble},
 };
 
-/// Unused sockets are closed sooner than most servers close them.
-const POOLED: Duration = Duration::from_secs(10);
-
 /// Longest body of an HTTP error that is read.
 const ERROR_BYTES: usize = 64 * 1024;
 
 /// A client that goes where it is told to: no redirects, which would take secrets elsewhere, and no proxy of the environment.
+///
+/// Sockets are not used again: of a request on a socket that the server has just closed, nobody knows whether it was
+/// delivered, and a call that may have been delivered is not repeated. Where a server is gone, connecting says so.
 pub fn client(connect: Duration) -> reqwest::Result<Client> {
     Client::builder()
         .redirect(redirect::Policy::none())
         .no_proxy()
         .connect_timeout(connect)
-        .pool_idle_timeout(POOLED)
+        .pool_max_idle_per_host(0)
         .user_agent(concat!("holdfast/", env!("CARGO_PKG_VERSION")))
         .build()
 }

@@ -16,6 +16,7 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage},
     transport::Transport,
 };
+use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
     io::AsyncWriteExt,
@@ -79,21 +80,35 @@ impl Requests {
 }
 
 /// The child and all that it has started, until this is dropped.
-struct Group(Child);
+struct Group {
+    child: Child,
+    /// The child's id, which is the group's; none once the group has been killed.
+    leader: Option<Pid>,
+}
+
+impl Group {
+    fn new(child: Child) -> Self {
+        let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        Self { child, leader }
+    }
+
+    /// Waits for the child's end, and then kills what it has left behind, which may hold its output open.
+    async fn ended(&mut self) {
+        let _ = self.child.wait().await;
+        self.kill();
+    }
+
+    fn kill(&mut self) {
+        // Invariant: once only, and no later than the child was waited for, or the id could be another group's.
+        if let Some(leader) = self.leader.take() {
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-impl Group {
-    fn kill(&self) {
-        // Nobody has waited for the child, so that its id still is its own. Order matters: the group first, then the child.
-        let pid = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?));
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
     }
 }
 
@@ -121,7 +136,7 @@ impl Stdio {
             output: Lines::new(output, max_bytes),
             max_bytes,
             requests: Arc::default(),
-            group: Group(child),
+            group: Group::new(child),
         })
     }
 
@@ -179,7 +194,12 @@ impl Transport<RoleClient> for Stdio {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let message = match self.output.next().await {
+            let line = tokio::select! {
+                biased;
+                line = self.output.next() => line,
+                () = self.group.ended(), if self.group.leader.is_some() => continue,
+            };
+            let message = match line {
                 Line::Whole(line) => self.read(&line),
                 Line::TooLong => {
                     let id = self.requests().take(None);

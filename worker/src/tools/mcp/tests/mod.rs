@@ -1,1 +1,95 @@
-//! Tests against real servers.
+//! Tests against real servers: those that others wrote, and fakes of ours that misbehave on demand.
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+mod http_faults;
+mod lifecycle;
+mod others;
+mod secrets;
+mod stdio_faults;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use clap::Parser;
+use holdfast_shared::{
+    agent::{McpServer, Secret, Transport},
+    config::ToolsConfig,
+    tool::ToolError,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Call, Mcp};
+
+/// Longest time of anything that should succeed, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Parser)]
+struct Args {
+    #[command(flatten)]
+    tools: ToolsConfig,
+}
+
+/// The connections of a test, with settings such as `--mcp-idle-ms=10`.
+fn mcp(settings: &[&str]) -> Arc<Mcp> {
+    let patient = ["test", "--mcp-connect-ms=60000", "--mcp-timeout-ms=60000", "--tool-retry-ms=1"];
+    let given = |setting: &&&str| {
+        let name = setting.split('=').next().unwrap();
+        !settings.iter().any(|own| own.starts_with(name))
+    };
+    let all: Vec<&str> = patient.iter().filter(given).copied().chain(settings.iter().copied()).collect();
+    Mcp::new(&Args::parse_from(all).tools)
+}
+
+fn server(transport: Transport) -> McpServer {
+    McpServer { name: "test".into(), transport, timeout_ms: None, retries: None, retry_delay_ms: None }
+}
+
+fn stdio(command: &[String]) -> McpServer {
+    server(Transport::Stdio { command: command[0].clone(), args: command[1..].to_vec(), env: BTreeMap::new() })
+}
+
+fn http(url: &str) -> McpServer {
+    server(Transport::Http { url: url.into(), auth: None })
+}
+
+fn rpc(url: &str) -> McpServer {
+    server(Transport::Rpc { url: url.into(), auth: None })
+}
+
+/// The fake on standard input and output.
+fn fake_stdio(arguments: &[&str]) -> McpServer {
+    let command = ["python3", "-c", include_str!("fake.py")].iter().chain(arguments);
+    stdio(&command.map(|part| (*part).to_owned()).collect::<Vec<_>>())
+}
+
+fn secret(text: &str) -> Secret {
+    serde_json::from_value(json!(text)).unwrap()
+}
+
+/// One call without a limit of its own that must not be repeated.
+async fn call(mcp: &Arc<Mcp>, server: &McpServer, tool: &str, input: Value) -> Result<String, ToolError> {
+    call_with(mcp, server, tool, input, |_| {}).await
+}
+
+async fn call_with(
+    mcp: &Arc<Mcp>,
+    server: &McpServer,
+    tool: &str,
+    input: Value,
+    change: impl FnOnce(&mut Call<'_>),
+) -> Result<String, ToolError> {
+    let input: Map<String, Value> = serde_json::from_value(input).unwrap();
+    let mut call = Call { tool, input: &input, key: "key-1", limit: None, repeatable: false };
+    change(&mut call);
+    tokio::time::timeout(PATIENCE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
+}
+
+/// The code of a call that fails.
+async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
+    call(mcp, server, tool, json!({})).await.unwrap_err().code
+}
+
+async fn tool_names(mcp: &Arc<Mcp>, server: &McpServer) -> Vec<String> {
+    let tools = tokio::time::timeout(PATIENCE, mcp.tools(server)).await.unwrap().unwrap();
+    tools.iter().map(|tool| tool.name.clone()).collect()
+}

@@ -1,0 +1,96 @@
+"""An MCP server on standard input and output that misbehaves on demand: each tool is one fault."""
+import json, os, subprocess, sys, threading
+
+cancelled, waiting, late, lists = [], [], [], 0
+
+
+def send(text):
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def answer(id, result):
+    send(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}))
+
+
+def text(id, value):
+    answer(id, {"content": [{"type": "text", "text": value}]})
+
+
+def tools():
+    names = ["echo"] + ["more"] * (lists > 1)
+    return [{"name": name, "description": "d", "inputSchema": {"type": "object"}} for name in names]
+
+
+def call(id, params):
+    name, arguments = params["name"], params.get("arguments") or {}
+    if name == "echo":
+        text(id, arguments.get("text", ""))
+    elif name == "key":
+        text(id, params["_meta"]["holdfast/idempotency-key"])
+    elif name == "env":
+        text(id, json.dumps(sorted(os.environ)))
+    elif name == "pids":
+        child = subprocess.Popen(["sleep", "1000"])
+        text(id, json.dumps([os.getpid(), child.pid]))
+    elif name == "big":
+        chunk = "x" * 1_000_000
+        sys.stdout.write('{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"')
+        for _ in range(arguments.get("megabytes", 100)):
+            sys.stdout.write(chunk)
+        send('"}]},"id":%d}' % id)
+    elif name == "malformed":
+        send("this is only noise")
+        send('{"jsonrpc":"2.0","id":%d,"result":' % id)
+    elif name == "wrong_id":
+        answer(id + 1000, {"content": []})
+    elif name == "text_id":
+        text(str(id), "as a text")
+    elif name == "no_content":
+        answer(id, {"surprise": True})
+    elif name == "rpc_error":
+        send(json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": "no such thing"}}))
+    elif name == "is_error":
+        answer(id, {"content": [{"type": "text", "text": "out of paper"}], "isError": True})
+    elif name == "die":
+        os._exit(1)
+    elif name == "change":
+        text(id, "changed")
+        send(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        text_of_secret = os.environ.get("SECRET")
+        print("the secret is", text_of_secret, file=sys.stderr, flush=True)
+    elif name == "wait_for_cancel":
+        waiting.append(id)
+        settle()
+    elif name == "late":
+        late.append(id)
+    elif name == "hang":
+        pass
+
+
+def settle():
+    while waiting and cancelled:
+        text(waiting.pop(), str(cancelled.pop()))
+
+
+if "silent" in sys.argv:
+    threading.Event().wait()
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if method == "initialize":
+        version = "1999-01-01" if "old" in sys.argv else params["protocolVersion"]
+        answer(id, {"protocolVersion": version, "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "fake", "version": "1"}})
+    elif method == "tools/list":
+        lists += 1
+        answer(id, {"tools": tools()})
+        if "leaves" in sys.argv:
+            break
+    elif method == "tools/call":
+        call(id, params)
+    elif method == "notifications/cancelled":
+        cancelled.append(params["requestId"])
+        if params["requestId"] in late:
+            text(params["requestId"], "too late")
+        settle()

@@ -1,0 +1,242 @@
+//! An HTTP server that speaks JSON-RPC, and misbehaves on demand: each tool is one fault.
+
+use std::{collections::BTreeMap, io, sync::Arc};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+};
+
+/// How the server as a whole behaves.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Mood {
+    Fine,
+    /// Refuses every request with this status.
+    Status(u16),
+    /// Accepts connections and says nothing.
+    Silent,
+    /// Opens a stream of events for a GET, and knows no POST.
+    OldTransport,
+    /// Answers the handshake with this version.
+    Version(&'static str),
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub headers: BTreeMap<String, String>,
+    pub body: Value,
+}
+
+impl Seen {
+    pub fn method(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+
+    pub fn tool(&self) -> &str {
+        self.body["params"]["name"].as_str().unwrap_or_default()
+    }
+}
+
+pub struct Fake {
+    port: u16,
+    mood: Mood,
+    seen: watch::Sender<Vec<Seen>>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Fake {
+    pub async fn start() -> Self {
+        Self::in_mood(Mood::Fine).await
+    }
+
+    pub async fn in_mood(mood: Mood) -> Self {
+        let mut fake = Self { port: 0, mood, seen: watch::Sender::default(), server: None };
+        fake.restart().await;
+        fake
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    /// Closes the port and all connections.
+    pub async fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.abort();
+            let _ = server.await;
+        }
+    }
+
+    pub async fn restart(&mut self) {
+        self.kill().await;
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
+        self.port = listener.local_addr().unwrap().port();
+        let (mood, seen) = (self.mood, self.seen.clone());
+        self.server = Some(tokio::spawn(async move {
+            // Dropped with the task, and all connections with it.
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                connections.spawn(serve(socket, mood, seen.clone()));
+            }
+        }));
+    }
+
+    /// Waits until a request has come that is as described.
+    pub async fn wait_for(&self, is_it: impl Fn(&Seen) -> bool) -> Seen {
+        let mut seen = self.seen.subscribe();
+        let found = seen.wait_for(|all| all.iter().any(&is_it));
+        let all = tokio::time::timeout(super::PATIENCE, found).await.expect("such a request comes").unwrap();
+        all.iter().find(|one| is_it(one)).unwrap().clone()
+    }
+
+    /// Waits until there are more of such requests than there were.
+    pub async fn wait_for_more(&self, than: usize, is_it: impl Fn(&Seen) -> bool) {
+        let mut seen = self.seen.subscribe();
+        let more = seen.wait_for(|all| all.iter().filter(|one| is_it(one)).count() > than);
+        tokio::time::timeout(super::PATIENCE, more).await.expect("such a request comes").unwrap();
+    }
+
+    pub fn count(&self, is_it: impl Fn(&Seen) -> bool) -> usize {
+        self.seen.borrow().iter().filter(|one| is_it(one)).count()
+    }
+}
+
+async fn serve(socket: TcpStream, mood: Mood, seen: watch::Sender<Vec<Seen>>) -> io::Result<()> {
+    let mut socket = BufReader::new(socket);
+    let mut first = String::new();
+    socket.read_line(&mut first).await?;
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        socket.read_line(&mut line).await?;
+        let Some((name, value)) = line.trim().split_once(": ") else { break };
+        headers.insert(name.to_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await?;
+    let request = Arc::new(Seen { headers, body: serde_json::from_slice(&body).unwrap_or_default() });
+    seen.send_modify(|all| all.push((*request).clone()));
+    let earlier = seen.borrow().iter().filter(|one| one.tool() == request.tool()).count() - 1;
+    let socket = socket.get_mut();
+    match mood {
+        Mood::Silent => std::future::pending().await,
+        Mood::Status(status) => write(socket, status, "text/plain", b"no").await,
+        Mood::OldTransport if first.starts_with("GET") => {
+            stream(socket, "event: endpoint\ndata: /messages\n\n").await?;
+            std::future::pending().await
+        }
+        Mood::OldTransport => write(socket, 405, "text/plain", b"").await,
+        _ if first.starts_with("GET") => write(socket, 405, "text/plain", b"").await,
+        Mood::Version(version) => reply(socket, &request, version, earlier).await,
+        Mood::Fine => reply(socket, &request, "2025-11-25", earlier).await,
+    }
+}
+
+async fn reply(socket: &mut TcpStream, request: &Seen, version: &str, earlier: usize) -> io::Result<()> {
+    let id = &request.body["id"];
+    match request.method() {
+        "initialize" => {
+            let info = json!({"name": "fake", "version": "1"});
+            answer(socket, id, json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}))
+                .await
+        }
+        "tools/list" => {
+            let page = request.body["params"]["cursor"].as_str().map_or(1, |cursor| cursor.parse().unwrap());
+            let tool = json!({"name": format!("tool_{page}"), "inputSchema": {"type": "object"}});
+            let next = if page < 3 { json!((page + 1).to_string()) } else { Value::Null };
+            answer(socket, id, json!({"tools": [tool], "nextCursor": next})).await
+        }
+        "tools/call" => fault(socket, request, earlier).await,
+        _ => write(socket, 202, "text/plain", b"").await,
+    }
+}
+
+async fn fault(socket: &mut TcpStream, request: &Seen, earlier: usize) -> io::Result<()> {
+    let id = &request.body["id"];
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "out of order"}}).to_string();
+    match request.tool() {
+        "hang" => std::future::pending().await,
+        "big" => big(socket, "application/json").await,
+        "malformed" => write(socket, 200, "application/json", b"{\"jsonrpc\": ").await,
+        "html" => write(socket, 200, "text/html", b"<h1>hello</h1>").await,
+        "wrong_id" => answer(socket, &json!(4711), text("x")).await,
+        "text_id" => answer(socket, &json!(id.to_string()), text("as a text")).await,
+        "no_content" => answer(socket, id, json!({"surprise": true})).await,
+        "rpc_error" => write(socket, 200, "application/json", error.as_bytes()).await,
+        "http_500_rpc" => write(socket, 500, "application/json", error.as_bytes()).await,
+        "http_500" => write(socket, 500, "text/plain", b"oh no").await,
+        "http_401" => write(socket, 401, "text/plain", b"who are you").await,
+        "is_error" => {
+            answer(socket, id, json!({"content": [{"type": "text", "text": "out of paper"}], "isError": true})).await
+        }
+        "die" => Ok(()),
+        "flaky" if earlier == 0 => Ok(()),
+        "stream" => {
+            let progress =
+                json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}});
+            let last = json!({"jsonrpc": "2.0", "id": id, "result": text("streamed")});
+            stream(socket, &format!("data: {progress}\n\ndata: {last}\n\n")).await
+        }
+        "stream_hang" => {
+            stream(socket, ": open\n\n").await?;
+            std::future::pending().await
+        }
+        "stream_die" => stream(socket, ": open\n\n").await,
+        "stream_malformed" => stream(socket, "data: {\"jsonrpc\": \n\n").await,
+        "stream_big" => {
+            stream(socket, "data: ").await?;
+            big(socket, "").await
+        }
+        "key" => {
+            let header = request.headers.get("idempotency-key");
+            let meta = &request.body["params"]["_meta"]["holdfast/idempotency-key"];
+            answer(socket, id, text(&json!([header, meta]).to_string())).await
+        }
+        "structured" => answer(socket, id, json!({"content": [], "structuredContent": {"a": 1}})).await,
+        _ => answer(socket, id, text(request.body["params"]["arguments"]["text"].as_str().unwrap_or("fine"))).await,
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+async fn answer(socket: &mut TcpStream, id: &Value, result: Value) -> io::Result<()> {
+    let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    write(socket, 200, "application/json", body.as_bytes()).await
+}
+
+async fn write(socket: &mut TcpStream, status: u16, kind: &str, body: &[u8]) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status} So\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(head.as_bytes()).await?;
+    socket.write_all(body).await?;
+    socket.shutdown().await
+}
+
+/// The beginning of a stream, which goes on for as long as the socket is open.
+async fn stream(socket: &mut TcpStream, events: &str) -> io::Result<()> {
+    let head = "HTTP/1.1 200 So\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    socket.write_all(head.as_bytes()).await?;
+    socket.write_all(events.as_bytes()).await
+}
+
+/// A hundred megabytes, or as many as the other side takes.
+async fn big(socket: &mut TcpStream, kind: &str) -> io::Result<()> {
+    if !kind.is_empty() {
+        let head = format!("HTTP/1.1 200 So\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).await?;
+    }
+    let chunk = vec![b'x'; 1_000_000];
+    for _ in 0..100 {
+        socket.write_all(&chunk).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! What goes wrong over HTTP, with both transports that use it.
+
+use super::{
+    fake::{Fake, Mood},
+    *,
+};
+
+/// Each fault, over both transports.
+#[tokio::test]
+async fn every_fault_has_its_code() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    let faults = [
+        ("big", "answer_too_large"),
+        ("malformed", "malformed_answer"),
+        ("html", "malformed_answer"),
+        ("wrong_id", "malformed_answer"),
+        ("no_content", "malformed_answer"),
+        ("rpc_error", "mcp_error"),
+        ("http_500_rpc", "mcp_error"),
+        ("http_500", "mcp_error"),
+        ("http_401", "unauthorized"),
+        ("is_error", "tool_failed"),
+        ("die", "connection_lost"),
+    ];
+    for (tool, expected) in faults {
+        assert_eq!(code(&mcp, &http(&fake.url()), tool).await, expected, "{tool} over http");
+        assert_eq!(code(&mcp, &rpc(&fake.url()), tool).await, expected, "{tool} over rpc");
+    }
+    for (tool, expected) in [
+        ("stream_die", "connection_lost"),
+        ("stream_malformed", "malformed_answer"),
+        ("stream_big", "answer_too_large"),
+    ] {
+        assert_eq!(code(&mcp, &http(&fake.url()), tool).await, expected, "{tool}");
+    }
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn what_is_only_unusual_is_accepted() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    for server in [http(&fake.url()), rpc(&fake.url())] {
+        assert_eq!(call(&mcp, &server, "text_id", json!({})).await.unwrap(), "as a text");
+        assert_eq!(call(&mcp, &server, "structured", json!({})).await.unwrap(), r#"{"a":1}"#);
+        assert_eq!(tool_names(&mcp, &server).await, ["tool_1", "tool_2", "tool_3"]);
+    }
+    assert_eq!(call(&mcp, &http(&fake.url()), "stream", json!({})).await.unwrap(), "streamed");
+}
+
+#[tokio::test]
+async fn errors_name_what_happened() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    let error = call(&mcp, &rpc(&fake.url()), "rpc_error", json!({})).await.unwrap_err();
+    assert_eq!(error.message, "tool rpc_error of MCP server test: error -32603: out of order");
+    let error = call(&mcp, &rpc(&fake.url()), "is_error", json!({})).await.unwrap_err();
+    assert_eq!(error.message, "out of paper");
+    let error = call(&mcp, &rpc(&fake.url()), "http_500", json!({})).await.unwrap_err();
+    assert!(error.message.contains("HTTP 500"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn a_hanging_tool_is_cancelled_and_reported() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    for (server, tool) in [(http(&fake.url()), "hang"), (rpc(&fake.url()), "hang"), (http(&fake.url()), "stream_hang")]
+    {
+        let before = fake.count(|seen| seen.method() == "notifications/cancelled");
+        let limit = Duration::from_millis(50);
+        let error = call_with(&mcp, &server, tool, json!({}), |call| call.limit = Some(limit)).await.unwrap_err();
+        assert_eq!(error.code, "timeout");
+        for part in [tool, "test", "50 ms", "may or may not have taken effect"] {
+            assert!(error.message.contains(part), "{}", error.message);
+        }
+        fake.wait_for_more(before, |seen| seen.method() == "notifications/cancelled").await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_at_the_server() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    for (server, tool) in [(http(&fake.url()), "hang"), (rpc(&fake.url()), "stream_hang")] {
+        let dropped = {
+            let input = Map::new();
+            let call = Call { tool, input: &input, key: "k", limit: None, repeatable: false };
+            tokio::select! {
+                _ = mcp.call(&server, &call) => panic!("it hangs"),
+                seen = fake.wait_for(|seen| seen.tool() == tool) => seen.body["id"].clone(),
+            }
+        };
+        let is_its = |seen: &fake::Seen| {
+            seen.method() == "notifications/cancelled" && seen.body["params"]["requestId"] == dropped
+        };
+        fake.wait_for(is_its).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_killed_in_mid_call_ends_the_call() {
+    let mcp = mcp(&[]);
+    for (make, tool) in [(http as fn(&str) -> McpServer, "hang"), (http, "stream_hang"), (rpc, "hang")] {
+        let mut fake = Fake::start().await;
+        let server = make(&fake.url());
+        let killed = async {
+            fake.wait_for(|seen| seen.tool() == tool).await;
+            fake.kill().await;
+        };
+        let (code, ()) = tokio::join!(code(&mcp, &server, tool), killed);
+        assert_eq!(code, "connection_lost", "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_restarted_server_is_connected_to_again() {
+    let mcp = mcp(&[]);
+    for make in [http, rpc] {
+        let mut fake = Fake::start().await;
+        let server = make(&fake.url());
+        assert_eq!(call(&mcp, &server, "echo", json!({"text": "one"})).await.unwrap(), "one");
+        fake.kill().await;
+        assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
+        fake.restart().await;
+        // A further try finds out itself, and does not believe the failure that was just remembered.
+        let retried = McpServer { retries: Some(1), ..server };
+        assert_eq!(call(&mcp, &retried, "echo", json!({"text": "two"})).await.unwrap(), "two");
+        assert_eq!(fake.count(|seen| seen.method() == "initialize"), 2);
+    }
+}
+
+#[tokio::test]
+async fn only_repeatable_calls_are_repeated_once_they_may_have_been_delivered() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&["--tool-retries=1"]);
+    let count = || fake.count(|seen| seen.tool() == "flaky");
+    let server = rpc(&fake.url());
+    assert_eq!(code(&mcp, &server, "flaky").await, "connection_lost");
+    assert_eq!(count(), 1);
+    let other = Fake::start().await;
+    let server = rpc(&other.url());
+    let repeated = call_with(&mcp, &server, "flaky", json!({}), |call| call.repeatable = true).await;
+    assert_eq!(repeated.unwrap(), "fine");
+    let failed = call_with(&mcp, &server, "is_error", json!({}), |call| call.repeatable = true).await;
+    assert_eq!(failed.unwrap_err().code, "tool_failed");
+    assert_eq!(other.count(|seen| seen.tool() == "is_error"), 1);
+}
+
+#[tokio::test]
+async fn the_idempotency_key_goes_along() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    assert_eq!(call(&mcp, &rpc(&fake.url()), "key", json!({})).await.unwrap(), r#"["key-1","key-1"]"#);
+    assert_eq!(call(&mcp, &http(&fake.url()), "key", json!({})).await.unwrap(), r#"[null,"key-1"]"#);
+}
+
+#[tokio::test]
+async fn an_old_transport_is_named() {
+    let fake = Fake::in_mood(Mood::OldTransport).await;
+    let error = mcp(&[]).tools(&http(&fake.url())).await.unwrap_err().to_string();
+    assert!(error.contains("old HTTP+SSE transport"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_protocol_version_is_refused() {
+    let fake = Fake::in_mood(Mood::Version("1999-01-01")).await;
+    for server in [http(&fake.url()), rpc(&fake.url())] {
+        let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
+        assert!(error.contains("protocol version 1999-01-01") && error.contains("2025-11-25"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn refused_credentials_are_named() {
+    for status in [401, 403] {
+        let fake = Fake::in_mood(Mood::Status(status)).await;
+        for server in [http(&fake.url()), rpc(&fake.url())] {
+            assert_eq!(code(&mcp(&[]), &server, "echo").await, "unauthorized");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Secrets reach the server, and nobody else.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use holdfast_shared::agent::Auth;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::{fake::Fake, *};
+
+const SECRET: &str = "hunter2-and-more";
+
+/// All that is logged, at every level.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let subscriber =
+            tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false);
+        (log, tracing::subscriber::set_default(subscriber.finish()))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+fn with_bearer(mut server: McpServer) -> McpServer {
+    if let Transport::Http { auth, .. } | Transport::Rpc { auth, .. } = &mut server.transport {
+        *auth = Some(Auth { bearer: secret(SECRET) });
+    }
+    server
+}
+
+#[tokio::test]
+async fn a_bearer_token_is_sent_and_not_logged() {
+    let (log, _guard) = Log::start();
+    let mut fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    for server in [with_bearer(http(&fake.url())), with_bearer(rpc(&fake.url()))] {
+        let arguments = json!({"text": "some-argument"});
+        assert_eq!(call(&mcp, &server, "echo", arguments).await.unwrap(), "some-argument");
+        let seen = fake.wait_for(|seen| seen.tool() == "echo").await;
+        assert_eq!(seen.headers["authorization"], format!("Bearer {SECRET}"));
+        for tool in ["http_401", "rpc_error", "die"] {
+            let error = call(&mcp, &server, tool, json!({})).await.unwrap_err();
+            assert!(!error.message.contains(SECRET), "{}", error.message);
+        }
+    }
+    fake.kill().await;
+    let error = call(&mcp, &with_bearer(rpc(&fake.url())), "echo", json!({})).await.unwrap_err();
+    assert!(!error.message.contains(SECRET), "{}", error.message);
+    let text = log.text();
+    assert!(text.contains("connected to MCP server"), "{text}");
+    assert!(!text.contains(SECRET));
+}
+
+#[tokio::test]
+async fn arguments_are_not_logged_above_debug() {
+    let (log, _guard) = Log::start();
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    for tool in ["echo", "is_error", "rpc_error", "malformed"] {
+        let _ = call(&mcp, &rpc(&fake.url()), tool, json!({"text": "some-argument"})).await;
+    }
+    let quiet = [" TRACE ", " DEBUG "];
+    let text = log.text();
+    let loud = text.lines().filter(|line| !quiet.iter().any(|level| line.contains(level)));
+    assert!(loud.clone().count() >= 4);
+    let told: Vec<&str> = loud.into_iter().filter(|line| line.contains("some-argument")).collect();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_child_sees_its_secret_and_little_else() {
+    let (log, _guard) = Log::start();
+    let (mcp, mut server) = (mcp(&[]), fake_stdio(&[]));
+    if let Transport::Stdio { env, .. } = &mut server.transport {
+        env.insert("SECRET".into(), secret(SECRET));
+    }
+    let names = call(&mcp, &server, "env", json!({})).await.unwrap();
+    let names: Vec<String> = serde_json::from_str(&names).unwrap();
+    assert!(names.contains(&"SECRET".to_owned()) && names.contains(&"PATH".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
+    // It prints the secret to standard error, which is logged.
+    call(&mcp, &server, "change", json!({})).await.unwrap();
+    while !log.text().contains("the secret is …") {
+        tokio::task::yield_now().await;
+    }
+    assert!(!log.text().contains(SECRET));
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_set_is_named() {
+    let mut server = rpc("http://user:password@127.0.0.1:1/mcp?key=hunter2");
+    if let Transport::Rpc { auth, .. } = &mut server.transport {
+        *auth = Some(Auth { bearer: serde_json::from_value(json!({"env": "NOT_SET_ANYWHERE"})).unwrap() });
+    }
+    let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
+    assert!(error.contains("NOT_SET_ANYWHERE") && !error.contains("hunter2") && !error.contains("password"), "{error}");
+}
+
+#[tokio::test]
+async fn another_secret_is_another_connection() {
+    let fake = Fake::start().await;
+    let mcp = mcp(&[]);
+    call(&mcp, &rpc(&fake.url()), "echo", json!({})).await.unwrap();
+    call(&mcp, &with_bearer(rpc(&fake.url())), "echo", json!({})).await.unwrap();
+    assert_eq!(fake.count(|seen| seen.method() == "initialize"), 2);
+}

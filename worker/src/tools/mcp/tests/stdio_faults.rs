@@ -1,0 +1,135 @@
+//! What goes wrong with a child process.
+
+use super::*;
+
+#[tokio::test]
+async fn every_fault_has_its_code() {
+    let (mcp, server) = (mcp(&["--mcp-max-bytes=1000000"]), fake_stdio(&[]));
+    let faults = [
+        ("big", "answer_too_large"),
+        ("malformed", "malformed_answer"),
+        ("wrong_id", "malformed_answer"),
+        ("no_content", "malformed_answer"),
+        ("rpc_error", "mcp_error"),
+        ("is_error", "tool_failed"),
+        ("die", "connection_lost"),
+    ];
+    for (tool, expected) in faults {
+        assert_eq!(code(&mcp, &server, tool).await, expected, "{tool}");
+    }
+    assert_eq!(call(&mcp, &server, "text_id", json!({})).await.unwrap(), "as a text");
+    assert_eq!(call(&mcp, &server, "key", json!({})).await.unwrap(), "key-1");
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_hanging_tool_is_cancelled_and_reported() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    tool_names(&mcp, &server).await;
+    let limit = Duration::from_millis(50);
+    let error = call_with(&mcp, &server, "hang", json!({}), |call| call.limit = Some(limit)).await.unwrap_err();
+    assert_eq!(error.code, "timeout");
+    // It answers once it has seen that another request was cancelled.
+    let cancelled = call(&mcp, &server, "wait_for_cancel", json!({})).await.unwrap();
+    assert!(cancelled.parse::<u64>().is_ok(), "{cancelled}");
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_late_answer_is_nobodys() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    tool_names(&mcp, &server).await;
+    let limit = Duration::from_millis(50);
+    let late = call_with(&mcp, &server, "late", json!({}), |call| call.limit = Some(limit));
+    // The late answer comes while this one waits, and before it is answered.
+    let (late, waiting) = tokio::join!(late, call(&mcp, &server, "wait_for_cancel", json!({})));
+    assert_eq!(late.unwrap_err().code, "timeout");
+    assert!(waiting.is_ok(), "{waiting:?}");
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_at_the_server() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    tool_names(&mcp, &server).await;
+    let input = Map::new();
+    let hanging = Call { tool: "hang", input: &input, key: "k", limit: None, repeatable: false };
+    tokio::select! {
+        _ = mcp.call(&server, &hanging) => panic!("it hangs"),
+        // It has been sent before this is answered.
+        _ = call(&mcp, &server, "echo", json!({"text": "x"})) => {}
+    }
+    call(&mcp, &server, "wait_for_cancel", json!({})).await.unwrap();
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_dead_child_is_replaced_at_the_next_use() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    let first = call(&mcp, &server, "pids", json!({})).await.unwrap();
+    assert_eq!(code(&mcp, &server, "die").await, "connection_lost");
+    let second = call(&mcp, &server, "pids", json!({})).await.unwrap();
+    assert_ne!(first, second);
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_silent_child_is_given_up_after_the_time_to_connect() {
+    let (mcp, server) = (mcp(&["--mcp-connect-ms=300"]), fake_stdio(&["silent"]));
+    let error = mcp.tools(&server).await.unwrap_err();
+    assert!(error.to_string().contains("did not answer within 300 ms while connecting"), "{error}");
+    assert_eq!(error.code(), "server_unavailable");
+}
+
+#[tokio::test]
+async fn a_child_that_always_leaves_is_not_started_for_ever() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&["leaves"]));
+    let code = code(&mcp, &server, "echo").await;
+    assert!(["server_unavailable", "connection_lost"].contains(&code.as_str()), "{code}");
+}
+
+#[tokio::test]
+async fn a_missing_command_is_named() {
+    let server = stdio(&["/nowhere/at-all".into()]);
+    let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
+    assert!(error.contains("/nowhere/at-all") && error.contains("could not be started"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_protocol_version_is_refused() {
+    let error = mcp(&[]).tools(&fake_stdio(&["old"])).await.unwrap_err().to_string();
+    assert!(error.contains("protocol version 1999-01-01"), "{error}");
+}
+
+#[tokio::test]
+async fn a_changed_list_of_tools_is_read_again() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    assert_eq!(tool_names(&mcp, &server).await, ["echo"]);
+    call(&mcp, &server, "change", json!({})).await.unwrap();
+    // Lines come in order: with this answer the announcement has been read.
+    call(&mcp, &server, "echo", json!({})).await.unwrap();
+    while tool_names(&mcp, &server).await != ["echo", "more"] {
+        tokio::task::yield_now().await;
+    }
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn closing_kills_the_child_and_what_it_has_started() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    let pids = call(&mcp, &server, "pids", json!({})).await.unwrap();
+    let pids: Vec<u32> = serde_json::from_str(&pids).unwrap();
+    assert!(pids.iter().all(|pid| runs(*pid)));
+    mcp.close().await;
+    while pids.iter().any(|pid| runs(*pid)) {
+        tokio::task::yield_now().await;
+    }
+    let error = mcp.tools(&server).await.unwrap_err().to_string();
+    assert!(error.contains("this worker is stopping"), "{error}");
+}
+
+/// Whether a process does; one that is dead and not yet waited for does not.
+fn runs(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+}
