@@ -20,7 +20,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("sqlx", &["shared/src/storage"]),
     ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/redis_link.rs"]),
     ("genai", &["worker/src/model"]),
-    ("reqwest", &["worker/src/model", "src/chat"]),
+    ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat"]),
+    ("rmcp", &["worker/src/tools/mcp"]),
+    ("jsonschema", &["shared/src/schema.rs"]),
+    ("toml", &["src/agents.rs"]),
+    ("serde_saphyr", &["src/agents.rs"]),
     ("holdfast_api", &["src"]),
     ("holdfast_worker", &["src"]),
 ];
@@ -94,6 +98,15 @@ fn crates_depend_in_one_direction() {
 #[test]
 fn the_domain_is_pure() {
     let domain = [
+        "agent/mod.rs",
+        "agent/definition.rs",
+        "agent/limits.rs",
+        "agent/mcp_server.rs",
+        "agent/secret.rs",
+        "approval.rs",
+        "schema.rs",
+        "tool.rs",
+        "trace.rs",
         "event.rs",
         "event_id.rs",
         "transcript.rs",

@@ -3,10 +3,13 @@
 
 mod support;
 
+mod agents;
 mod api;
+mod approvals;
 mod cancel;
 mod chat;
 mod drain;
+mod effects;
 mod limits;
 mod model;
 mod ownership;
@@ -16,4 +19,5 @@ mod redis;
 mod resume;
 mod start;
 mod takeover;
+mod tools;
 mod watchers;

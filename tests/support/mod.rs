@@ -1,11 +1,14 @@
 //! What the stories share: the real executable on a free port, private servers, and a client that sees every byte.
 
 mod client;
+mod deployment;
 mod holdfast;
 mod sse;
+pub mod tools;
 pub mod upstream;
 
 pub use client::{Client, Failure, answer};
+pub use deployment::{Deployment, agent};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
 pub use sse::{Events, Frame, fold};
 

@@ -1,0 +1,159 @@
+//! An MCP server of our own, as JSON-RPC over plain POST, on which a test decides what a call does and when.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, oneshot},
+};
+
+use super::PATIENCE;
+
+/// Tools `count` and `look`, which take an optional `note`. Calls arrive at the test, which answers them; a server that
+/// `answers_at_once` counts and answers by itself.
+pub struct ToolServer {
+    pub url: String,
+    /// How often a call had its effect.
+    effects: Arc<AtomicUsize>,
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+}
+
+/// A call that has reached the server and has done nothing yet.
+pub struct Arrival {
+    pub tool: String,
+    pub arguments: Value,
+    /// The header `Idempotency-Key`.
+    pub key: String,
+    effects: Arc<AtomicUsize>,
+    answer: oneshot::Sender<Value>,
+}
+
+impl ToolServer {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp/rpc", listener.local_addr().unwrap());
+        let (sender, arrivals) = mpsc::unbounded_channel();
+        let effects = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&effects);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter)));
+            }
+        });
+        Self { url, effects, arrivals }
+    }
+
+    /// A server that counts and answers each call by itself.
+    pub async fn answering_at_once() -> Self {
+        let mut server = Self::start().await;
+        let (_, none) = mpsc::unbounded_channel();
+        let mut arrivals = std::mem::replace(&mut server.arrivals, none);
+        tokio::spawn(async move {
+            while let Some(arrival) = arrivals.recv().await {
+                arrival.take_effect();
+                arrival.answer("counted");
+            }
+        });
+        server
+    }
+
+    /// The agent's description of it, under the name `kb`.
+    pub fn describe(&self) -> Value {
+        json!({"name": "kb", "transport": "rpc", "url": self.url})
+    }
+
+    /// The next call that reaches the server.
+    pub async fn arrival(&mut self) -> Arrival {
+        let arrival = tokio::time::timeout(PATIENCE, self.arrivals.recv()).await;
+        arrival.expect("no call has reached the server").unwrap()
+    }
+
+    pub fn effects(&self) -> usize {
+        self.effects.load(Ordering::SeqCst)
+    }
+
+    /// Whether a call waits that nobody has looked at.
+    pub fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+}
+
+impl Arrival {
+    /// Does what the tool is for.
+    pub fn take_effect(&self) {
+        self.effects.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn answer(self, text: &str) {
+        let _ = self.answer.send(json!({"content": [{"type": "text", "text": text}]}));
+    }
+}
+
+async fn serve(socket: TcpStream, arrivals: mpsc::UnboundedSender<Arrival>, effects: Arc<AtomicUsize>) {
+    let mut socket = BufReader::new(socket);
+    while let Some((key, request)) = read_request(&mut socket).await {
+        let tool = |name: &str| {
+            json!({"name": name, "description": name, "inputSchema":
+            {"type": "object", "properties": {"note": {"type": "string"}}}})
+        };
+        let result = match request["method"].as_str().unwrap() {
+            "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "kb", "version": "1"}}),
+            "tools/list" => json!({"tools": [tool("count"), tool("look")]}),
+            "tools/call" => {
+                let (answer, answered) = oneshot::channel();
+                let arrival = Arrival {
+                    tool: request["params"]["name"].as_str().unwrap().to_owned(),
+                    arguments: request["params"]["arguments"].clone(),
+                    key,
+                    effects: Arc::clone(&effects),
+                    answer,
+                };
+                let _ = arrivals.send(arrival);
+                match answered.await {
+                    Ok(result) => result,
+                    // The test has let go of the call: it is never answered.
+                    Err(_) => return std::future::pending().await,
+                }
+            }
+            _ => json!({}),
+        };
+        let body = match request.get("id") {
+            Some(id) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
+            None => String::new(),
+        };
+        let status = if body.is_empty() { "202 Accepted" } else { "200 OK" };
+        let head =
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        if socket.get_mut().write_all((head + &body).as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
+    let (mut length, mut key) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        if socket.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return None;
+        }
+        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap(),
+            "idempotency-key" => key = value.trim().to_owned(),
+            _ => {}
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.ok()?;
+    Some((key, serde_json::from_slice(&body).unwrap()))
+}
