@@ -1,1 +1,320 @@
-//! To come.
+//! Runs that wait: for a human's approval, or for a tool that the client executes.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, Events, Failure, Frame, agent, fold, tools::ToolServer, until},
+};
+
+in_both_modes!(
+    an_approved_call_is_made_and_the_run_goes_on,
+    a_denied_call_is_not_made_and_the_model_is_told_why,
+    the_first_decision_wins,
+    an_edited_input_is_what_is_called_and_is_checked_before,
+    a_waiting_run_outlives_every_process,
+    after_a_cancel_nothing_can_be_approved,
+    what_nobody_approves_in_time_is_denied,
+    a_new_message_ends_the_wait,
+    an_interrupting_message_ends_the_wait,
+    a_rejecting_message_finds_the_conversation_busy,
+    only_the_approved_call_of_a_step_is_made,
+    policies_say_what_needs_approval,
+    a_client_executes_its_own_tools,
+    a_client_tool_that_fails_is_an_outcome,
+    what_a_client_does_not_bring_in_time_is_an_error,
+);
+
+const ASK: &str = "[tokens=2] [approval]";
+
+/// The run's stream up to its first question, and the question.
+async fn asked(client: &Client, input: &str) -> (Events, Vec<Frame>, Frame) {
+    let mut stream = client.stream(input).await;
+    let frames = stream.up_to("approval.requested").await;
+    let question = frames.last().unwrap().clone();
+    (stream, frames, question)
+}
+
+async fn decide(client: &Client, question: &Frame, decision: Value) -> Result<Value, Failure> {
+    let (run, approval) = (&question.data["run_id"], &question.data["approval_id"]);
+    let path = format!("/v1/runs/{}/approvals/{}", run.as_str().unwrap(), approval.as_str().unwrap());
+    client.post(&path, decision).await
+}
+
+fn refused(result: Result<Value, Failure>) -> (u16, String) {
+    let failure = result.expect_err("it was accepted");
+    (failure.status, failure.code)
+}
+
+fn kinds(frames: &[Frame]) -> Vec<&str> {
+    let shown = frames.iter().map(|frame| frame.event.as_str());
+    shown.filter(|kind| !kind.ends_with(".delta") && !kind.starts_with("step.")).collect()
+}
+
+fn completed(frames: &[Frame]) -> &Value {
+    &frames.iter().find(|frame| frame.event == "tool_call.completed").unwrap().data
+}
+
+async fn an_approved_call_is_made_and_the_run_goes_on(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, mut frames, question) = asked(&client, ASK).await;
+    let run = client.run(&stream.run_id).await;
+    assert_eq!((run["status"].as_str(), run["finished_at"].as_str()), (Some("waiting"), None));
+    let path = format!("/v1/runs/{}/approvals", stream.run_id);
+    let listed = client.get(&path).await.unwrap()["items"].clone();
+    assert_eq!((&listed[0]["id"], &listed[0]["input"]), (&question.data["approval_id"], &question.data["input"]));
+    let answered = decide(&client, &question, json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(answered["id"], stream.run_id.as_str());
+    let rest = stream.rest().await;
+    assert_eq!(
+        kinds(&rest),
+        [
+            "approval.resolved",
+            "attempt.started",
+            "tool_call.started",
+            "tool_call.completed",
+            "message.completed",
+            "run.completed"
+        ]
+    );
+    assert_eq!(
+        (rest[0].data["decision"].as_str(), rest[1].data["reason"].as_str()),
+        (Some("approved"), Some("resumed"))
+    );
+    frames.extend(rest);
+    let run = client.run(question.data["run_id"].as_str().unwrap()).await;
+    assert_eq!(run["output_message"]["content"], fold(&frames));
+    assert_eq!(client.get(&path).await.unwrap()["items"][0]["decided_by"], "debug_user");
+}
+
+async fn a_denied_call_is_not_made_and_the_model_is_told_why(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, _, question) = asked(&client, ASK).await;
+    decide(&client, &question, json!({"decision": "deny", "reason": "not on a Sunday"})).await.unwrap();
+    let frames = stream.rest().await;
+    assert!(!kinds(&frames).contains(&"tool_call.started"));
+    assert_eq!(completed(&frames)["error"]["code"], "denied");
+    let trace = client.get(&format!("/v1/runs/{}/messages", question.data["run_id"].as_str().unwrap())).await.unwrap();
+    let told = trace["items"].as_array().unwrap().iter().find(|said| said["role"] == "tool").unwrap();
+    assert!(told["content"].as_str().unwrap().contains("not on a Sunday"), "{told}");
+    assert_eq!(told["is_error"], true);
+}
+
+async fn the_first_decision_wins(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, _, question) = asked(&client, ASK).await;
+    let (one, other) = tokio::join!(
+        decide(&client, &question, json!({"decision": "approve"})),
+        decide(&client, &question, json!({"decision": "deny"})),
+    );
+    let (first, second) = if one.is_ok() { ("approved", other) } else { ("denied", one) };
+    let failure = second.expect_err("both were accepted");
+    assert_eq!((failure.status, failure.code.as_str()), (409, "already_decided"));
+    assert_eq!(failure.body["approval"]["status"], first);
+    let frames = stream.rest().await;
+    assert_eq!(kinds(&frames).iter().filter(|kind| **kind == "approval.resolved").count(), 1);
+    assert_eq!(frames[0].data["decision"], first);
+    assert_eq!(
+        refused(decide(&client, &question, json!({"decision": "approve"})).await),
+        (409, "already_decided".into())
+    );
+}
+
+async fn an_edited_input_is_what_is_called_and_is_checked_before(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, _, question) = asked(&client, ASK).await;
+    let edit = |input: Value| json!({"decision": "approve", "edited_input": input});
+    assert_eq!(refused(decide(&client, &question, edit(json!({"action": 5}))).await), (400, "invalid_input".into()));
+    let denied = json!({"decision": "deny", "edited_input": {"action": "a"}});
+    assert_eq!(refused(decide(&client, &question, denied).await), (400, "invalid_body".into()));
+    decide(&client, &question, edit(json!({"action": "wave"}))).await.unwrap();
+    let frames = stream.rest().await;
+    assert_eq!(frames[0].data["edited_input"], json!({"action": "wave"}));
+    let started = frames.iter().find(|frame| frame.event == "tool_call.started").unwrap();
+    assert_eq!(started.data["input"], json!({"action": "wave"}));
+    assert_eq!(completed(&frames)["output"], "done: wave");
+}
+
+async fn a_waiting_run_outlives_every_process(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, mut frames, question) = asked(&client, ASK).await;
+    let run_id = stream.run_id.clone();
+    drop(stream);
+    deployment.shut_down();
+    let client = deployment.client();
+    decide(&client, &question, json!({"decision": "approve"})).await.unwrap();
+    frames.extend(client.rest_after(&run_id, &question.id).await);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+    assert_eq!(completed(&frames)["output"].as_str().map(|output| output.starts_with("done")), Some(true));
+}
+
+async fn after_a_cancel_nothing_can_be_approved(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, frames, question) = asked(&client, ASK).await;
+    assert_eq!(client.cancel(&stream.run_id).await["status"], "cancelled");
+    let rest = stream.rest().await;
+    assert_eq!(kinds(&rest), ["approval.resolved", "message.completed", "run.cancelled"]);
+    assert_eq!(
+        (rest[0].data["decision"].as_str(), rest[0].data["base"].as_str()),
+        (Some("cancelled"), Some(question.id.as_str()))
+    );
+    assert_eq!(rest[1].data["message"]["content"], fold(&frames), "the text is kept");
+    let failure = decide(&client, &question, json!({"decision": "approve"})).await.unwrap_err();
+    assert_eq!((failure.status, failure.body["approval"]["status"].as_str()), (409, Some("cancelled")));
+}
+
+async fn what_nobody_approves_in_time_is_denied(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_APPROVAL_TTL_MS", 300);
+    let client = deployment.client();
+    let (stream, _, question) = asked(&client, ASK).await;
+    let frames = stream.rest().await;
+    assert_eq!(frames[0].data["decision"], "expired");
+    assert_eq!(completed(&frames)["error"]["code"], "approval_expired");
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    let failure = decide(&client, &question, json!({"decision": "approve"})).await.unwrap_err();
+    assert_eq!((failure.status, failure.body["approval"]["status"].as_str()), (409, Some("expired")));
+}
+
+/// Posts into the conversation of a waiting run.
+async fn post(client: &Client, question: &Frame, mode: &str) -> Result<Value, Failure> {
+    let run = client.run(question.data["run_id"].as_str().unwrap()).await;
+    let path = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
+    client.post(&path, json!({"content": "[tokens=3] never mind", "mode": mode})).await
+}
+
+async fn is_superseded(client: &Client, mode: &str) {
+    let (stream, frames, question) = asked(client, ASK).await;
+    let next = post(client, &question, mode).await.unwrap();
+    let rest = stream.rest().await;
+    assert_eq!(kinds(&rest), ["approval.resolved", "message.completed", "run.cancelled"]);
+    assert_eq!(rest[0].data["decision"], "superseded");
+    assert_eq!(rest[1].data["message"]["content"], fold(&frames), "the text is kept");
+    assert_eq!(client.ended(next["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    assert_eq!(
+        refused(decide(client, &question, json!({"decision": "approve"})).await),
+        (409, "already_decided".into())
+    );
+}
+
+async fn a_new_message_ends_the_wait(mut deployment: Deployment) {
+    is_superseded(&deployment.client(), "enqueue").await;
+}
+
+async fn an_interrupting_message_ends_the_wait(mut deployment: Deployment) {
+    is_superseded(&deployment.client(), "interrupt").await;
+}
+
+async fn a_rejecting_message_finds_the_conversation_busy(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, _, question) = asked(&client, ASK).await;
+    assert_eq!(refused(post(&client, &question, "reject").await), (409, "conversation_busy".into()));
+    decide(&client, &question, json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+}
+
+async fn only_the_approved_call_of_a_step_is_made(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (mut stream, mut frames, first) = asked(
+        &client,
+        "[tokens=1] [parallel] [approval=one] [approval=two] [call=scripted__echo {\"text\":\"three\"}]",
+    )
+    .await;
+    // What needs nobody's word was called before anybody was asked.
+    assert_eq!(completed(&frames)["output"], "three");
+    let second = stream.up_to("approval.requested").await.pop().unwrap();
+    decide(&client, &second, json!({"decision": "deny"})).await.unwrap();
+    frames.extend(stream.up_to("approval.resolved").await);
+    assert_eq!(client.run(&stream.run_id).await["status"], "waiting", "the other question is still open");
+    decide(&client, &first, json!({"decision": "approve"})).await.unwrap();
+    let rest = stream.rest().await;
+    let started: Vec<&Value> =
+        rest.iter().filter(|frame| frame.event == "tool_call.started").map(|frame| &frame.data["call_id"]).collect();
+    assert_eq!(started, [&first.data["call_id"]]);
+    // The model is told in the order in which it has asked.
+    let trace = client.get(&format!("/v1/runs/{}/messages", first.data["run_id"].as_str().unwrap())).await.unwrap();
+    let told: Vec<&str> = trace["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|said| said["role"] == "tool")
+        .map(|said| said["content"].as_str().unwrap())
+        .collect();
+    assert_eq!((told[0], &told[1][..12], told[2]), ("done: one", "error denied", "three"));
+}
+
+async fn policies_say_what_needs_approval(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    let client = deployment.client();
+    let waits = async |policy: Value, of_the_agent: Value| {
+        let more = json!({"approval": of_the_agent, "tools": {"kb__count": policy}});
+        let agent_id = agent(&client, json!([server.describe()]), more).await;
+        let started =
+            client.post("/v1/runs", json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
+        let run_id = started.unwrap()["run"]["id"].as_str().unwrap().to_owned();
+        until("the run has come to rest", || async {
+            let status = client.run(&run_id).await["status"].as_str().unwrap().to_owned();
+            (status == "waiting" || status == "completed").then_some(status == "waiting")
+        })
+        .await
+    };
+    assert!(!waits(json!({}), json!(null)).await, "never is the default");
+    assert!(waits(json!({}), json!("effects")).await, "what nobody has declared has effects");
+    assert!(!waits(json!({"effect": "read_only"}), json!("effects")).await);
+    assert!(waits(json!({"effect": "read_only"}), json!("always")).await);
+    assert!(!waits(json!({"approval": "never"}), json!("always")).await, "the tool's policy wins");
+}
+
+fn with_client_tool(input: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    json!({"input": input, "client_tools": [{"name": "locate", "description": "Where is it?", "input_schema": schema}]})
+}
+
+async fn client_call(client: &Client, body: Value) -> (Events, Frame) {
+    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    let mut stream = Events::new(request.json(&body).send().await.unwrap());
+    let call = stream.up_to("tool_call.started").await.pop().unwrap();
+    assert_eq!(call.data["by"], "client");
+    (stream, call)
+}
+
+fn results_path(call: &Frame) -> String {
+    let (run, call) = (call.data["run_id"].as_str().unwrap(), call.data["call_id"].as_str().unwrap());
+    format!("/v1/runs/{run}/tool_results/{call}")
+}
+
+async fn a_client_executes_its_own_tools(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, call) = client_call(&client, with_client_tool("[tokens=1] [call=locate {\"city\":\"Ulm\"}]")).await;
+    assert_eq!(call.data["input"], json!({"city": "Ulm"}));
+    let path = results_path(&call);
+    assert_eq!(refused(client.post(&path, json!({})).await), (400, "invalid_body".into()));
+    assert_eq!(refused(client.post(&format!("{path}x"), json!({"output": 1})).await), (404, "call_not_found".into()));
+    assert_eq!(refused(client.user("eve").post(&path, json!({"output": 1})).await), (404, "run_not_found".into()));
+    client.post(&path, json!({"output": {"at": [48, 10]}})).await.unwrap();
+    let frames = stream.rest().await;
+    assert_eq!(completed(&frames)["output"], "{\"at\":[48,10]}");
+    assert!(frames.iter().any(|frame| frame.data["text"] == "locate: {\"at\":[48,10]}\n"), "the model has seen it");
+    assert_eq!(refused(client.post(&path, json!({"output": 1})).await), (409, "already_completed".into()));
+}
+
+async fn a_client_tool_that_fails_is_an_outcome(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, call) = client_call(&client, json!({"input": "[tokens=1] [clienttool]"})).await;
+    assert_eq!(call.data["name"], "scripted__clienttool");
+    client.post(&results_path(&call), json!({"error": "no signal"})).await.unwrap();
+    let frames = stream.rest().await;
+    assert_eq!(completed(&frames)["error"], json!({"code": "tool_failed", "message": "no signal"}));
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn what_a_client_does_not_bring_in_time_is_an_error(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_APPROVAL_TTL_MS", 300);
+    let client = deployment.client();
+    let (stream, call) = client_call(&client, json!({"input": "[tokens=1] [clienttool]"})).await;
+    assert_eq!(completed(&stream.rest().await)["error"]["code"], "expired");
+    assert_eq!(
+        refused(client.post(&results_path(&call), json!({"output": 1})).await),
+        (409, "already_completed".into())
+    );
+}
