@@ -1,1 +1,394 @@
-//! To come.
+//! Tools of real and of hostile servers, and the limits of a run.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use test_servers::{Postgres, mcp};
+
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, Embedded, Events, Frame, ScaledOut, agent, fold, tools::ToolServer},
+};
+
+in_both_modes!(
+    a_step_with_tools_is_told_event_by_event,
+    without_streaming_only_the_pieces_are_missing,
+    an_unknown_tool_is_an_outcome,
+    arguments_that_break_the_schema_are_an_outcome_that_names_the_path,
+    a_hanging_server_is_given_up_and_the_run_goes_on,
+    a_server_that_is_down_costs_its_tools_and_not_the_run,
+    at_most_three_tools_are_called_at_the_same_time,
+    at_the_limit_of_tool_calls_the_model_answers_with_what_it_has,
+    in_the_last_step_there_are_no_tools,
+    a_run_that_takes_too_long_fails_with_its_text_kept,
+    a_run_that_says_too_much_fails_with_its_text_kept,
+    a_long_result_is_cut_for_the_model_and_kept_in_the_trace,
+    waiting_for_people_counts_for_no_limit,
+    a_cancel_ends_a_call_under_way,
+);
+
+/// A stream of a run of this agent.
+async fn stream(client: &Client, agent_id: &str, input: &str) -> Events {
+    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    Events::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
+}
+
+async fn frames(client: &Client, agent_id: &str, input: &str) -> Vec<Frame> {
+    stream(client, agent_id, input).await.rest().await
+}
+
+fn of_kind<'a>(frames: &'a [Frame], kind: &str) -> Vec<&'a Value> {
+    frames.iter().filter(|frame| frame.event == kind).map(|frame| &frame.data).collect()
+}
+
+fn outputs(frames: &[Frame]) -> Vec<&str> {
+    of_kind(frames, "tool_call.completed").iter().map(|call| call["output"].as_str().unwrap_or("")).collect()
+}
+
+/// A stdio server by its command.
+fn stdio(name: &str, command: Vec<String>) -> Value {
+    json!({"name": name, "transport": "stdio", "command": command[0], "args": command[1..]})
+}
+
+async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let frames = frames(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\":\"n\"}]").await;
+    let mut kinds: Vec<&str> = frames.iter().map(|frame| frame.event.as_str()).collect();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        [
+            "run.queued",
+            "attempt.started",
+            "step.started",
+            "message.delta",
+            "tool_call.delta",
+            "tool_call.started",
+            "tool_call.completed",
+            "step.completed",
+            "step.started",
+            "message.delta",
+            "step.completed",
+            "message.completed",
+            "run.completed"
+        ]
+    );
+    let (started, ended) = (of_kind(&frames, "tool_call.started")[0], of_kind(&frames, "tool_call.completed")[0]);
+    assert_eq!((started["name"].as_str(), &started["input"]), (Some("kb__count"), &json!({"note": "n"})));
+    assert_eq!((&ended["call_id"], ended["output"].as_str()), (&started["call_id"], Some("counted")));
+    let written: String =
+        of_kind(&frames, "tool_call.delta").iter().map(|delta| delta["text"].as_str().unwrap()).collect();
+    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), started["input"]);
+    let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
+    assert_eq!(run["output_message"]["content"], fold(&frames));
+    let steps: u64 =
+        of_kind(&frames, "step.completed").iter().map(|step| step["usage"]["output_tokens"].as_u64().unwrap()).sum();
+    assert_eq!(run["usage"]["output_tokens"], steps);
+    assert_eq!(&run["usage"], &frames.last().unwrap().data["usage"]);
+    assert_eq!(server.effects(), 1);
+}
+
+async fn without_streaming_only_the_pieces_are_missing(mut deployment: Deployment) {
+    let client = deployment.client();
+    let input = "[tokens=3] [think] [call=scripted__echo {\"text\":\"a\"}]";
+    let whole = client.stream(input).await.rest().await;
+    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    let body = json!({"input": input, "stream": false});
+    let quiet = Events::new(request.json(&body).send().await.unwrap()).rest().await;
+    let kinds = |frames: &[Frame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
+    let expected: Vec<String> = kinds(&whole).into_iter().filter(|kind| !kind.ends_with(".delta")).collect();
+    assert_eq!(kinds(&quiet), expected);
+    let content = |frames: &[Frame]| of_kind(frames, "message.completed")[0]["message"]["content"].clone();
+    assert_eq!(content(&quiet), content(&whole));
+    assert_eq!(content(&whole), fold(&whole));
+}
+
+async fn an_unknown_tool_is_an_outcome(mut deployment: Deployment) {
+    let client = deployment.client();
+    let frames = client.stream("[tokens=1] [call=nobody__knows {}]").await.rest().await;
+    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+    assert_eq!(error["code"], "unknown_tool");
+    assert!(error["message"].as_str().unwrap().contains("scripted__echo"), "{error}");
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn arguments_that_break_the_schema_are_an_outcome_that_names_the_path(mut deployment: Deployment) {
+    let client = deployment.client();
+    for (arguments, part) in [("{\"text\": 5}", "/text"), ("{}", "text"), ("not json", "no JSON object")] {
+        let frames = client.stream(&format!("[tokens=1] [call=scripted__echo {arguments}]")).await.rest().await;
+        let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+        assert_eq!(error["code"], "invalid_arguments", "{arguments}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
+        assert!(of_kind(&frames, "tool_call.started").is_empty(), "it was called");
+    }
+}
+
+async fn a_hanging_server_is_given_up_and_the_run_goes_on(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    let client = deployment.client();
+    let mut description = server.describe();
+    description["timeout_ms"] = json!(200);
+    let agent_id = agent(&client, json!([description]), json!({})).await;
+    let mut stream = stream(&client, &agent_id, "[tokens=2] [call=kb__count]").await;
+    let hanging = server.arrival().await;
+    let frames = stream.up_to("tool_call.completed").await;
+    let error = &frames.last().unwrap().data["error"];
+    assert_eq!(error["code"], "timeout");
+    assert!(error["message"].as_str().unwrap().contains("may"), "{error}");
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+    drop(hanging);
+}
+
+async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    let client = deployment.client();
+    let down = json!({"name": "down", "transport": "http", "url": format!("http://127.0.0.1:{}/mcp", test_servers::free_port())});
+    let agent_id = agent(&client, json!([down, server.describe()]), json!({})).await;
+    let frames = frames(&client, &agent_id, "[tokens=1] [call=down__tool] [call=kb__count]").await;
+    let warning = of_kind(&frames, "warning.raised")[0];
+    assert_eq!(warning["code"], "mcp_server_unavailable");
+    assert!(warning["message"].as_str().unwrap().contains("down"), "{warning}");
+    let calls = of_kind(&frames, "tool_call.completed");
+    assert_eq!(
+        (calls[0]["error"]["code"].as_str(), calls[1]["output"].as_str()),
+        (Some("unknown_tool"), Some("counted"))
+    );
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let calls: String = (0..5).map(|note| format!("[call=kb__count {{\"note\":\"{note}\"}}] ")).collect();
+    let mut stream = stream(&client, &agent_id, &format!("[tokens=1] [parallel] {calls}")).await;
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        waiting.push(server.arrival().await);
+    }
+    let mut told = stream.up_to_nth("tool_call.started", 3).await;
+    // The fourth begins when one of the three has ended.
+    assert!(!server.has_arrivals());
+    waiting.remove(1).answer("first to end");
+    told.extend(stream.up_to("tool_call.completed").await);
+    assert_eq!(of_kind(&told, "tool_call.started").len(), 3);
+    waiting.push(server.arrival().await);
+    waiting.drain(..).for_each(|call| call.answer("later"));
+    server.arrival().await.answer("last");
+    told.extend(stream.rest().await);
+    assert_eq!(outputs(&told).len(), 5);
+    assert_eq!(told.last().unwrap().event, "run.completed");
+}
+
+async fn at_the_limit_of_tool_calls_the_model_answers_with_what_it_has(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    let client = deployment.client();
+    let more = json!({"limits": {"max_tool_calls": 2}});
+    let agent_id = agent(&client, json!([server.describe()]), more).await;
+    let one_by_one = frames(&client, &agent_id, "[tokens=2] [call=kb__count] [call=kb__count] [call=kb__count]").await;
+    assert_eq!((server.effects(), of_kind(&one_by_one, "step.started").len()), (2, 3));
+    let warning = of_kind(&one_by_one, "warning.raised")[0];
+    assert_eq!(warning["code"], "limit_reached");
+    assert!(warning["message"].as_str().unwrap().contains("max_tool_calls"), "{warning}");
+    assert_eq!(one_by_one.last().unwrap().event, "run.completed");
+    // In one step, the third is not made.
+    let at_once =
+        frames(&client, &agent_id, "[tokens=2] [parallel] [call=kb__count] [call=kb__count] [call=kb__count]").await;
+    assert_eq!(server.effects(), 4);
+    assert_eq!(
+        of_kind(&at_once, "tool_call.completed").iter().filter(|call| call["error"]["code"] == "limit_reached").count(),
+        1
+    );
+    assert_eq!(at_once.last().unwrap().event, "run.completed");
+}
+
+async fn in_the_last_step_there_are_no_tools(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({"limits": {"max_steps": 2}})).await;
+    let frames = frames(&client, &agent_id, "[tokens=2] [call=kb__count] [call=kb__count]").await;
+    assert_eq!((server.effects(), of_kind(&frames, "step.started").len()), (1, 2));
+    assert!(of_kind(&frames, "warning.raised")[0]["message"].as_str().unwrap().contains("max_steps"));
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 400}})).await;
+    let frames = frames(&client, &agent_id, "[tokens=1000] [delay=20] hi").await;
+    let last = &frames.last().unwrap().data;
+    assert_eq!((last["type"].as_str(), last["error"]["code"].as_str()), (Some("run.failed"), Some("limit_exceeded")));
+    assert!(last["error"]["message"].as_str().unwrap().contains("max_duration_ms"));
+    let run = client.run(last["run_id"].as_str().unwrap()).await;
+    assert_eq!(
+        (run["output_message"]["content"].as_str(), run["output_message"]["status"].as_str()),
+        (Some(fold(&frames).as_str()), Some("failed"))
+    );
+    assert!(!fold(&frames).is_empty());
+}
+
+async fn a_run_that_says_too_much_fails_with_its_text_kept(mut deployment: Deployment) {
+    let client = deployment.client();
+    for (limit, most) in [("max_output_tokens", 9), ("max_total_tokens", 10)] {
+        let mut limits = json!({});
+        limits[limit] = json!(most);
+        let agent_id = agent(&client, json!([]), json!({"limits": limits})).await;
+        let within = frames(&client, &agent_id, "[tokens=9]").await;
+        assert_eq!(within.last().unwrap().event, "run.completed", "{limit}: at its edge");
+        let beyond = frames(&client, &agent_id, "[tokens=10]").await;
+        let error = &beyond.last().unwrap().data["error"];
+        assert_eq!(error["code"], "limit_exceeded");
+        assert!(error["message"].as_str().unwrap().contains(limit), "{error}");
+        let run = client.run(beyond[0].data["run_id"].as_str().unwrap()).await;
+        assert_eq!(
+            (&run["output_message"]["content"], &run["usage"]["output_tokens"]),
+            (&json!(fold(&beyond)), &json!(10))
+        );
+    }
+}
+
+async fn a_long_result_is_cut_for_the_model_and_kept_in_the_trace(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let stream = stream(&client, &agent_id, "[tokens=1] [parallel] [call=kb__count] [call=kb__look]").await;
+    let run_id = stream.run_id.clone();
+    let (one, other) = (server.arrival().await, server.arrival().await);
+    one.answer(&"é".repeat(4001));
+    other.answer(&"x".repeat(300_000));
+    let frames = stream.rest().await;
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+    let mut kept: Vec<usize> =
+        calls["items"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap().len()).collect();
+    kept.sort_unstable();
+    assert_eq!(kept[0], 8002, "the full result");
+    assert!((262_144..262_244).contains(&kept[1]), "256 KiB and a mark, not {}", kept[1]);
+    let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
+    for said in trace["items"].as_array().unwrap().iter().filter(|said| said["role"] == "tool") {
+        let text = said["content"].as_str().unwrap();
+        let (shown, mark) = text.rsplit_once('\n').unwrap();
+        assert_eq!((shown.chars().count(), mark.starts_with("[cut: the first 4000 of ")), (4000, true), "{mark}");
+    }
+}
+
+async fn waiting_for_people_counts_for_no_limit(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 1500}})).await;
+    let mut stream = stream(&client, &agent_id, "[tokens=1] [approval]").await;
+    let asked = stream.up_to("approval.requested").await.pop().unwrap();
+    // Nothing happens here, and for longer than the run may take.
+    tokio::time::sleep(Duration::from_millis(2000)).await;
+    let path = format!("/v1/runs/{}/approvals/{}", stream.run_id, asked.data["approval_id"].as_str().unwrap());
+    client.post(&path, json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+}
+
+async fn a_cancel_ends_a_call_under_way(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let stream = stream(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
+    let hanging = server.arrival().await;
+    let begun = Instant::now();
+    client.cancel(&stream.run_id).await;
+    let run_id = stream.run_id.clone();
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.cancelled");
+    assert!(begun.elapsed() < Duration::from_secs(2), "it took {:?}", begun.elapsed());
+    let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+    assert_eq!(calls["items"][0]["status"], "abandoned");
+    drop(hanging);
+}
+
+/// Servers that others wrote, over both of their transports.
+async fn real_servers(client: &Client, everything: &mcp::Everything) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "kept in a file").unwrap();
+    let servers = json!([
+        {"name": "all", "transport": "http", "url": everything.url()},
+        stdio("every", mcp::everything()),
+        stdio("files", mcp::filesystem(folder.path())),
+        stdio("clock", mcp::time()),
+    ]);
+    let agent_id = agent(client, servers, json!({})).await;
+    let path = folder.path().join("a.txt");
+    let input = format!(
+        "[tokens=1] [call=all__echo {{\"message\":\"one\"}}] [call=every__get-sum {{\"a\":2,\"b\":3}}] \
+         [call=files__read_text_file {{\"path\":{path:?}}}] [call=clock__get_current_time {{\"timezone\":\"Europe/Berlin\"}}]"
+    );
+    let frames = frames(client, &agent_id, &input).await;
+    let outputs = outputs(&frames);
+    for (output, part) in outputs.iter().zip(["one", "5", "kept in a file", "Europe/Berlin"]) {
+        assert!(output.contains(part), "{output:?} lacks {part:?}");
+    }
+    assert_eq!((outputs.len(), frames.last().unwrap().event.as_str()), (4, "run.completed"));
+}
+
+#[tokio::test]
+async fn embedded_an_agent_uses_servers_that_others_wrote() {
+    let everything = mcp::Everything::start();
+    let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true);
+    real_servers(&embedded.start().client(), &everything).await;
+}
+
+#[tokio::test]
+async fn scaled_out_an_agent_uses_servers_that_others_wrote() {
+    let everything = mcp::Everything::start();
+    let scaled = ScaledOut::new().with("HOLDFAST_MCP_STDIO", true);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    real_servers(&api.client(), &everything).await;
+}
+
+#[tokio::test]
+async fn a_hundred_megabytes_of_output_are_an_outcome() {
+    let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_TIMEOUT_MS", 3000);
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::File::create(folder.path().join("zeros")).unwrap();
+    file.set_len(100 << 20).unwrap();
+    let agent_id = agent(&client, json!([stdio("files", mcp::filesystem(folder.path()))]), json!({})).await;
+    let path = folder.path().join("zeros");
+    let frames =
+        frames(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
+    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+    assert!(["answer_too_large", "timeout", "connection_lost"].contains(&error["code"].as_str().unwrap()), "{error}");
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+#[tokio::test]
+async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut server = ToolServer::start().await;
+    let more = json!({"tools": {"kb__look": {"effect": "read_only"}}});
+    let agent_id = agent(&client, json!([server.describe()]), more).await;
+    let mut stream = stream(&client, &agent_id, "[tokens=3] [delay=300] [call=kb__look] [call=kb__count]").await;
+    let mut frames = stream.up_to("message.delta").await;
+    postgres.stop();
+    // Looking changes nothing, so it goes on; its outcome is only in memory.
+    server.arrival().await.answer("seen");
+    let warnings = |frames: &[Frame]| of_kind(frames, "warning.raised").len();
+    while of_kind(&frames, "tool_call.started").len() < 2 || warnings(&frames) == 0 {
+        frames.push(stream.next().await.unwrap().unwrap());
+    }
+    assert!(!server.has_arrivals(), "a call without a committed intent was made");
+    postgres.restart();
+    server.arrival().await.answer("counted");
+    frames.extend(stream.rest().await);
+    assert_eq!((warnings(&frames), frames.last().unwrap().event.as_str()), (1, "run.completed"));
+    // Everything was written when it was back.
+    let run_id = frames[0].data["run_id"].as_str().unwrap();
+    let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+    let outputs: Vec<&str> =
+        calls["items"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap()).collect();
+    assert_eq!(outputs, ["seen", "counted"]);
+    assert_eq!(client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap()["items"].as_array().unwrap().len(), 6);
+    assert_eq!(client.events(run_id, None).await.rest().await, frames);
+}
