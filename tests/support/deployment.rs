@@ -74,6 +74,12 @@ impl Deployment {
         }
     }
 
+    /// All that the processes have logged so far.
+    pub fn log(&mut self) -> String {
+        let processes = [self.api.as_mut(), self.worker.as_mut()];
+        processes.into_iter().flatten().map(|process| process.log_so_far()).collect()
+    }
+
     /// Ends all processes as an operator would, for a deploy.
     pub fn shut_down(&mut self) {
         for process in [self.api.take(), self.worker.take()].iter_mut().flatten() {

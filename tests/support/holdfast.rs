@@ -68,6 +68,12 @@ impl Holdfast {
         }
     }
 
+    /// All that it has logged so far.
+    pub fn log_so_far(&mut self) -> String {
+        self.seen.extend(self.log.try_iter());
+        self.seen.join("\n")
+    }
+
     /// Where it listens, once it does.
     pub fn base(&mut self) -> String {
         if self.base.is_none() {

@@ -1,7 +1,7 @@
 //! An MCP server of our own, as JSON-RPC over plain POST, on which a test decides what a call does and when.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -21,6 +21,7 @@ pub struct ToolServer {
     /// How often a call had its effect.
     effects: Arc<AtomicUsize>,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
+    authorizations: Arc<Mutex<Vec<String>>>,
 }
 
 /// A call that has reached the server and has done nothing yet.
@@ -40,12 +41,14 @@ impl ToolServer {
         let (sender, arrivals) = mpsc::unbounded_channel();
         let effects = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&effects);
+        let authorizations = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&authorizations);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter)));
+                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter), Arc::clone(&seen)));
             }
         });
-        Self { url, effects, arrivals }
+        Self { url, effects, arrivals, authorizations }
     }
 
     /// A server that counts and answers each call by itself.
@@ -77,6 +80,11 @@ impl ToolServer {
         self.effects.load(Ordering::SeqCst)
     }
 
+    /// The `Authorization` headers of all requests so far.
+    pub fn authorizations(&self) -> Vec<String> {
+        self.authorizations.lock().unwrap().clone()
+    }
+
     /// Whether a call waits that nobody has looked at.
     pub fn has_arrivals(&self) -> bool {
         !self.arrivals.is_empty()
@@ -94,9 +102,14 @@ impl Arrival {
     }
 }
 
-async fn serve(socket: TcpStream, arrivals: mpsc::UnboundedSender<Arrival>, effects: Arc<AtomicUsize>) {
+async fn serve(
+    socket: TcpStream,
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    effects: Arc<AtomicUsize>,
+    authorizations: Arc<Mutex<Vec<String>>>,
+) {
     let mut socket = BufReader::new(socket);
-    while let Some((key, request)) = read_request(&mut socket).await {
+    while let Some((key, request)) = read_request(&mut socket, &authorizations).await {
         let tool = |name: &str| {
             json!({"name": name, "description": name, "inputSchema":
             {"type": "object", "properties": {"note": {"type": "string"}}}})
@@ -136,7 +149,10 @@ async fn serve(socket: TcpStream, arrivals: mpsc::UnboundedSender<Arrival>, effe
     }
 }
 
-async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
+async fn read_request(
+    socket: &mut BufReader<TcpStream>,
+    authorizations: &Mutex<Vec<String>>,
+) -> Option<(String, Value)> {
     let (mut length, mut key) = (0, String::new());
     loop {
         let mut line = String::new();
@@ -146,6 +162,7 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, Valu
         let (name, value) = line.split_once(':').unwrap_or((&line, ""));
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap(),
+            "authorization" => authorizations.lock().unwrap().push(value.trim().to_owned()),
             "idempotency-key" => key = value.trim().to_owned(),
             _ => {}
         }
