@@ -27,8 +27,8 @@ async fn concurrent_first_users_share_one_connection() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_left_alone_for_a_while() {
-    let fake = Fake::in_mood(Mood::Silent).await;
-    let (mcp, server) = (mcp(&["--mcp-connect-ms=200"]), rpc(&fake.url()));
+    let fake = Fake::in_mood(Mood::Status(503)).await;
+    let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..5).map(|_| mcp.tools(&server));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_err));
     assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
