@@ -172,6 +172,15 @@ async fn an_unknown_protocol_version_is_refused() {
 }
 
 #[tokio::test]
+async fn a_silent_server_is_given_up_after_the_time_to_connect() {
+    let fake = Fake::in_mood(Mood::Silent).await;
+    for server in [http(&fake.url()), rpc(&fake.url())] {
+        let error = mcp(&["--mcp-connect-ms=100"]).tools(&server).await.unwrap_err().to_string();
+        assert!(error.contains("did not answer within 100 ms while connecting"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn refused_credentials_are_named() {
     for status in [401, 403] {
         let fake = Fake::in_mood(Mood::Status(status)).await;

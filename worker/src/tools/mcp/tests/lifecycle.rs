@@ -27,27 +27,20 @@ async fn concurrent_first_users_share_one_connection() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_left_alone_for_a_while() {
-    let fake = Fake::in_mood(Mood::Silent).await;
-    let (mcp, server) = (mcp(&["--mcp-connect-ms=200"]), rpc(&fake.url()));
+    let fake = Fake::in_mood(Mood::Status(503)).await;
+    let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..5).map(|_| mcp.tools(&server));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_err));
-    let started = std::time::Instant::now();
     assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
-    assert!(started.elapsed() < Duration::from_millis(200));
     assert_eq!(handshakes(&fake), 1);
 }
 
 #[tokio::test]
 async fn an_unused_connection_is_closed_and_replaced_at_the_next_use() {
-    let (mcp, server) = (mcp(&["--mcp-idle-ms=50"]), fake_stdio(&[]));
+    let (mcp, server) = (mcp(&["--mcp-idle-ms=300"]), fake_stdio(&[]));
     let pids = call(&mcp, &server, "pids", json!({})).await.unwrap();
     let pids: Vec<u32> = serde_json::from_str(&pids).unwrap();
-    let gone = async {
-        while std::path::Path::new(&format!("/proc/{}", pids[0])).exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    until(async || !std::path::Path::new(&format!("/proc/{}", pids[0])).exists()).await;
     assert_eq!(call(&mcp, &server, "echo", json!({"text": "again"})).await.unwrap(), "again");
     mcp.close().await;
 }

@@ -84,6 +84,16 @@ async fn call_with(
     tokio::time::timeout(PATIENCE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
 }
 
+/// Waits for something that says nothing when it happens, such as the end of another's child.
+async fn until(mut happened: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !happened().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it happens");
+}
+
 /// The code of a call that fails.
 async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
     call(mcp, server, tool, json!({})).await.unwrap_err().code

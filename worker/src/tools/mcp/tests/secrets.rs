@@ -107,9 +107,7 @@ async fn a_child_sees_its_secret_and_little_else() {
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
     // It prints the secret to standard error, which is logged.
     call(&mcp, &server, "change", json!({})).await.unwrap();
-    while !log.text().contains("the secret is …") {
-        tokio::task::yield_now().await;
-    }
+    until(async || log.text().contains("the secret is …")).await;
     assert!(!log.text().contains(SECRET));
     mcp.close().await;
 }

@@ -108,9 +108,7 @@ async fn a_changed_list_of_tools_is_read_again() {
     call(&mcp, &server, "change", json!({})).await.unwrap();
     // Lines come in order: with this answer the announcement has been read.
     call(&mcp, &server, "echo", json!({})).await.unwrap();
-    while tool_names(&mcp, &server).await != ["echo", "more"] {
-        tokio::task::yield_now().await;
-    }
+    until(async || tool_names(&mcp, &server).await == ["echo", "more"]).await;
     mcp.close().await;
 }
 
@@ -121,9 +119,7 @@ async fn closing_kills_the_child_and_what_it_has_started() {
     let pids: Vec<u32> = serde_json::from_str(&pids).unwrap();
     assert!(pids.iter().all(|pid| runs(*pid)));
     mcp.close().await;
-    while pids.iter().any(|pid| runs(*pid)) {
-        tokio::task::yield_now().await;
-    }
+    until(async || !pids.iter().any(|pid| runs(*pid))).await;
     let error = mcp.tools(&server).await.unwrap_err().to_string();
     assert!(error.contains("this worker is stopping"), "{error}");
 }
