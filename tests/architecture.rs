@@ -22,6 +22,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("genai", &["worker/src/model"]),
     ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat"]),
     ("rmcp", &["worker/src/tools/mcp"]),
+    ("sse_stream", &["worker/src/tools/mcp"]),
+    ("rustix", &["worker/src/tools/mcp"]),
     ("jsonschema", &["shared/src/schema.rs"]),
     ("toml", &["src/agents.rs"]),
     ("serde_saphyr", &["src/agents.rs"]),

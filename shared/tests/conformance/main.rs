@@ -6,6 +6,7 @@ mod queue;
 mod run_log;
 mod schema;
 mod storage;
+mod waiting;
 
 /// Makes a test per back end of an async function that takes the meeting places.
 #[macro_export]

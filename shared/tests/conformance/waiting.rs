@@ -1,0 +1,327 @@
+//! What a run has come to, the wait for people, and their answers.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use holdfast_shared::{
+    agent::AgentDefinition,
+    approval::{ApprovalKind, ApprovalStatus, Decision},
+    event::{AttemptReason, Event, EventBody},
+    event_id::EventId,
+    run::RunStatus,
+    storage::{
+        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, Flushed, Leave, Left, NewApproval,
+        NewCheckpoint, NewTraceMessage, Progress, Start, Target,
+    },
+    tool::{Effect, ToolCallStatus},
+    trace::{Node, RequestedCall, TraceRole},
+    usage::Usage,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    on_each_backend,
+    places::{LEASE, Places},
+};
+
+on_each_backend!(
+    progress_is_written_once_with_its_events,
+    a_stale_claim_writes_no_progress,
+    the_next_attempt_goes_on_from_the_newest_position,
+    an_answer_takes_an_attempt_and_queues_the_run,
+    only_one_of_two_answers_counts,
+    a_run_goes_on_when_nothing_is_open,
+    questions_whose_time_is_over_are_answered_with_no,
+    a_run_of_an_earlier_definition_keeps_it_until_it_has_ended,
+);
+
+const NEW: Target = Target::New { agent_id: None };
+
+/// An event to carry the progress.
+fn chunk(claim: &Claim, n: u32, progress: Progress) -> Chunk {
+    let body = EventBody::WarningRaised { code: "test".into(), message: format!("{n}") };
+    let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
+    Chunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
+}
+
+fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>) -> CallState {
+    CallState {
+        call_id: call_id.into(),
+        step: 1,
+        position: 0,
+        name: "kb__count".into(),
+        input: json!({"note": "ü"}),
+        effect: Effect::Once,
+        status,
+        schema: None,
+        expires_at,
+        output: None,
+        error: None,
+        duration_ms: None,
+    }
+}
+
+fn approval(call_id: &str, expires_at: DateTime<Utc>) -> NewApproval {
+    NewApproval {
+        id: Uuid::now_v7(),
+        call_id: call_id.into(),
+        kind: ApprovalKind::Policy,
+        name: "kb__count".into(),
+        input: json!({"note": "ü"}),
+        schema: json!({"type": "object", "properties": {"note": {"type": "string"}}}),
+        expires_at,
+    }
+}
+
+fn said(position: u32, calls: &[&str]) -> NewTraceMessage {
+    let asked = calls.iter().map(|call_id| RequestedCall {
+        call_id: (*call_id).into(),
+        name: "kb__count".into(),
+        input: json!({"note": "ü"}),
+        signature: Some(json!("s")),
+    });
+    NewTraceMessage {
+        position,
+        step: 1,
+        role: TraceRole::Assistant,
+        content: "one\n\"two\"".into(),
+        tool_calls: asked.collect(),
+        call_id: None,
+        is_error: false,
+        usage: Some(Usage { output_tokens: 3, ..Usage::default() }),
+    }
+}
+
+fn later() -> DateTime<Utc> {
+    Utc::now() + Duration::from_secs(60)
+}
+
+async fn executing(places: &Places) -> Claim {
+    places.submit(NEW, "hi").await;
+    let claim = places.claim(1).await.remove(0);
+    start(places, &claim).await;
+    claim
+}
+
+async fn start(places: &Places, claim: &Claim) -> Start {
+    match places.storage.begin(claim, "test", 10).await.unwrap() {
+        Begun::Executing(start) => *start,
+        Begun::Fenced => panic!("the claim is fenced"),
+    }
+}
+
+/// A run that waits for these.
+async fn waiting(places: &Places, approvals: Vec<NewApproval>, calls: Vec<CallState>) -> Claim {
+    let claim = executing(places).await;
+    let progress = Progress { approvals, calls, resume_at: Some(EventId::new(1, 2)), ..Progress::default() };
+    let tail = chunk(&claim, 2, progress);
+    for _ in 0..2 {
+        assert_eq!(places.storage.leave(&claim, Some(&tail), tail.last, Leave::Waiting).await.unwrap(), Left::Gone);
+    }
+    claim
+}
+
+async fn decide(places: &Places, claim: &Claim, id: Uuid, decision: Decision) -> Answered {
+    places.storage.decide("ann", claim.run_id, id, &decision).await.unwrap()
+}
+
+fn approve() -> Decision {
+    Decision::Approve { edited_input: None, reason: None }
+}
+
+async fn status(places: &Places, claim: &Claim) -> RunStatus {
+    places.storage.run("ann", claim.run_id).await.unwrap().unwrap().status
+}
+
+async fn progress_is_written_once_with_its_events(places: Places) {
+    let claim = executing(&places).await;
+    let checkpoint = NewCheckpoint {
+        id: Uuid::now_v7(),
+        node: Node::Process,
+        step: 1,
+        event_id: EventId::new(1, 2),
+        messages: 1,
+        metadata: json!({"a": [1]}),
+    };
+    let usage = Some(Usage { output_tokens: 3, ..Usage::default() });
+    let first = Progress {
+        messages: vec![said(1, &["c1"])],
+        calls: vec![call("c1", ToolCallStatus::Called, None)],
+        checkpoints: vec![checkpoint.clone()],
+        resume_at: Some(EventId::new(1, 2)),
+        usage,
+        ..Progress::default()
+    };
+    let flushed = chunk(&claim, 2, first);
+    for _ in 0..2 {
+        assert_eq!(places.storage.flush(&claim, &flushed, LEASE).await.unwrap(), Flushed::Durable);
+    }
+    let done =
+        CallState { output: Some("3".into()), duration_ms: Some(7), ..call("c1", ToolCallStatus::Completed, None) };
+    let outcome = chunk(&claim, 3, Progress { calls: vec![done], ..Progress::default() });
+    places.storage.flush(&claim, &outcome, LEASE).await.unwrap();
+    let trace = places.storage.trace(claim.run_id).await.unwrap();
+    assert_eq!((trace.len(), trace[0].content.as_str(), trace[0].usage), (1, "one\n\"two\"", usage));
+    assert_eq!(trace[0].tool_calls, said(1, &["c1"]).tool_calls);
+    let calls = places.storage.tool_calls(claim.run_id).await.unwrap();
+    assert_eq!(
+        (calls.len(), calls[0].status, calls[0].output.as_deref(), calls[0].duration_ms),
+        (1, ToolCallStatus::Completed, Some("3"), Some(7))
+    );
+    assert_eq!(calls[0].input, json!({"note": "ü"}));
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!(run.usage, usage);
+    let listed = places.storage.checkpoints("ann", claim.conversation_id, 10, None).await.unwrap().unwrap().items;
+    assert_eq!(
+        (listed.len(), listed[0].id, listed[0].event_id, &listed[0].metadata),
+        (1, checkpoint.id, EventId::new(1, 2), &json!({"a": [1]}))
+    );
+}
+
+async fn a_stale_claim_writes_no_progress(places: Places) {
+    let stale = executing(&places).await;
+    places.expire(stale.run_id).await;
+    places.take_over().await;
+    let progress = Progress { calls: vec![call("c1", ToolCallStatus::Called, None)], ..Progress::default() };
+    let tail = chunk(&stale, 2, progress);
+    assert_eq!(places.storage.flush(&stale, &tail, LEASE).await.unwrap(), Flushed::Fenced);
+    assert_eq!(places.storage.leave(&stale, Some(&tail), tail.last, Leave::Waiting).await.unwrap(), Left::Fenced);
+    assert!(places.storage.tool_calls(stale.run_id).await.unwrap().is_empty());
+}
+
+async fn the_next_attempt_goes_on_from_the_newest_position(places: Places) {
+    let claim = executing(&places).await;
+    let progress = Progress {
+        messages: vec![said(1, &["c1"])],
+        calls: vec![call("c1", ToolCallStatus::Called, None)],
+        resume_at: Some(EventId::new(1, 2)),
+        ..Progress::default()
+    };
+    places.storage.flush(&claim, &chunk(&claim, 2, progress), LEASE).await.unwrap();
+    places.storage.flush(&claim, &chunk(&claim, 3, Progress::default()), LEASE).await.unwrap();
+    places.expire(claim.run_id).await;
+    let next = places.take_over().await.remove(0);
+    assert_eq!((next.started.base, next.checkpoint), (Some(EventId::new(1, 2)), EventId::new(1, 2)));
+    let start = start(&places, &next).await;
+    assert_eq!((start.trace.len(), start.calls.len(), start.calls[0].status), (1, 1, ToolCallStatus::Called));
+    // The step that the run has come through forgives what came before.
+    let completed = Progress { step_completed: true, ..Progress::default() };
+    places.storage.flush(&next, &chunk(&next, 2, completed), LEASE).await.unwrap();
+    places.storage.leave(&next, None, EventId::new(2, 2), Leave::Queued).await.unwrap();
+    let payload: Value = serde_json::from_slice(places.claim(1).await[0].started.payload()).unwrap();
+    assert_eq!(payload["crashes"], 0);
+}
+
+async fn an_answer_takes_an_attempt_and_queues_the_run(places: Places) {
+    let question = approval("c1", later());
+    let claim = waiting(&places, vec![question.clone()], vec![call("c1", ToolCallStatus::Waiting, None)]).await;
+    assert_eq!(status(&places, &claim).await, RunStatus::Waiting);
+    assert!(places.claim(10).await.is_empty(), "nobody holds a waiting run");
+    let edited = |input| Decision::Approve { edited_input: Some(input), reason: Some("go\0".into()) };
+    assert!(matches!(
+        decide(&places, &claim, question.id, edited(json!({"note": 1}))).await,
+        Answered::InvalidInput(_)
+    ));
+    let stranger = places.storage.decide("eve", claim.run_id, question.id, &approve()).await.unwrap();
+    assert!(matches!(stranger, Answered::NotFound));
+    assert!(matches!(decide(&places, &claim, Uuid::now_v7(), approve()).await, Answered::NotFound));
+    let Answered::Accepted(answered) = decide(&places, &claim, question.id, edited(json!({"note": "n\0"}))).await
+    else {
+        panic!("not accepted")
+    };
+    assert_eq!(
+        (answered.event.id, answered.event.base, answered.queued),
+        (EventId::new(2, 1), Some(EventId::new(1, 2)), true)
+    );
+    let next = places.claim(1).await.remove(0);
+    assert_eq!((next.attempt, next.started.base), (3, Some(EventId::new(2, 1))));
+    let payload: Value = serde_json::from_slice(next.started.payload()).unwrap();
+    assert_eq!(payload["reason"], json!(AttemptReason::Resumed));
+    let approved = &start(&places, &next).await.approvals[0];
+    assert_eq!(
+        (approved.status, approved.edited_input.as_ref()),
+        (ApprovalStatus::Approved, Some(&json!({"note": "n\u{fffd}"})))
+    );
+    assert_eq!((approved.reason.as_deref(), approved.decided_by.as_deref()), (Some("go\u{fffd}"), Some("ann")));
+}
+
+async fn only_one_of_two_answers_counts(places: Places) {
+    let question = approval("c1", later());
+    let claim = waiting(&places, vec![question.clone()], Vec::new()).await;
+    let (one, other) = tokio::join!(
+        decide(&places, &claim, question.id, approve()),
+        decide(&places, &claim, question.id, Decision::Deny { reason: None }),
+    );
+    assert!(
+        matches!(
+            (&one, &other),
+            (Answered::Accepted(_), Answered::Decided(_)) | (Answered::Decided(_), Answered::Accepted(_))
+        ),
+        "{one:?} {other:?}"
+    );
+    assert_eq!(places.storage.approvals(claim.run_id).await.unwrap().len(), 1);
+}
+
+async fn a_run_goes_on_when_nothing_is_open(places: Places) {
+    let question = approval("c1", later());
+    let calls = vec![call("c1", ToolCallStatus::Waiting, None), call("c2", ToolCallStatus::Client, Some(later()))];
+    let claim = waiting(&places, vec![question.clone()], calls).await;
+    let Answered::Accepted(first) = decide(&places, &claim, question.id, approve()).await else {
+        panic!("not accepted")
+    };
+    assert!(!first.queued);
+    assert_eq!(status(&places, &claim).await, RunStatus::Waiting);
+    let complete = async |call_id: &str, result| {
+        places.storage.complete_client_call("ann", claim.run_id, call_id, &result).await.unwrap()
+    };
+    assert!(
+        matches!(complete("c1", ClientResult::Output("x".into())).await, Answered::NotWaiting),
+        "it is not the client's"
+    );
+    let Answered::Accepted(second) = complete("c2", ClientResult::Output("found".into())).await else {
+        panic!("not accepted")
+    };
+    assert_eq!((second.queued, second.event.id), (true, EventId::new(3, 1)));
+    assert!(matches!(complete("c2", ClientResult::Error("late".into())).await, Answered::Completed));
+    let calls = places.storage.tool_calls(claim.run_id).await.unwrap();
+    let done = calls.iter().find(|call| call.call_id == "c2").unwrap();
+    assert_eq!((done.status, done.output.as_deref()), (ToolCallStatus::Completed, Some("found")));
+}
+
+async fn questions_whose_time_is_over_are_answered_with_no(places: Places) {
+    let past = Utc::now() - Duration::from_secs(1);
+    let (over, open) = (approval("c1", past), approval("c2", later()));
+    let calls = vec![call("c3", ToolCallStatus::Client, Some(past))];
+    let claim = waiting(&places, vec![over.clone(), open.clone()], calls).await;
+    assert!(matches!(decide(&places, &claim, over.id, approve()).await, Answered::Expired));
+    let answered = places.storage.expire_questions().await.unwrap();
+    assert_eq!(answered.iter().map(|answered| answered.queued).collect::<Vec<_>>(), [false, false]);
+    assert!(places.storage.expire_questions().await.unwrap().is_empty());
+    let statuses: Vec<ApprovalStatus> =
+        places.storage.approvals(claim.run_id).await.unwrap().iter().map(|approval| approval.status).collect();
+    assert_eq!(statuses, [ApprovalStatus::Expired, ApprovalStatus::Pending]);
+    assert_eq!(places.storage.tool_calls(claim.run_id).await.unwrap()[0].error.as_ref().unwrap().code, "expired");
+    assert_eq!(status(&places, &claim).await, RunStatus::Waiting);
+}
+
+async fn a_run_of_an_earlier_definition_keeps_it_until_it_has_ended(places: Places) {
+    let definition = |name: &str| AgentDefinition { name: name.into(), ..AgentDefinition::default() };
+    let agent = places.storage.create_agent(&definition("one")).await.unwrap();
+    places.submit(Target::New { agent_id: Some(agent.id) }, "hi").await;
+    let change = |_: &AgentDefinition| Ok::<_, ()>(definition("two"));
+    let changed = places.storage.change_agent(agent.id, change).await.unwrap().unwrap();
+    assert!(matches!(changed, Changed::Changed(agent) if agent.version == 2));
+    let claim = places.claim(1).await.remove(0);
+    assert_eq!(claim.agent, Some((agent.id, 1)));
+    let kept = async || {
+        places.storage.retire(Duration::from_secs(60)).await.unwrap();
+        places.storage.agent_definition(agent.id, 1).await.unwrap().map(|definition| definition.name)
+    };
+    assert_eq!(kept().await.as_deref(), Some("one"));
+    places.storage.request_cancel("ann", claim.run_id).await.unwrap();
+    places.storage.end_run(claim.run_id, &holdfast_shared::ending::Ending::Cancelled).await.unwrap();
+    assert_eq!(kept().await, None);
+    assert_eq!(places.storage.agent_definition(agent.id, 2).await.unwrap().unwrap().name, "two");
+}
