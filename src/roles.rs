@@ -100,15 +100,7 @@ async fn connect(stores: &Stores, settings: &Settings) -> anyhow::Result<Meeting
 
 fn make_api(places: MeetingPlaces, settings: &Settings, metrics: Metrics) -> Api {
     let MeetingPlaces { storage, run_log, pushes, queue } = places;
-    Api {
-        storage,
-        run_log,
-        queue,
-        pushes,
-        config: settings.api.clone(),
-        takes_commands: settings.tools.mcp_stdio,
-        metrics,
-    }
+    Api { storage, run_log, queue, pushes, config: settings.api.clone(), tools: settings.tools.clone(), metrics }
 }
 
 fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> Worker {

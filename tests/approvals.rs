@@ -23,6 +23,7 @@ in_both_modes!(
     policies_say_what_needs_approval,
     a_client_executes_its_own_tools,
     a_client_tool_that_fails_is_an_outcome,
+    a_long_result_of_a_client_is_cut,
     what_a_client_does_not_bring_in_time_is_an_error,
 );
 
@@ -134,6 +135,9 @@ async fn an_edited_input_is_what_is_called_and_is_checked_before(mut deployment:
     let started = frames.iter().find(|frame| frame.event == "tool_call.started").unwrap();
     assert_eq!(started.data["input"], json!({"action": "wave"}));
     assert_eq!(completed(&frames)["output"], "done: wave");
+    let trace = client.get(&format!("/v1/runs/{}/messages", question.data["run_id"].as_str().unwrap())).await.unwrap();
+    let told = trace["items"].as_array().unwrap().iter().find(|said| said["role"] == "tool").unwrap();
+    assert_eq!(told["content"], "[a human has changed the arguments to {\"action\":\"wave\"}]\ndone: wave");
 }
 
 async fn a_waiting_run_outlives_every_process(mut deployment: Deployment) {
@@ -296,6 +300,15 @@ async fn a_client_executes_its_own_tools(mut deployment: Deployment) {
     assert_eq!(completed(&frames)["output"], "{\"at\":[48,10]}");
     assert!(frames.iter().any(|frame| frame.data["text"] == "locate: {\"at\":[48,10]}\n"), "the model has seen it");
     assert_eq!(refused(client.post(&path, json!({"output": 1})).await), (409, "already_completed".into()));
+}
+
+async fn a_long_result_of_a_client_is_cut(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, call) = client_call(&client, json!({"input": "[tokens=1] [clienttool]"})).await;
+    client.post(&results_path(&call), json!({"output": "x".repeat(600_000)})).await.unwrap();
+    let frames = stream.rest().await;
+    let length = completed(&frames)["output"].as_str().unwrap().len();
+    assert!((262_144..262_244).contains(&length), "256 KiB and a mark, not {length}");
 }
 
 async fn a_client_tool_that_fails_is_an_outcome(mut deployment: Deployment) {

@@ -106,6 +106,7 @@ fn the_domain_is_pure() {
         "agent/mcp_server.rs",
         "agent/secret.rs",
         "approval.rs",
+        "excerpt.rs",
         "schema.rs",
         "tool.rs",
         "trace.rs",

@@ -26,6 +26,8 @@ in_both_modes!(
     a_long_result_is_cut_for_the_model_and_kept_in_the_trace,
     waiting_for_people_counts_for_no_limit,
     a_cancel_ends_a_call_under_way,
+    a_built_in_tool_has_a_time_limit_too,
+    a_stream_of_messages_has_only_messages_and_the_end,
 );
 
 /// A stream of a run of this agent.
@@ -154,7 +156,7 @@ async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: D
     let calls = of_kind(&frames, "tool_call.completed");
     assert_eq!(
         (calls[0]["error"]["code"].as_str(), calls[1]["output"].as_str()),
-        (Some("unknown_tool"), Some("counted"))
+        (Some("tool_unavailable"), Some("counted"))
     );
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
@@ -301,6 +303,38 @@ async fn a_cancel_ends_a_call_under_way(mut deployment: Deployment) {
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
     assert_eq!(calls["items"][0]["status"], "abandoned");
     drop(hanging);
+}
+
+async fn a_built_in_tool_has_a_time_limit_too(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_TOOL_TIMEOUT_MS", 100);
+    let client = deployment.client();
+    let calls =
+        "[tokens=1] [call=scripted__echo {\"text\":\"a\"}] [call=scripted__echo {\"text\":\"b\",\"delay_ms\":60000}]";
+    let frames = client.stream(calls).await.rest().await;
+    let ended = of_kind(&frames, "tool_call.completed");
+    assert_eq!((ended[0]["output"].as_str(), ended[1]["error"]["code"].as_str()), (Some("a"), Some("timeout")));
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn a_stream_of_messages_has_only_messages_and_the_end(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"stream_mode": "messages"})).await;
+    let input = "[tokens=3] [call=scripted__echo {\"text\":\"a\"}]";
+    let kinds = |frames: &[Frame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
+    let by_the_agent = frames(&client, &agent_id, input).await;
+    assert_eq!(kinds(&by_the_agent), ["message.completed", "run.completed"]);
+    let run_id = by_the_agent[0].data["run_id"].as_str().unwrap();
+    let get = async |query: &str| {
+        let request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events{query}"));
+        Events::new(request.send().await.unwrap()).rest().await
+    };
+    assert_eq!(get("").await, by_the_agent, "the agent's mode holds for those who come later, too");
+    let asked = get("?stream_mode=events").await;
+    assert_eq!(asked[asked.len() - 2..], by_the_agent, "the frames are the same in both");
+    assert_eq!(kinds(&asked)[..2], ["run.queued", "attempt.started"]);
+    let request = client.request(Method::POST, "/v1/runs?stream_mode=messages").header("accept", "text/event-stream");
+    let plain = Events::new(request.json(&json!({"input": "[tokens=3]"})).send().await.unwrap()).rest().await;
+    assert_eq!(kinds(&plain), ["message.completed", "run.completed"]);
 }
 
 /// Servers that others wrote, over both of their transports.

@@ -4,11 +4,12 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
     approval::Decision,
-    config::ApiConfig,
+    config::{ApiConfig, ToolsConfig},
     conversation::Conversation,
     ending::Ending,
     event::Event,
     event_id::EventId,
+    excerpt,
     message::Message,
     queue::Queue,
     run::Run,
@@ -31,8 +32,7 @@ pub struct App {
     queue: Queue,
     relay: Arc<Relay>,
     config: ApiConfig,
-    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
-    takes_commands: bool,
+    tools: ToolsConfig,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -55,11 +55,11 @@ impl App {
         queue: Queue,
         relay: Arc<Relay>,
         config: ApiConfig,
-        takes_commands: bool,
+        tools: ToolsConfig,
         metrics: Metrics,
     ) -> Arc<Self> {
         let pending = TaskTracker::new();
-        Arc::new(Self { storage, run_log, queue, relay, config, takes_commands, metrics, pending })
+        Arc::new(Self { storage, run_log, queue, relay, config, tools, metrics, pending })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -78,8 +78,9 @@ impl App {
         &self.config
     }
 
+    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
     pub const fn takes_commands(&self) -> bool {
-        self.takes_commands
+        self.tools.mcp_stdio
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -152,6 +153,11 @@ impl App {
         call_id: String,
         result: ClientResult,
     ) -> Result<Run, Problem> {
+        let most = self.tools.tool_result_bytes;
+        let result = match result {
+            ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
+            ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
+        };
         let (app, user, call) = (Arc::clone(self), owner.to_owned(), call_id.clone());
         let answered = self.to_its_end(async move {
             let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;

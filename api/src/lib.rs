@@ -16,7 +16,7 @@ mod wire;
 use std::sync::Arc;
 
 use holdfast_shared::{
-    config::ApiConfig,
+    config::{ApiConfig, ToolsConfig},
     queue::Queue,
     run_log::{Push, RunLog},
     storage::Storage,
@@ -36,8 +36,7 @@ pub struct Api {
     /// The pushes of followed runs, from `run_log::connect`.
     pub pushes: mpsc::UnboundedReceiver<Push>,
     pub config: ApiConfig,
-    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
-    pub takes_commands: bool,
+    pub tools: ToolsConfig,
     pub metrics: Metrics,
 }
 
@@ -47,15 +46,8 @@ impl Api {
         let relay = relay::Relay::new(self.storage.clone(), self.run_log.clone(), &self.config, shutdown.clone());
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
         let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
-        let app = App::new(
-            self.storage,
-            self.run_log,
-            self.queue,
-            relay,
-            self.config.clone(),
-            self.takes_commands,
-            self.metrics,
-        );
+        let app =
+            App::new(self.storage, self.run_log, self.queue, relay, self.config.clone(), self.tools, self.metrics);
         let router = routes::router(Arc::clone(&app));
         listener.serve(router, &self.config, shutdown).await;
         app.settle().await;

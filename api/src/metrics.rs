@@ -34,7 +34,8 @@ impl Metrics {
             Unit::Seconds,
             "From a message's commit to the claim of its run."
         );
-        describe_counter!("holdfast_takeovers_total", "Attempts after the first of a run.");
+        describe_histogram!("holdfast_tool_call_seconds", Unit::Seconds, "Calls of tools, however they have ended.");
+        describe_counter!("holdfast_takeovers_total", "Runs taken over from a worker that gave no sign of life.");
         describe_counter!("holdfast_runs_ended_total", "Runs that this process has ended, by status.");
         describe_gauge!("holdfast_runs_executing", "Runs that this process executes.");
         describe_gauge!("holdfast_runs", "Runs that have not ended, by status, in the whole deployment.");

@@ -211,6 +211,11 @@ impl EventBody {
     }
 }
 
+/// Whether a run has ended with an event of this type.
+pub fn is_terminal(kind: &str) -> bool {
+    matches!(kind, RUN_COMPLETED | RUN_FAILED | RUN_CANCELLED)
+}
+
 /// A text that should have been an encoded event.
 #[derive(Debug, thiserror::Error)]
 #[error("an event of the log is damaged: {problem}: {line:.120}")]
@@ -280,7 +285,7 @@ impl Event {
 
     /// Whether the run has ended with this event.
     pub fn is_terminal(&self) -> bool {
-        matches!(self.kind(), RUN_COMPLETED | RUN_FAILED | RUN_CANCELLED)
+        is_terminal(self.kind())
     }
 
     /// Whether a client that has everything up to `cursor` misses nothing between `cursor` and this event.

@@ -11,6 +11,7 @@ pub mod conversation;
 pub mod ending;
 pub mod event;
 pub mod event_id;
+pub mod excerpt;
 pub mod idempotency;
 pub mod message;
 pub mod page;

@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{agent::StreamMode, event::Event, event_id::EventId};
 use tokio::{sync::watch, time::Instant};
 
 use super::{Relay, Watch, feed::Next, replay::Replayed};
@@ -39,11 +39,11 @@ impl Follower {
     }
 
     /// The frames of the native wire, from the cursor on. Ends cleanly only after the terminal event.
-    pub fn into_frames(self) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
+    pub fn into_frames(self, mode: StreamMode) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
         let counted = Counted::new();
         let first = stream::iter([Ok(Bytes::from_static(wire::RETRY))]);
-        let rest = stream::unfold((self, counted), |(mut follower, counted)| async move {
-            let frames = follower.next_frames().await?;
+        let rest = stream::unfold((self, counted), move |(mut follower, counted)| async move {
+            let frames = follower.next_shown(mode).await?;
             follower.heartbeat_at = Instant::now() + follower.relay.heartbeat;
             Some((frames, (follower, counted)))
         });
@@ -55,6 +55,23 @@ impl Follower {
         let end = async { while let Some(Ok(_)) = self.next_frames().await {} };
         // At the end of the patience the run is shown as it is.
         let _ = tokio::time::timeout(patience, end).await;
+    }
+
+    /// The next frames that this mode shows.
+    async fn next_shown(&mut self, mode: StreamMode) -> Option<Result<Bytes, Aborted>> {
+        loop {
+            let frames = match self.next_frames().await? {
+                Ok(frames) => frames,
+                Err(aborted) => return Some(Err(aborted)),
+            };
+            if mode == StreamMode::Events || frames == wire::HEARTBEAT {
+                return Some(Ok(frames));
+            }
+            let shown = native::only_messages(&frames);
+            if !shown.is_empty() {
+                return Some(Ok(shown));
+            }
+        }
     }
 
     async fn next_frames(&mut self) -> Option<Result<Bytes, Aborted>> {

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::event_id::EventId;
+use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -29,6 +29,15 @@ pub struct EventsQuery {
     after: Option<String>,
     /// Most events of one JSON page.
     limit: Option<usize>,
+    /// `events` or `messages`; the agent's by default.
+    stream_mode: Option<StreamMode>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct StreamQuery {
+    /// What a stream carries: `events`, or only `messages` and the end of the run; the agent's by default.
+    pub stream_mode: Option<StreamMode>,
 }
 
 /// Follow a run: everything after the cursor, then the tail as it comes. With `Accept: application/json`, a page of it.
@@ -49,21 +58,29 @@ pub async fn follow(
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
-    if app.storage().run(&caller.owner, id).await?.is_none() {
-        return Err(Problem::run_not_found(id));
-    }
+    let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if accepts_json(&headers) && !accepts_event_stream(&headers) {
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
-    Ok(stream(id, app.relay().open(id, cursor).await?))
+    let opened = app.relay().open(id, cursor).await?;
+    Ok(stream(&run, opened, stream_mode(&app, &run, query.stream_mode).await?))
+}
+
+/// What a stream of the run carries: what the client asks for, else what the agent says.
+pub async fn stream_mode(app: &App, run: &Run, asked: Option<StreamMode>) -> Result<StreamMode, Problem> {
+    match (asked, run.agent_id) {
+        (Some(mode), _) => Ok(mode),
+        (None, Some(_)) => Ok(app.storage().stream_mode(run.id).await?.unwrap_or_default()),
+        (None, None) => Ok(StreamMode::default()),
+    }
 }
 
 /// Answers with the frames of a run, or 204 when there is nothing to come.
-pub fn stream(run_id: Uuid, opened: Opened) -> Response {
+pub fn stream(run: &Run, opened: Opened, mode: StreamMode) -> Response {
     let run_header = (
         HeaderName::from_static("x-run-id"),
-        HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value"),
+        HeaderValue::from_str(&run.id.to_string()).expect("an id is a header value"),
     );
     let Opened::Stream(follower) = opened else {
         return (StatusCode::NO_CONTENT, [run_header]).into_response();
@@ -74,7 +91,7 @@ pub fn stream(run_id: Uuid, opened: Opened) -> Response {
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         run_header,
     ];
-    (headers, Body::from_stream(follower.into_frames())).into_response()
+    (headers, Body::from_stream(follower.into_frames(mode))).into_response()
 }
 
 /// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.

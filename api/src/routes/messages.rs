@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     ListQuery, accepted, checked_options,
-    events::{cursor, stream},
+    events::{StreamQuery, cursor, stream, stream_mode},
 };
 use crate::{
     app::App,
@@ -67,7 +67,7 @@ pub async fn list(
 
 /// Say something: the message is committed with a run. With `Accept: text/event-stream` the answer is the run's stream.
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages", tag = "messages", request_body = NewMessageBody,
-    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
+    params(("id" = Uuid, Path), StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
         (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
@@ -82,6 +82,7 @@ pub async fn post(
     caller: Caller,
     ConversationId(id): ConversationId,
     headers: HeaderMap,
+    Query(query): Query<StreamQuery>,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
@@ -98,7 +99,8 @@ pub async fn post(
     };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
-        return Ok(stream(posted.run.id, opened));
+        let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
+        return Ok(stream(&posted.run, opened, mode));
     }
     let posted = app.post(&caller.owner, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{
     accepted, checked_limit, checked_options,
-    events::{cursor, stream},
+    events::{StreamQuery, cursor, stream, stream_mode},
 };
 use crate::{
     app::App,
@@ -79,7 +79,7 @@ const DEFAULT_WAIT_MS: u64 = 30_000;
 
 /// Start a run, in a new conversation unless one is named. With `Accept: text/event-stream` the answer is the run's stream.
 #[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = NewRunBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
+    params(StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
         (status = 202, body = AcceptedRun, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
@@ -93,6 +93,7 @@ pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
+    Query(query): Query<StreamQuery>,
     Body(body): Body<NewRunBody>,
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
@@ -115,7 +116,8 @@ pub async fn create(
     };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
-        return Ok(stream(posted.run.id, opened));
+        let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
+        return Ok(stream(&posted.run, opened, mode));
     }
     let posted = app.post(&caller.owner, new).await?;
     let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };

@@ -144,6 +144,9 @@ impl AgentDefinition {
                 return Err(Invalid::new(format!("tools.{tool}"), problem));
             }
         }
+        if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
+            return Err(Invalid::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
+        }
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
             return Err(Invalid::new("history_limit", format!("a number of messages from 0 to {MAX_HISTORY}")));
         }
@@ -254,5 +257,16 @@ mod tests {
         refused(json!({"mcp_servers": [{"name": "a__b", "transport": "rpc", "url": "http://a"}]}), "mcp_servers.name");
         refused(json!({"mcp_servers": [{"name": "a", "transport": "http", "url": "ftp://a"}]}), "mcp_servers.a.url");
         refused(json!({"mcp_servers": [{"name": "a", "transport": "sse", "url": "http://a"}]}), "sse");
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "auht": {}}]}), "auht");
+        refused(
+            json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://u:p@a"}]}),
+            "mcp_servers.a.url",
+        );
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "rpc", "command": "a"}]}), "url");
+        refused(
+            json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "retries": 101}]}),
+            "retries",
+        );
+        refused(json!({"tools": {"kb__count": {"timeout_ms": 0}}}), "tools.kb__count.timeout_ms");
     }
 }

@@ -8,6 +8,7 @@ use super::{Invalid, Secret};
 
 /// One server whose tools the agent may use, as `<name>__<tool>`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Given")]
 pub struct McpServer {
     /// 1 to 32 letters, digits, dashes and single underscores.
     pub name: String,
@@ -25,29 +26,67 @@ pub struct McpServer {
 }
 
 /// How a server is reached.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "transport", rename_all = "snake_case")]
 pub enum Transport {
     /// A child process of the worker that speaks on its standard input and output.
-    Stdio {
-        command: String,
-        #[serde(default)]
-        args: Vec<String>,
-        #[serde(default)]
-        env: BTreeMap<String, Secret>,
-    },
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, Secret> },
     /// MCP's streamable HTTP.
     Http {
         url: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         auth: Option<Auth>,
     },
     /// JSON-RPC 2.0 as plain HTTP POSTs, each answered at once.
     Rpc {
         url: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         auth: Option<Auth>,
     },
+}
+
+/// A server as somebody has written it: every field that any transport knows, and no other.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    name: String,
+    transport: Kind,
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    env: Option<BTreeMap<String, Secret>>,
+    url: Option<String>,
+    auth: Option<Auth>,
+    timeout_ms: Option<u64>,
+    retries: Option<u32>,
+    retry_delay_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Stdio,
+    Http,
+    Rpc,
+}
+
+impl TryFrom<Given> for McpServer {
+    type Error = String;
+
+    fn try_from(given: Given) -> Result<Self, String> {
+        let Given { name, transport, command, args, env, url, auth, timeout_ms, retries, retry_delay_ms } = given;
+        let is_command = command.is_some() || args.is_some() || env.is_some();
+        let is_address = url.is_some() || auth.is_some();
+        let transport = match (transport, command, url) {
+            (Kind::Stdio, Some(command), None) if !is_address => {
+                Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default() }
+            }
+            (Kind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth },
+            (Kind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth },
+            (Kind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
+            (Kind::Http | Kind::Rpc, ..) => return Err(format!("mcp server {name}: http and rpc have url and auth")),
+        };
+        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms })
+    }
 }
 
 /// What goes into the `Authorization` header.
@@ -59,6 +98,7 @@ pub struct Auth {
 }
 
 const MAX_NAME_CHARS: usize = 32;
+const MAX_RETRIES: u32 = 100;
 
 impl McpServer {
     pub fn is_command(&self) -> bool {
@@ -106,10 +146,17 @@ impl McpServer {
             Transport::Http { url, .. } | Transport::Rpc { url, .. } if !is_http(url) => {
                 return Err(Invalid::new(at("url"), "expected a URL that begins with http:// or https://"));
             }
+            // A URL is shown to whoever reads the agent.
+            Transport::Http { url, .. } | Transport::Rpc { url, .. } if has_password(url) => {
+                return Err(Invalid::new(at("url"), "a URL takes no name and password; put the secret into auth"));
+            }
             _ => {}
         }
         if self.timeout_ms == Some(0) {
             return Err(Invalid::new(at("timeout_ms"), "a time in ms above 0"));
+        }
+        if self.retries.is_some_and(|retries| retries > MAX_RETRIES) {
+            return Err(Invalid::new(at("retries"), format!("a number of tries from 0 to {MAX_RETRIES}")));
         }
         let mut missing = false;
         self.transport.clone().each_secret(|secret| missing |= secret.is_redacted());
@@ -147,4 +194,9 @@ impl Transport {
 
 fn is_http(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
+}
+
+fn has_password(url: &str) -> bool {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(""));
+    authority.contains('@')
 }

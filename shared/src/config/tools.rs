@@ -62,11 +62,11 @@ pub struct ToolsConfig {
     pub approval_ttl: Duration,
 
     /// Tool calls of one run; then the model is told to answer with what it has.
-    #[arg(long, env = "HOLDFAST_MAX_TOOL_CALLS", default_value = "15")]
+    #[arg(long, env = "HOLDFAST_MAX_TOOL_CALLS", default_value = "15", value_parser = calls)]
     pub max_tool_calls: u32,
 
     /// Steps of one run, each a model call with its tool calls; the last one is without tools.
-    #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = steps)]
     pub max_steps: u32,
 
     /// Longest time of one run in ms, waiting for people not counted; then it fails with limit_exceeded.
@@ -74,11 +74,11 @@ pub struct ToolsConfig {
     pub max_duration: Duration,
 
     /// Tokens that the model may write in one run; without a limit unless set.
-    #[arg(long, env = "HOLDFAST_MAX_OUTPUT_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "HOLDFAST_MAX_OUTPUT_TOKENS", value_parser = tokens)]
     pub max_output_tokens: Option<u64>,
 
     /// Tokens that the model may read and write in one run; without a limit unless set.
-    #[arg(long, env = "HOLDFAST_MAX_TOTAL_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "HOLDFAST_MAX_TOTAL_TOKENS", value_parser = tokens)]
     pub max_total_tokens: Option<u64>,
 }
 
@@ -92,6 +92,24 @@ impl ToolsConfig {
             max_output_tokens: self.max_output_tokens,
             max_total_tokens: self.max_total_tokens,
         }
+    }
+}
+
+fn calls(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("a number of tool calls, 0 or more, not {text:?}"))
+}
+
+fn steps(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(steps) if steps > 0 => Ok(steps),
+        _ => Err(format!("a number of steps above 0, not {text:?}")),
+    }
+}
+
+fn tokens(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(tokens) if tokens > 0 => Ok(tokens),
+        _ => Err(format!("a number of tokens above 0, not {text:?}")),
     }
 }
 

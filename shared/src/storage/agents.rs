@@ -96,6 +96,10 @@ impl Storage {
                 return Ok(Err(refused));
             }
         };
+        if definition == agent.definition {
+            tx.rollback().await.map_err(doing())?;
+            return Ok(Ok(Changed::Changed(Box::new(agent))));
+        }
         let changed = async {
             add_version(&mut tx, &agent, &definition).await?;
             let changed = read(&mut tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;

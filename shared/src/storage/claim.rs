@@ -56,6 +56,8 @@ pub struct Claim {
     pub stream: bool,
     /// The event that this attempt goes on from.
     pub checkpoint: EventId,
+    /// Why this attempt was begun.
+    pub reason: AttemptReason,
     /// Time since the first attempt, waiting for people not counted.
     pub worked: Duration,
     /// The attempt's first event, `attempt.started`, already archived.
@@ -228,10 +230,11 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
     let mut claims = Vec::with_capacity(rows.len());
     for row in rows {
         let attempt = row.attempt as u32;
+        let reason = reason(row.attempt_reason.as_deref());
         let body = EventBody::AttemptStarted {
             attempt,
             base: row.checkpoint,
-            reason: reason(row.attempt_reason.as_deref()),
+            reason,
             crashes: row.crashes as u32,
             max_crashes: max_crashes as u32,
         };
@@ -253,6 +256,7 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
             stream: row.stream,
             checkpoint: row.checkpoint,
+            reason,
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             started,
         });

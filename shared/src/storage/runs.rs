@@ -1,5 +1,6 @@
 //! Runs: read and list.
 
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{
@@ -8,6 +9,7 @@ use super::{
     rows::{RunRow, run_columns},
 };
 use crate::{
+    agent::{AgentDefinition, StreamMode},
     page::Page,
     run::{Run, RunStatus},
 };
@@ -59,6 +61,14 @@ impl Storage {
         let rows = rows.await.map_err(Error::doing("list runs"))?;
         let page = Page::of(rows, limit, |last| last.id.simple().to_string());
         Ok(Some(Page { items: page.items.into_iter().map(Run::from).collect(), next: page.next }))
+    }
+
+    /// What streams of the run carry, as its agent has it; `None` without an agent.
+    pub async fn stream_mode(&self, run_id: Uuid) -> Result<Option<StreamMode>, Error> {
+        let sql = "select v.definition from agent_runs r join agent_definition_versions v \
+                   on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version where r.id = $1";
+        let row = self.database.fetch_optional::<(Json<AgentDefinition>,)>(sql, args![run_id]).await;
+        Ok(row.map_err(Error::doing("read a run's agent"))?.map(|row| row.0.0.stream_mode))
     }
 
     /// How many runs there are in each status that is not terminal; those without any are left out.

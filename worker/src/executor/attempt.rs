@@ -150,7 +150,7 @@ impl<'a> Attempt<'a> {
             }
         }
         if self.chosen.choice.provider == Provider::Scripted {
-            self.toolbox.add_scripted();
+            self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
         Ok(())

@@ -59,8 +59,8 @@ fn turn_of_trace(memory: &Memory, said: &NewTraceMessage) -> Option<Turn> {
         }),
         TraceRole::Tool => {
             let call_id = said.call_id.clone()?;
-            let asked = memory.trace.iter().flat_map(|said| &said.tool_calls).find(|asked| asked.call_id == call_id)?;
-            let (name, text, is_error) = (asked.name.clone(), said.content.clone(), said.is_error);
+            let name = memory.asked(&call_id)?.name.clone();
+            let (text, is_error) = (said.content.clone(), said.is_error);
             Some(Turn::Tool { call_id, name, text, is_error })
         }
     }

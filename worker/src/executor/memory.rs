@@ -91,6 +91,16 @@ impl Memory {
         self.trace.last_mut().expect("a message was just pushed")
     }
 
+    /// The arguments that the model has asked for.
+    pub fn asked_input(&self, call_id: &str) -> Option<&Value> {
+        self.asked(call_id).map(|asked| &asked.input)
+    }
+
+    /// The call as the model has asked for it.
+    pub fn asked(&self, call_id: &str) -> Option<&RequestedCall> {
+        self.trace.iter().flat_map(|said| &said.tool_calls).find(|asked| asked.call_id == call_id)
+    }
+
     /// Takes up the calls that the newest step asks for.
     pub fn ask_for(&mut self, calls: &[RequestedCall]) {
         self.calls_made += calls.len() as u32;

@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
     ending::Ending,
+    event::AttemptReason,
     run::RunError,
     storage::{Claim, Leave},
     trace::Node,
@@ -65,9 +66,12 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
     let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, first_token_ms);
     async {
         let worker = &shared.worker;
-        match claim.attempt {
-            1 => metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64()),
-            _ => metrics::counter!("holdfast_takeovers_total").increment(1),
+        match claim.reason {
+            AttemptReason::Claimed => {
+                metrics::histogram!("holdfast_queue_wait_seconds").record(age(&claim).as_secs_f64());
+            }
+            AttemptReason::LeaseExpired => metrics::counter!("holdfast_takeovers_total").increment(1),
+            AttemptReason::Drain | AttemptReason::Resumed => {}
         }
         let executing = Executing::begin();
         let mut recorder = Recorder::start(worker, claim.clone());

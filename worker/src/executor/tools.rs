@@ -9,8 +9,9 @@ use chrono::Utc;
 use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
     event::{EventBody, ExecutedBy},
+    excerpt,
     run::storable,
-    storage::{NewApproval, Progress},
+    storage::{CallState, NewApproval, Progress},
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
 };
@@ -19,7 +20,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{Next, Stop, attempt::Attempt, memory::Pending};
-use crate::tools::{self, Tool};
+use crate::tools::Tool;
 
 /// What is to be done about one call.
 enum Plan {
@@ -68,7 +69,7 @@ fn plan(attempt: &Attempt<'_>, index: usize) -> Plan {
     let tool = attempt.toolbox.get(&state.name);
     let call = |input: &Value| match tool {
         Some(tool) => Plan::Call(Arc::clone(tool), input.clone()),
-        None => Plan::Refuse(no_such_tool(attempt, &state.name)),
+        None => Plan::Refuse(tool_gone(state)),
     };
     match state.status {
         ToolCallStatus::Completed | ToolCallStatus::Abandoned => Plan::Nothing,
@@ -119,6 +120,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             let key = attempt.memory.calls[index].state.call_id.clone();
             under_way.spawn(async move {
                 let (outcome, duration) = tool.call(input, key).await;
+                metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
                 (index, outcome, duration)
             });
         }
@@ -158,8 +160,8 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
     (state.output, state.error) = match outcome {
-        Ok(output) => (Some(tools::bytes(storable(output), most)), None),
-        Err(error) => (None, Some(ToolError { message: tools::bytes(storable(error.message), most), ..error })),
+        Ok(output) => (Some(excerpt::bytes(storable(output), most)), None),
+        Err(error) => (None, Some(ToolError { message: excerpt::bytes(storable(error.message), most), ..error })),
     };
     let state = state.clone();
     let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
@@ -170,7 +172,6 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
         duration_ms,
         "tool call ended"
     );
-    metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
     attempt.recorder.emit(&EventBody::ToolCallCompleted {
         base: None,
         call_id: state.call_id.clone(),
@@ -229,7 +230,12 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             (None, Some(error)) => format!("error {}: {}", error.code, error.message),
             (None, None) => String::new(),
         };
-        let message = attempt.memory.push(TraceRole::Tool, tools::chars(&text, most), step);
+        let edited = match attempt.memory.asked_input(&state.call_id) {
+            Some(asked) if *asked != state.input => format!("[a human has changed the arguments to {}]\n", state.input),
+            _ => String::new(),
+        };
+        let text = edited + &excerpt::chars(&text, most);
+        let message = attempt.memory.push(TraceRole::Tool, text, step);
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
     }
@@ -239,7 +245,22 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }
 
+/// The tool was there when the call was asked for.
+fn tool_gone(state: &CallState) -> ToolError {
+    let made = match state.status {
+        ToolCallStatus::Called => "the call was interrupted; it may or may not have taken effect",
+        _ => "this call was not made",
+    };
+    ToolError::new("tool_unavailable", format!("{made}: the tool {} cannot be reached now", state.name))
+}
+
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
+    if attempt.toolbox.misses(name) {
+        return ToolError::new(
+            "tool_unavailable",
+            format!("this call was not made: the server of {name} cannot be reached now"),
+        );
+    }
     let known: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
     ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", known.join(", ")))
 }

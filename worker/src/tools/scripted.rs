@@ -1,5 +1,7 @@
 //! The tools of the scripted model, with which all of this can be tried without a real one.
 
+use std::time::Duration;
+
 use holdfast_shared::tool::{ApprovalPolicy, Effect};
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use crate::model::{ToolSpec, scripted};
 /// A tool of the scripted model's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scripted {
-    /// Answers what it was given.
+    /// Answers what it was given, after a while if that is asked for.
     Echo,
     /// Does nothing, and only after a human has agreed.
     Approval,
@@ -44,10 +46,13 @@ impl Scripted {
         }
     }
 
-    pub fn call(self, input: &Value) -> String {
+    pub async fn call(self, input: &Value) -> String {
         let text = |field: &str| input[field].as_str().unwrap_or_default().to_owned();
         match self {
-            Self::Echo => text("text"),
+            Self::Echo => {
+                tokio::time::sleep(Duration::from_millis(input["delay_ms"].as_u64().unwrap_or(0))).await;
+                text("text")
+            }
             Self::Approval => format!("done: {}", text("action")),
             Self::Client => text("question"),
         }

@@ -27,6 +27,8 @@ const MAX_NAME_CHARS: usize = 64;
 #[derive(Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
+    /// Servers whose tools cannot be used now.
+    missing: Vec<String>,
 }
 
 /// One tool.
@@ -41,7 +43,7 @@ pub struct Tool {
 /// Where a tool is executed.
 enum Place {
     Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration> },
-    Scripted(Scripted),
+    Scripted(Scripted, Duration),
     Client,
 }
 
@@ -59,7 +61,10 @@ impl Toolbox {
         for (server, list) in join_all(lists).await {
             match list {
                 Ok(tools) => toolbox.add_server(mcp, server, &tools, definition),
-                Err(error) => missing.push(Missing { server: server.name.clone(), problem: error.to_string() }),
+                Err(error) => {
+                    toolbox.missing.push(server.name.clone());
+                    missing.push(Missing { server: server.name.clone(), problem: error.to_string() });
+                }
             }
         }
         (toolbox, missing)
@@ -77,10 +82,10 @@ impl Toolbox {
         }
     }
 
-    /// Adds the scripted model's own.
-    pub fn add_scripted(&mut self) {
+    /// Adds the scripted model's own; a call of them takes at most `limit`.
+    pub fn add_scripted(&mut self, limit: Duration) {
         for (tool, spec) in scripted::tools() {
-            let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool) };
+            let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool, limit) };
             let needs_approval = tool.approval().applies_to(tool.effect());
             self.add(Tool { spec, effect: tool.effect(), needs_approval, place });
         }
@@ -88,6 +93,11 @@ impl Toolbox {
 
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
+    }
+
+    /// Whether a tool of this name may be on a server that cannot be reached.
+    pub fn misses(&self, name: &str) -> bool {
+        name.split_once("__").is_some_and(|(server, _)| self.missing.iter().any(|missing| missing == server))
     }
 
     /// What the model is told.
@@ -159,7 +169,10 @@ impl Tool {
                 let call = Call { tool: name, input: &input, key: &key, limit: *limit, repeatable };
                 mcp.call(server, &call).await.map(|output| output.text)
             }
-            Place::Scripted(tool) => Ok(tool.call(&input)),
+            Place::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
+                Ok(output) => Ok(output),
+                Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
+            },
             Place::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
         };
         (outcome, begun.elapsed())

@@ -19,9 +19,11 @@ pub fn tools() -> Vec<ToolSpec> {
             "required": [field],
         }),
     };
+    let mut echo = tool(ECHO, "Answers with the text that it is given, after a while if asked to.", "text");
+    echo.input_schema["properties"]["delay_ms"] = json!({"type": "integer", "minimum": 0});
     vec![
         tool(APPROVAL, "Does something that a human must approve first.", "action"),
         tool(CLIENT_TOOL, "Asks the user a question.", "question"),
-        tool(ECHO, "Answers with the text that it is given.", "text"),
+        echo,
     ]
 }
