@@ -108,6 +108,7 @@ fn the_domain_is_pure() {
         "approval.rs",
         "excerpt.rs",
         "schema.rs",
+        "storable.rs",
         "tool.rs",
         "trace.rs",
         "event.rs",

@@ -55,4 +55,18 @@ mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a
   shared/src/storage/flush.rs 's/tx.commit\(\).await.map_err\(doing\(\)\)\?;/tx.rollback().await.map_err(doing())?;/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
   shared/src/storage/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
+mutant no-intent "--test e2e a_call_that_may_have_been_made" \
+  worker/src/executor/tools.rs 's/= \(ToolCallStatus::Called, tool.effect, input\)/= (ToolCallStatus::Requested, tool.effect, input)/'
+mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \
+  worker/src/executor/tools.rs 's/attempt.durable\(\).await\?;/{}/'
+mutant unknown-outcomes-are-guessed "--test e2e a_call_that_may_have_been_made" \
+  worker/src/executor/tools.rs 's/Effect::Once => Plan::Ask\(ApprovalKind::UnknownOutcome, state.input.clone\(\)\)/Effect::Once => call(\&state.input)/'
+mutant approvals-are-decided-twice "-p holdfast-shared --test conformance only_one_of_two_answers" \
+  shared/src/storage/answer.rs 's/approval.status != ApprovalStatus::Pending/approval.status == ApprovalStatus::Superseded/'
+mutant a-stale-claim-notes-progress "-p holdfast-shared --test conformance a_stale_claim_writes_no_progress" \
+  shared/src/storage/flush.rs 's/where id = \$1 and attempt = \$2 and status/where id = $1 and $2 = $2 and status/' \
+  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
+mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_wait" \
+  shared/src/storage/submit.rs 's/\*status == RunStatus::Waiting/*status == RunStatus::Failed/'
+
 [ "$survivors" = 0 ] || { echo "$survivors mutants survived" >&2; exit 1; }

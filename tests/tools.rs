@@ -119,10 +119,14 @@ async fn an_unknown_tool_is_an_outcome(mut deployment: Deployment) {
 
 async fn arguments_that_break_the_schema_are_an_outcome_that_names_the_path(mut deployment: Deployment) {
     let client = deployment.client();
-    for (arguments, part) in [("{\"text\": 5}", "/text"), ("{}", "text"), ("not json", "no JSON object")] {
+    // Deep enough for every parser on the way, but not for what wraps it.
+    let deep = format!("{{\"text\": {}1{}}}", "[".repeat(120), "]".repeat(120));
+    let cases = [("{\"text\": 5}", "/text"), ("{}", "text"), ("not json", "no JSON object"), (&deep, "no JSON object")];
+    for (arguments, part) in cases {
         let frames = client.stream(&format!("[tokens=1] [call=scripted__echo {arguments}]")).await.rest().await;
         let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
         assert_eq!(error["code"], "invalid_arguments", "{arguments}");
+        assert_eq!(frames.last().unwrap().event, "run.completed");
         assert!(error["message"].as_str().unwrap().contains(part), "{error}");
         assert!(of_kind(&frames, "tool_call.started").is_empty(), "it was called");
     }

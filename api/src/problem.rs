@@ -93,7 +93,7 @@ impl Problem {
     }
 
     pub fn invalid_metadata(max: usize) -> Self {
-        let detail = format!("metadata is a JSON object of at most {max} bytes.");
+        let detail = format!("metadata is a JSON object of at most {max} bytes that is not nested deeper than 64.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_metadata", detail)
     }
 

@@ -20,6 +20,7 @@ mod redis_link;
 pub mod run;
 pub mod run_log;
 pub mod schema;
+pub mod storable;
 pub mod storage;
 mod text_enum;
 pub mod timestamp;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{event_id::EventId, message::Message, usage::Usage};
+use crate::{event_id::EventId, message::Message, storable::storable, usage::Usage};
 
 /// A run, as the API shows it.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -81,23 +81,6 @@ impl RunError {
     /// The run has taken down as many workers as one may.
     pub fn max_attempts(crashes: u32) -> Self {
         Self::new("max_attempts", format!("the run was given up after {crashes} workers died while they executed it"))
-    }
-}
-
-/// A text that every database takes: PostgreSQL knows no NUL.
-pub fn storable(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
-}
-
-/// The same for every text in a JSON value.
-pub fn storable_json(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(storable(text)),
-        Value::Array(items) => items.into_iter().map(storable_json).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (storable(name), storable_json(value))).collect()
-        }
-        other => other,
     }
 }
 

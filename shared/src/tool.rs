@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::storable::{MAX_DEPTH, is_too_deep};
+
 /// What calling a tool does to the world, and so what a crash in mid-call means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -78,7 +80,11 @@ impl ClientTool {
             let expected = "a client tool has a name of 1 to 64 letters, digits, dashes and single underscores";
             return Err(format!("{expected}, not {:?}", self.name));
         }
-        crate::schema::check(&self.input_schema).map_err(|problem| format!("input_schema of {}: {problem}", self.name))
+        if is_too_deep(&self.input_schema) {
+            return Err(format!("input_schema of {}: it is nested deeper than {MAX_DEPTH}", self.name));
+        }
+        crate::schema::check_untrusted(&self.input_schema)
+            .map_err(|problem| format!("input_schema of {}: {problem}", self.name))
     }
 }
 
@@ -92,7 +98,7 @@ pub struct ToolError {
 
 impl ToolError {
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: crate::run::storable(message.into()) }
+        Self { code: code.into(), message: crate::storable::storable(message.into()) }
     }
 }
 

@@ -1,18 +1,44 @@
-//! Definitions of agents as runs were submitted with them; a version never changes, so it is read once.
+//! Definitions of agents as runs were submitted with them; a version never changes, so it is read once. And their servers,
+//! which are reached before anybody waits for them.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures::{StreamExt, stream};
 use holdfast_shared::{
     agent::AgentDefinition,
     storage::{Error, Storage},
 };
 use uuid::Uuid;
 
+use crate::tools::mcp::Mcp;
+
+/// Agents whose servers are reached at the start of a worker.
+const WARMED: usize = 100;
+
+/// Servers that are reached at the same time.
+const AT_ONCE: usize = 8;
+
 /// Versions kept in memory; beyond, they are read again.
 const KEPT: usize = 1000;
+
+/// Connects to the servers of the newest agents, so that their first runs need not wait, and the log says which are down.
+pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
+    let agents = match storage.agents(WARMED, None).await {
+        Ok(Some(page)) => page.items,
+        Ok(None) => return,
+        Err(error) => {
+            return tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "servers are reached with the first runs"
+            );
+        }
+    };
+    let servers = agents.into_iter().flat_map(|agent| agent.definition.mcp_servers);
+    stream::iter(servers).for_each_concurrent(AT_ONCE, async |server| drop(mcp.tools(&server).await)).await;
+}
 
 /// The definitions that this process has read.
 #[derive(Default)]

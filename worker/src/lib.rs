@@ -69,9 +69,12 @@ impl Worker {
         let keeper = tokio::spawn(lease::keep(Arc::clone(&shared), background.clone()));
         let cancels = tokio::spawn(lease::listen_for_cancels(Arc::clone(&shared), background.clone()));
         let sweeper = tokio::spawn(sweeper::sweep(Arc::clone(&shared), background.clone()));
+        let warming = Arc::clone(&shared);
+        let warming = tokio::spawn(async move { agents::warm_up(&warming.worker.storage, &warming.mcp).await });
         consumer::consume(&shared, shutdown).await;
         // Order matters: leases are kept until the last run has ended or was handed over.
         background.cancel();
+        warming.abort();
         let _ = tokio::join!(keeper, cancels, sweeper);
         shared.mcp.close().await;
         tracing::info!("worker stopped");

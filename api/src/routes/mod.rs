@@ -22,7 +22,7 @@ use axum::{
     routing::get,
 };
 use holdfast_shared::{
-    run::{storable, storable_json},
+    storable::{is_too_deep, storable, storable_json},
     storage::RunOptions,
     tool::ClientTool,
 };
@@ -127,7 +127,9 @@ fn checked_options(
         }
     }
     let max = app.config().max_metadata_bytes;
-    if metadata.as_ref().is_some_and(|metadata| !metadata.is_object() || metadata.to_string().len() > max) {
+    let is_refused =
+        |metadata: &Value| !metadata.is_object() || is_too_deep(metadata) || metadata.to_string().len() > max;
+    if metadata.as_ref().is_some_and(is_refused) {
         return Err(Problem::invalid_metadata(max));
     }
     let client_tools = client_tools

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
     page::Page,
-    run::storable_json,
+    storable::storable_json,
 };
 
 /// What became of a change.

@@ -19,8 +19,9 @@ use crate::{
     approval::{Approval, ApprovalStatus, Decision},
     event::{Event, EventBody},
     event_id::EventId,
-    run::{RunStatus, storable, storable_json},
+    run::RunStatus,
     schema,
+    storable::{MAX_DEPTH, is_too_deep, storable, storable_json},
     tool::{ToolCallStatus, ToolError},
 };
 
@@ -182,7 +183,7 @@ async fn decide_locked(
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
         Some((_, Decision::Approve { edited_input, reason })) => {
-            if let Some(Err(problem)) = edited_input.as_ref().map(|input| schema::validate(&question.schema.0, input)) {
+            if let Some(Err(problem)) = edited_input.as_ref().map(|input| check_edited(&question.schema.0, input)) {
                 return Ok(Answered::InvalidInput(problem));
             }
             (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
@@ -205,6 +206,14 @@ async fn decide_locked(
         edited_input,
     };
     Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+}
+
+fn check_edited(schema: &Value, input: &Value) -> Result<(), String> {
+    match is_too_deep(input) {
+        true => Err(format!("at the top: it is nested deeper than {MAX_DEPTH}")),
+        false if !input.is_object() => Err("at the top: it is no JSON object".to_owned()),
+        false => schema::validate(schema, input),
+    }
 }
 
 /// Without a result, the time for it is over.

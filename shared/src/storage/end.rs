@@ -16,7 +16,8 @@ use crate::{
     event::{Event, EventBody},
     event_id::EventId,
     message::Message,
-    run::{RunError, RunStatus, storable},
+    run::{RunError, RunStatus},
+    storable::storable,
     usage::Usage,
 };
 

@@ -6,7 +6,8 @@ use holdfast_shared::{
     agent::AgentDefinition,
     config::Provider,
     event::EventBody,
-    run::{RunError, storable},
+    run::RunError,
+    storable::storable,
     storage::{self, Begun, Claim, NewCheckpoint, Progress},
     tool::ClientTool,
     trace::{Node, TraceRole},
@@ -25,6 +26,9 @@ use crate::{
 
 /// Wait after a question that the database has not answered.
 const RETRY: Duration = Duration::from_millis(250);
+
+/// Times that a database may be there and not answer.
+const REFUSALS: usize = 20;
 
 /// One attempt at a run.
 pub struct Attempt<'a> {
@@ -171,20 +175,28 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Asks the database until it answers, while events are written.
+/// Asks the database until it answers, while events are written. One that is there and cannot answer fails the run: a run
+/// that nobody can go on with must not be held for ever.
 async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
     lease: &mut Lease,
     recorder: &mut Recorder,
     mut ask: impl FnMut() -> F,
 ) -> Result<T, Stop> {
+    let mut refusals = 0;
     loop {
         let answer = tokio::select! {
             answer = recorder.alongside(ask()) => answer?,
             signal = lease.signalled() => return Err(signal.into()),
         };
-        match answer {
+        let error = match answer {
             Ok(answer) => return Ok(answer),
-            Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot read what the run goes on from yet"),
+            Err(error) => error,
+        };
+        tracing::warn!(error = &error as &dyn Error, "cannot read what the run goes on from yet");
+        refusals += usize::from(!error.is_away());
+        if refusals >= REFUSALS {
+            let message = "what the run goes on from cannot be read; the worker's log says why";
+            return Err(Stop::Failed(RunError::new("state_unreadable", message)));
         }
         tokio::select! {
             waited = recorder.alongside(tokio::time::sleep(RETRY)) => waited?,

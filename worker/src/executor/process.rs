@@ -3,7 +3,8 @@
 use futures::StreamExt;
 use holdfast_shared::{
     event::EventBody,
-    run::{RunError, storable, storable_json},
+    run::RunError,
+    storable::{is_too_deep, storable, storable_json},
     storage::Progress,
     trace::{Node, RequestedCall, TraceRole},
     usage::Usage,
@@ -149,12 +150,15 @@ impl Said {
 }
 
 impl AskedCall {
-    /// Arguments that are no JSON stay the text that they are; the tools node refuses them.
+    /// Arguments that are no JSON, or too deep to be kept, stay the text that they are; the tools node refuses them.
     fn finish(self) -> RequestedCall {
         let Self { call_id, name, arguments, signature, .. } = self;
         let input = match arguments.trim() {
             "" => json!({}),
-            text => serde_json::from_str(text).map_or_else(|_| Value::String(arguments), storable_json),
+            text => match serde_json::from_str(text) {
+                Ok(input) if !is_too_deep(&input) => storable_json(input),
+                _ => Value::String(arguments),
+            },
         };
         RequestedCall { call_id, name, input, signature }
     }

@@ -10,7 +10,7 @@ use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
     event::{EventBody, ExecutedBy},
     excerpt,
-    run::storable,
+    storable::storable,
     storage::{CallState, NewApproval, Progress},
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
