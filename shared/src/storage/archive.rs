@@ -19,6 +19,13 @@ pub struct Chunk {
     pub progress: Progress,
 }
 
+impl Chunk {
+    /// The events alone, for a database that refuses the rest.
+    pub fn without_progress(self) -> Self {
+        Self { progress: Progress::default(), ..self }
+    }
+}
+
 /// Where a run stands, as of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {

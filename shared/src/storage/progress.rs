@@ -149,7 +149,7 @@ pub(super) async fn insert_rows(tx: &mut Tx, run_id: Uuid, progress: &Progress) 
              value->'input', value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'}, value->>'output', \
              value->'error', cast(value->>'duration_ms' as bigint), {now}, \
              case when value->>'status' = 'completed' then {now} end from {each:$2} where true \
-             on conflict (run_id, call_id) do update set input = excluded.input, status = excluded.status, schema = excluded.schema, \
+             on conflict (run_id, call_id) do update set input = excluded.input, effect = excluded.effect, status = excluded.status, schema = excluded.schema, \
              expires_at = excluded.expires_at, output = excluded.output, error = excluded.error, duration_ms = excluded.duration_ms, \
              completed_at = excluded.completed_at",
             args![run_id, json!(progress.calls)],

@@ -158,8 +158,12 @@ async fn progress_is_written_once_with_its_events(places: Places) {
     for _ in 0..2 {
         assert_eq!(places.storage.flush(&claim, &flushed, LEASE).await.unwrap(), Flushed::Durable);
     }
-    let done =
-        CallState { output: Some("3".into()), duration_ms: Some(7), ..call("c1", ToolCallStatus::Completed, None) };
+    let done = CallState {
+        output: Some("3".into()),
+        duration_ms: Some(7),
+        effect: Effect::ReadOnly,
+        ..call("c1", ToolCallStatus::Completed, None)
+    };
     let outcome = chunk(&claim, 3, Progress { calls: vec![done], ..Progress::default() });
     places.storage.flush(&claim, &outcome, LEASE).await.unwrap();
     let trace = places.storage.trace(claim.run_id).await.unwrap();
@@ -170,7 +174,7 @@ async fn progress_is_written_once_with_its_events(places: Places) {
         (calls.len(), calls[0].status, calls[0].output.as_deref(), calls[0].duration_ms),
         (1, ToolCallStatus::Completed, Some("3"), Some(7))
     );
-    assert_eq!(calls[0].input, json!({"note": "ü"}));
+    assert_eq!((calls[0].effect, &calls[0].input), (Effect::ReadOnly, &json!({"note": "ü"})));
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!(run.usage, usage);
     let listed = places.storage.checkpoints("ann", claim.conversation_id, 10, None).await.unwrap().unwrap().items;

@@ -97,6 +97,7 @@ impl<'a> Attempt<'a> {
     /// Awaits `other` while events are written; ends early at a signal, and when the run's time is over. While the database
     /// is away, it first waits until there is room for what `other` will bring.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+        self.expect_no_refusal()?;
         tokio::select! {
             biased;
             signal = self.lease.signalled() => Err(signal.into()),
@@ -109,10 +110,15 @@ impl<'a> Attempt<'a> {
     pub async fn durable(&mut self) -> Result<(), Stop> {
         tokio::select! {
             biased;
-            signal = self.lease.signalled() => Err(signal.into()),
-            () = &mut self.deadline => Err(Stop::Failed(self.limits.duration_exceeded())),
-            durable = self.recorder.durable() => Ok(durable?),
+            signal = self.lease.signalled() => return Err(signal.into()),
+            () = &mut self.deadline => return Err(Stop::Failed(self.limits.duration_exceeded())),
+            durable = self.recorder.durable() => durable?,
         }
+        self.expect_no_refusal()
+    }
+
+    fn expect_no_refusal(&self) -> Result<(), Stop> {
+        self.recorder.refusal().map_or(Ok(()), |error| Err(Stop::Failed(error)))
     }
 
     /// Tells the client something that is no failure.

@@ -18,8 +18,8 @@ use super::{Ended, Fenced, Recorder};
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
-/// Times that a database may refuse an answer before the run is failed without it.
-const REFUSALS: usize = 5;
+/// Times that a database may refuse what it is given before the run is failed without it.
+pub const REFUSALS: usize = 5;
 
 /// How long the log may take for the last events of a run; later, clients see them from the archive.
 const LAST_APPEND: Duration = Duration::from_secs(2);
@@ -35,6 +35,7 @@ impl Recorder {
     pub async fn leave(mut self, leave: Leave) -> Ended {
         let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
         let mut backoff = BACKOFF;
+        let mut refusals = 0;
         loop {
             match self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await {
                 Ok(Left::Gone) => {
@@ -44,13 +45,19 @@ impl Recorder {
                 }
                 Ok(Left::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
                 Ok(Left::Fenced) => return Ended::Fenced,
-                Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet"),
+                Err(error) => {
+                    refusals += usize::from(error.refuses_data());
+                    tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet");
+                }
+            }
+            if refusals >= REFUSALS {
+                return self.finish_with(tail.map(Chunk::without_progress), &Ending::Failed(not_stored())).await;
             }
             pause(&mut backoff).await;
         }
     }
 
-    async fn finish_with(mut self, tail: Option<Chunk>, ending: &Ending) -> Ended {
+    async fn finish_with(mut self, mut tail: Option<Chunk>, ending: &Ending) -> Ended {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         let answer = Answer { text: std::mem::take(&mut self.text), usage: self.usage };
@@ -74,6 +81,9 @@ impl Recorder {
                 Ok(Finished::Fenced) => return Ended::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
+                    if refusals >= REFUSALS {
+                        tail = tail.map(Chunk::without_progress);
+                    }
                     tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet");
                 }
             }
@@ -116,6 +126,11 @@ impl Recorder {
             tracing::debug!("clients see the run's last events by way of the archive");
         }
     }
+}
+
+/// The end of a run whose progress a database will never take.
+pub fn not_stored() -> RunError {
+    RunError::new("state_not_stored", "the database refused what the run has come to")
 }
 
 /// Waits a little longer each time.

@@ -13,7 +13,7 @@ use holdfast_shared::{
 };
 use tokio::time::Instant;
 
-use super::Fenced;
+use super::{Fenced, ending::REFUSALS};
 use crate::Worker;
 
 /// Wait after a failed flush; it doubles up to the longest.
@@ -42,6 +42,10 @@ pub struct Flushes {
     /// The flush that is being tried, and since it failed, when it is tried again.
     chunk: Option<Chunk>,
     in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
+    /// Times that the database was there and refused the chunk.
+    refusals: usize,
+    /// Whether it has refused something for good.
+    refused: bool,
     retry_at: Option<Instant>,
     backoff: Duration,
 }
@@ -72,6 +76,8 @@ impl Flushes {
             due_at: None,
             chunk: None,
             in_flight: None,
+            refusals: 0,
+            refused: false,
             retry_at: None,
             backoff: BACKOFF,
         }
@@ -97,6 +103,11 @@ impl Flushes {
     /// Whether everything that was pushed and noted is in the database.
     pub fn is_durable(&self) -> bool {
         self.archived_to >= self.last && self.chunk.is_none() && self.progress.is_empty()
+    }
+
+    /// Whether the database will never take what was noted.
+    pub fn was_refused(&self) -> bool {
+        self.refused
     }
 
     /// Makes the next flush due now. With nothing to flush, it still proves that the run is held.
@@ -172,12 +183,18 @@ impl Flushes {
         match flushed {
             Ok(Flushed::Durable) => {
                 self.backoff = BACKOFF;
+                self.refusals = 0;
                 let chunk = self.chunk.take().expect("the chunk that was flushed");
                 self.archived_to = chunk.last;
                 Ok(Step::Durable(chunk.last))
             }
             Ok(Flushed::Fenced) => Err(Fenced),
             Err(error) => {
+                self.refusals += usize::from(error.refuses_data());
+                if self.refusals >= REFUSALS {
+                    self.refused = true;
+                    self.chunk = self.chunk.take().map(Chunk::without_progress);
+                }
                 let cause = error.source().map(ToString::to_string);
                 tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "events stay in memory");
                 self.retry_at = Some(Instant::now() + self.backoff);

@@ -14,7 +14,7 @@ use chrono::Utc;
 use holdfast_shared::{
     event::{Event, EventBody},
     event_id::EventId,
-    run::RunStatus,
+    run::{RunError, RunStatus},
     storage::{Claim, Leave, Progress},
     usage::Usage,
 };
@@ -130,9 +130,14 @@ impl Recorder {
         self.flushes.note(progress);
     }
 
-    /// Waits until everything that was emitted and noted is in the database, however long it is away. Cancel-safe.
+    /// Why the run cannot go on, once the database has refused what was noted, for good.
+    pub fn refusal(&self) -> Option<RunError> {
+        self.flushes.was_refused().then(ending::not_stored)
+    }
+
+    /// Waits until everything that was emitted and noted is in the database, however long it is away; or refused. Cancel-safe.
     pub async fn durable(&mut self) -> Result<(), Fenced> {
-        while !self.flushes.is_durable() {
+        while !self.flushes.is_durable() && !self.flushes.was_refused() {
             self.step().await?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     schema,
+    storable::{storable, storable_json},
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
 use serde_json::Value;
@@ -121,7 +122,11 @@ impl Toolbox {
             let effect = policy.effect.unwrap_or_default();
             let approval: ApprovalPolicy = policy.approval.or(definition.approval).unwrap_or_default();
             self.add(Tool {
-                spec: ToolSpec { name, description: tool.description.clone(), input_schema: tool.input_schema.clone() },
+                spec: ToolSpec {
+                    name,
+                    description: storable(tool.description.clone()),
+                    input_schema: storable_json(tool.input_schema.clone()),
+                },
                 effect,
                 needs_approval: approval.applies_to(effect),
                 place: Place::Server {
