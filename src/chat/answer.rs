@@ -2,22 +2,16 @@
 
 use std::{io, time::Duration};
 
-use tokio::{
-    signal::unix::Signal,
-    task::JoinHandle,
-    time::{Instant, sleep_until},
-};
+use tokio::{signal::unix::Signal, task::JoinHandle};
 use uuid::Uuid;
 
 use super::{
     client::{Client, Failure, Post},
     fold::{Fold, Outcome, Show},
+    outage::Outage,
     screen::Screen,
     stream::{self, Backoff, Update},
 };
-
-/// A shorter absence of the server is not worth a word.
-const MOMENT: Duration = Duration::from_secs(1);
 
 /// What a reader who quits waits for at most.
 const LAST_WORDS: Duration = Duration::from_millis(250);
@@ -45,15 +39,6 @@ pub struct Answer<'a> {
     run: Option<Uuid>,
     outage: Outage,
     cancel: Cancel,
-}
-
-/// Whether the server is away.
-enum Outage {
-    None,
-    /// Since a moment ago, and for what reason; to be told at this time.
-    Untold(Instant, String),
-    /// It is told once, until events come again.
-    Told,
 }
 
 /// Whether the reader wants the run to end.
@@ -163,34 +148,6 @@ impl Drop for Answer<'_> {
     fn drop(&mut self) {
         if let Cancel::Sent(task) = &self.cancel {
             task.abort();
-        }
-    }
-}
-
-impl Outage {
-    fn begin(&mut self, reason: String) {
-        match self {
-            Self::None => *self = Self::Untold(Instant::now() + MOMENT, reason),
-            Self::Untold(_, last) => *last = reason,
-            Self::Told => {}
-        }
-    }
-
-    /// The server has answered; whether it stays is seen with the next event.
-    fn interrupted(&mut self) {
-        if matches!(self, Self::Untold(..)) {
-            *self = Self::None;
-        }
-    }
-
-    /// Waits until it has lasted for more than a moment.
-    async fn lasts(&self) -> String {
-        match self {
-            Self::Untold(at, reason) => {
-                sleep_until(*at).await;
-                reason.clone()
-            }
-            Self::None | Self::Told => std::future::pending().await,
         }
     }
 }

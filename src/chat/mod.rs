@@ -8,6 +8,7 @@ mod client;
 mod fold;
 mod frames;
 mod input;
+mod outage;
 mod screen;
 mod stream;
 
