@@ -1,14 +1,17 @@
 //! `holdfast chat`: a terminal client. It knows the server by its HTTP API only.
 //!
 //! `client` asks, `stream` follows a run over any number of connections, `frames` reads the wire, `fold` decides what there
-//! is to show, `screen` prints, `answer` puts these together for one message; the conversation is here.
+//! is to show, `call` and `question` have the words for tool calls and for what a run asks, `screen` prints, `answer` puts
+//! these together for one message; the conversation is here.
 
 mod answer;
+mod call;
 mod client;
 mod fold;
 mod frames;
 mod input;
 mod outage;
+mod question;
 mod screen;
 mod stream;
 
