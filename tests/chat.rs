@@ -1,5 +1,8 @@
 //! The terminal client, as a person and as a pipe use it.
 
+mod playback;
+mod questions;
+
 use std::{
     io::{BufReader, Read, Write},
     process::{Child, Command, Stdio},
