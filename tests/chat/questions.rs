@@ -130,7 +130,7 @@ async fn a_line_is_the_answer_of_the_clients_tool_and_an_empty_one_declines() {
 async fn what_was_typed_before_a_question_is_the_next_message() {
     let embedded = Embedded::new();
     let (_holdfast, client, mut terminal) = begin(&embedded);
-    terminal.type_in("[tokens=1] [call=scripted__echo {\"text\":\"x\",\"delay_ms\":500}] [approval]\n");
+    terminal.type_in("[tokens=1] [call=scripted__echo {\"text\":\"x\",\"delay_ms\":1000}] [approval]\n");
     terminal.wait_for("[calling scripted__echo");
     terminal.type_in("y\n");
     terminal.wait_for(APPROVE);
@@ -144,6 +144,37 @@ async fn what_was_typed_before_a_question_is_the_next_message() {
     let path = format!("/v1/conversations/{}/messages", said.await.as_str().unwrap());
     let messages = client.get(&path).await.unwrap();
     assert!(messages["items"].as_array().unwrap().iter().any(|message| message["content"] == "y"), "{messages}");
+}
+
+#[tokio::test]
+async fn an_answer_reaches_a_server_that_was_away() {
+    let port = test_servers::free_port();
+    let embedded = Embedded::new().with("HOLDFAST_ADDR", format!("127.0.0.1:{port}"));
+    let (holdfast, _, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    holdfast.kill();
+    terminal.wait_for("reconnecting");
+    // The question is still there to be answered.
+    terminal.wait_for(APPROVE);
+    terminal.type_in("y\n");
+    let mut holdfast = embedded.start();
+    terminal.wait_for("[scripted__approval is approved]");
+    terminal.wait_for("> ");
+    assert_eq!(decisions(&holdfast.client().user("ann")).await[0].0, "approved");
+}
+
+#[tokio::test]
+async fn a_terminal_whose_input_ends_leaves_the_run_waiting() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    terminal.type_in("\u{4}");
+    terminal.wait_for("-H 'x-user: ann' -d '{\"decision\":\"approve\"}'");
+    let status = until("it has quit", || std::future::ready(terminal.child.try_wait().unwrap())).await;
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(client.run(&only_run(&client).await).await["status"], "waiting");
 }
 
 #[tokio::test]
