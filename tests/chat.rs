@@ -1,5 +1,8 @@
 //! The terminal client, as a person and as a pipe use it.
 
+mod playback;
+mod questions;
+
 use std::{
     io::{BufReader, Read, Write},
     process::{Child, Command, Stdio},
@@ -42,15 +45,15 @@ impl Terminal {
         stdin.flush().unwrap();
     }
 
-    /// Waits until something is printed that was not there before.
-    fn wait_for(&mut self, part: &str) {
+    /// Waits until something is printed that was not there before; answers what came up to it.
+    fn wait_for(&mut self, part: &str) -> String {
         while !self.seen.contains(part) {
             match self.printed.recv_timeout(PATIENCE) {
                 Ok(byte) => self.seen.push(byte as char),
                 Err(_) => panic!("{part:?} was not printed: {}", self.seen),
             }
         }
-        self.seen.clear();
+        std::mem::take(&mut self.seen)
     }
 }
 
@@ -96,6 +99,20 @@ async fn in_a_pipe_each_line_is_a_message_and_only_answers_come_out() {
         (answers(&client).await.iter().map(String::as_str).collect(), "", Some(0))
     );
     assert_eq!(client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn tool_calls_are_lines_beside_the_answer() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let calls = r#"[tokens=1] [call=scripted__echo {"text":"to\nyou"}] [call=scripted__echo {"text":5}]"#;
+    let (stdout, stderr, status) = pipe(&holdfast.base(), &format!("{calls}\n"));
+    assert_eq!((vec![stdout.trim_end().to_owned()], status), (answers(&holdfast.client()).await, Some(0)));
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{stderr}");
+    assert_eq!(lines[0], r#"[calling scripted__echo {"text":"to\nyou"}]"#);
+    assert!(lines[1].starts_with("[scripted__echo answered after ") && lines[1].ends_with("ms: to you]"), "{stderr}");
+    assert!(lines[2].starts_with("[scripted__echo failed after ") && lines[2].ends_with("(invalid_arguments)]"));
 }
 
 #[test]

@@ -1,25 +1,29 @@
-//! One message and its answer: shows updates as they come, and cancels the run when the reader interrupts.
+//! One message and its answer: shows updates as they come, asks the reader what the run asks, and cancels the run when
+//! the reader interrupts.
 
 use std::{io, time::Duration};
 
 use tokio::{
     signal::unix::Signal,
-    task::JoinHandle,
     time::{Instant, sleep_until},
 };
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure, Post},
+    asking::{Asking, Hearing},
+    cancel::Cancel,
+    client::{Client, Post},
     fold::{Fold, Outcome, Show},
+    input::Lines,
+    outage::Outage,
     screen::Screen,
-    stream::{self, Backoff, Update},
+    stream::{self, Update},
 };
 
-/// A shorter absence of the server is not worth a word.
-const MOMENT: Duration = Duration::from_secs(1);
+/// After this long without an event, the events have caught up.
+const QUIET: Duration = Duration::from_millis(200);
 
-/// What a reader who quits waits for at most.
+/// What is waited for at most when all else is over.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// How it went.
@@ -33,6 +37,8 @@ pub enum Answered {
     Cancelled,
     /// The reader did not wait for the end.
     Interrupted,
+    /// The run asks, and nobody is there to answer; it waits on.
+    Waiting,
 }
 
 /// What is known of an answer on its way.
@@ -44,40 +50,43 @@ pub struct Answer<'a> {
     fold: Fold,
     run: Option<Uuid>,
     outage: Outage,
+    /// When the events have caught up, if none comes until then: what is not answered by then is worth asking.
+    caught_up: Option<Instant>,
+    asking: Asking,
     cancel: Cancel,
-}
-
-/// Whether the server is away.
-enum Outage {
-    None,
-    /// Since a moment ago, and for what reason; to be told at this time.
-    Untold(Instant, String),
-    /// It is told once, until events come again.
-    Told,
-}
-
-/// Whether the reader wants the run to end.
-enum Cancel {
-    Unwanted,
-    Wanted,
-    Sent(JoinHandle<()>),
 }
 
 impl<'a> Answer<'a> {
     pub fn new(client: &'a Client, screen: &'a mut Screen, conversation: &'a mut Option<Uuid>) -> Self {
-        let (outage, cancel) = (Outage::None, Cancel::Unwanted);
-        Self { client, screen, conversation, fold: Fold::default(), run: None, outage, cancel }
+        Self {
+            client,
+            screen,
+            conversation,
+            fold: Fold::default(),
+            run: None,
+            outage: Outage::None,
+            caught_up: None,
+            asking: Asking::default(),
+            cancel: Cancel::default(),
+        }
     }
 
-    /// Sends the message and shows the answer, to the end of its run.
-    pub async fn to(mut self, text: String, interrupts: &mut Signal) -> io::Result<Answered> {
+    /// Sends the message and shows the answer, to the end of its run or to a question that nobody answers.
+    pub async fn to(mut self, text: String, lines: &mut Lines, interrupts: &mut Signal) -> io::Result<Answered> {
         let post = Post { conversation: *self.conversation, text, key: Uuid::now_v7() };
         let mut updates = stream::follow(self.client.clone(), post);
         loop {
+            if let Some(question) = self.asking.open() {
+                self.screen.ask(question.prompt())?;
+            }
+            let caught_up = self.caught_up.unwrap_or_else(Instant::now);
             tokio::select! {
                 update = updates.recv() => match update {
                     Some(update) => {
                         if let Some(answered) = self.take(update)? {
+                            if let Some(hearing) = self.asking.last_words(LAST_WORDS).await {
+                                self.show_hearing(hearing)?;
+                            }
                             self.screen.end_answer()?;
                             return Ok(answered);
                         }
@@ -86,18 +95,33 @@ impl<'a> Answer<'a> {
                 },
                 _ = interrupts.recv() => {
                     self.screen.leave_line()?;
-                    if !matches!(self.cancel, Cancel::Unwanted) {
-                        self.quit().await;
+                    if self.cancel.is_wanted() {
+                        self.cancel.leave(LAST_WORDS).await;
                         return Ok(Answered::Interrupted);
                     }
+                    self.asking = Asking::Idle;
                     self.cancel = Cancel::Wanted;
-                    self.send_cancel();
+                    self.cancel.send(self.client, self.run);
                     self.screen.notice("[cancelling; Ctrl-C again quits]")?;
                 }
                 reason = self.outage.lasts() => {
                     self.screen.notice(&format!("reconnecting … ({reason})"))?;
                     self.outage = Outage::Told;
                 }
+                () = sleep_until(caught_up), if self.has_to_ask() => {
+                    if !self.screen.is_interactive() {
+                        return self.leave_waiting();
+                    }
+                    self.ask(lines)?;
+                }
+                line = lines.answer(), if self.asking.open().is_some() => match (line, self.run) {
+                    (Some(line), Some(run)) => {
+                        self.screen.answered();
+                        self.asking.answer(self.client, run, &line);
+                    }
+                    _ => return self.leave_waiting(),
+                },
+                hearing = self.asking.heard() => self.show_hearing(hearing)?,
             }
         }
     }
@@ -107,16 +131,21 @@ impl<'a> Answer<'a> {
         match update {
             Update::Connected(run) => {
                 self.run = Some(run);
+                self.caught_up = Some(Instant::now() + QUIET);
                 self.outage.interrupted();
-                self.send_cancel();
+                self.cancel.send(self.client, self.run);
             }
-            Update::Lost(reason) => self.outage.begin(reason),
+            Update::Lost(reason) => {
+                self.caught_up = None;
+                self.outage.begin(reason);
+            }
             Update::Refused(detail) => {
                 self.screen.error(&detail)?;
                 return Ok(Some(Answered::NotWholly));
             }
             Update::Event(event) => {
                 self.outage = Outage::None;
+                self.caught_up = Some(Instant::now() + QUIET);
                 let shows = self.fold.apply(event);
                 self.show(shows)?;
             }
@@ -125,9 +154,12 @@ impl<'a> Answer<'a> {
                 self.show(shows)?;
             }
         }
-        Ok(self.fold.outcome().map(|outcome| match (outcome, &self.cancel) {
+        if self.asking.settle(self.fold.questions()) {
+            self.screen.notice("[nobody has to answer this any more]")?;
+        }
+        Ok(self.fold.outcome().map(|outcome| match (outcome, self.cancel.is_sent()) {
             (Outcome::Completed, _) => Answered::Wholly,
-            (Outcome::Cancelled, Cancel::Sent(_)) => Answered::Cancelled,
+            (Outcome::Cancelled, true) => Answered::Cancelled,
             _ => Answered::NotWholly,
         }))
     }
@@ -144,61 +176,40 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    /// Sends the reader's wish to cancel, once the run is known.
-    fn send_cancel(&mut self) {
-        if let (Cancel::Wanted, Some(run)) = (&self.cancel, self.run) {
-            self.cancel = Cancel::Sent(tokio::spawn(cancel(self.client.clone(), run)));
-        }
+    fn has_to_ask(&self) -> bool {
+        let is_wanted = self.asking.is_idle() && !self.cancel.is_wanted();
+        is_wanted && self.caught_up.is_some() && !self.fold.questions().is_empty()
     }
 
-    /// Leaves the request to cancel the time that it needs to get out.
-    async fn quit(&mut self) {
-        if let Cancel::Sent(task) = &mut self.cancel {
-            let _ = tokio::time::timeout(LAST_WORDS, task).await;
+    /// Puts the first open question to the reader.
+    fn ask(&mut self, lines: &mut Lines) -> io::Result<()> {
+        if let Some(question) = self.fold.questions().first() {
+            self.screen.question(&question.text())?;
+            lines.set_aside();
+            self.asking = Asking::Open(question.clone());
         }
-    }
-}
-
-impl Drop for Answer<'_> {
-    fn drop(&mut self) {
-        if let Cancel::Sent(task) = &self.cancel {
-            task.abort();
-        }
-    }
-}
-
-impl Outage {
-    fn begin(&mut self, reason: String) {
-        match self {
-            Self::None => *self = Self::Untold(Instant::now() + MOMENT, reason),
-            Self::Untold(_, last) => *last = reason,
-            Self::Told => {}
-        }
+        Ok(())
     }
 
-    /// The server has answered; whether it stays is seen with the next event.
-    fn interrupted(&mut self) {
-        if matches!(self, Self::Untold(..)) {
-            *self = Self::None;
-        }
-    }
-
-    /// Waits until it has lasted for more than a moment.
-    async fn lasts(&self) -> String {
-        match self {
-            Self::Untold(at, reason) => {
-                sleep_until(*at).await;
-                reason.clone()
+    /// Says what is open and how it can be answered elsewhere.
+    fn leave_waiting(&mut self) -> io::Result<Answered> {
+        if let Some(run) = self.run {
+            self.screen.notice(&format!("[run {run} waits until it is answered]"))?;
+            for question in self.fold.questions() {
+                self.screen.error(&question.text())?;
+                self.screen.error(&self.client.curl(run, &question.path(), &question.example()))?;
             }
-            Self::None | Self::Told => std::future::pending().await,
         }
+        Ok(Answered::Waiting)
     }
-}
 
-/// Asks for the end of the run until the server has heard it. What it says to that comes with the run's events.
-async fn cancel(client: Client, run: Uuid) {
-    let mut backoff = Backoff::default();
-    while let Err(Failure::Away(_)) = client.cancel(run).await {
-        tokio::time::sleep(backoff.next_pause()).await;
+    fn show_hearing(&mut self, hearing: Hearing) -> io::Result<()> {
+        // The event that resolves it may have come before the server's word.
+        self.asking.settle(self.fold.questions());
+        match hearing {
+            Hearing::Accepted => Ok(()),
+            Hearing::TooLate(reason) => self.screen.notice(&format!("[{reason}]")),
+            Hearing::Refused(reason) => self.screen.error(&reason),
+        }
     }
 }

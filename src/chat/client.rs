@@ -10,7 +10,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Heartbeats come every 15 s, so after this long without a byte nobody is there.
@@ -26,6 +26,7 @@ const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_
 pub struct Client {
     http: reqwest::Client,
     url: String,
+    username: Option<String>,
 }
 
 /// Why there was no useful answer.
@@ -34,7 +35,17 @@ pub enum Failure {
     /// The server is away, or not well: the same request may succeed later.
     Away(String),
     /// The server has answered, and would answer the same again.
-    Refused(String),
+    Refused(Problem),
+}
+
+/// Why the server does not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Problem {
+    /// For programs; empty where none was given.
+    #[serde(default)]
+    pub code: String,
+    /// For people.
+    pub detail: String,
 }
 
 /// A message on its way; sent twice under its key it is still one message.
@@ -81,7 +92,8 @@ impl Client {
         }
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
         let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
-        Ok(Self { http, url: url.as_str().trim_end_matches('/').to_owned() })
+        let url = url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { http, url, username: username.map(str::to_owned) })
     }
 
     pub fn url(&self) -> &str {
@@ -97,7 +109,7 @@ impl Client {
             let request = self.http.get(self.at(&path)).timeout(ANSWER_TIMEOUT);
             let reason = match send(request).await {
                 Ok(_) => return Ok(()),
-                Err(Failure::Refused(detail)) => return Err(detail),
+                Err(Failure::Refused(problem)) => return Err(problem.detail),
                 Err(Failure::Away(reason)) => reason,
             };
             let Some(pause) = pauses.next() else {
@@ -136,6 +148,20 @@ impl Client {
         send(request).await.map(|_| ())
     }
 
+    /// Answers what a run has asked.
+    pub async fn answer(&self, run: Uuid, path: &str, answer: &Value) -> Result<(), Failure> {
+        let request = self.http.post(self.at(&format!("/v1/runs/{run}/{path}"))).timeout(ANSWER_TIMEOUT);
+        send(request.json(answer)).await.map(|_| ())
+    }
+
+    /// The command that sends an answer from a shell.
+    pub fn curl(&self, run: Uuid, path: &str, answer: &Value) -> String {
+        let quoted = |text: &str| text.replace('\'', r"'\''");
+        let user = self.username.as_deref().map(|name| format!(" -H 'x-user: {}'", quoted(name))).unwrap_or_default();
+        let (url, answer) = (self.at(&format!("/v1/runs/{run}/{path}")), quoted(&answer.to_string()));
+        format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
+    }
+
     fn at(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
@@ -154,7 +180,7 @@ async fn open(request: RequestBuilder) -> Result<Opened, Failure> {
         (Some(run), _) if is_stream => Ok(Opened { run, stream: Some(response) }),
         _ => {
             let url = response.url();
-            Err(Failure::Refused(format!("{url} did not answer with a run's events: is it a Holdfast server?")))
+            Err(refused(format!("{url} did not answer with a run's events: is it a Holdfast server?")))
         }
     }
 }
@@ -162,7 +188,7 @@ async fn open(request: RequestBuilder) -> Result<Opened, Failure> {
 /// The answer, if it is one of success.
 async fn send(request: RequestBuilder) -> Result<Response, Failure> {
     let response = request.send().await.map_err(|error| match error.is_builder() || error.is_redirect() {
-        true => Failure::Refused(cause(&error)),
+        true => refused(cause(&error)),
         false => Failure::Away(cause(&error)),
     })?;
     let status = response.status();
@@ -170,16 +196,19 @@ async fn send(request: RequestBuilder) -> Result<Response, Failure> {
         return Ok(response);
     }
     let url = response.url().clone();
-    let detail = response.json::<Problem>().await.ok().map(|problem| problem.detail);
+    let problem = response.json::<Problem>().await.ok();
     if status.is_server_error() {
-        return Err(Failure::Away(detail.unwrap_or_else(|| format!("it answers {status}"))));
+        let detail = problem.map_or_else(|| format!("it answers {status}"), |problem| problem.detail);
+        return Err(Failure::Away(detail));
     }
-    Err(Failure::Refused(detail.unwrap_or_else(|| format!("{url} answers {status}: is it a Holdfast server?"))))
+    Err(match problem {
+        Some(problem) => Failure::Refused(problem),
+        None => refused(format!("{url} answers {status}: is it a Holdfast server?")),
+    })
 }
 
-#[derive(Deserialize)]
-struct Problem {
-    detail: String,
+fn refused(detail: String) -> Failure {
+    Failure::Refused(Problem { code: String::new(), detail })
 }
 
 pub fn silent() -> Failure {

@@ -6,8 +6,10 @@ use holdfast_shared::event_id::EventId;
 use uuid::Uuid;
 
 use super::{
+    call,
     client::{Run, RunError},
     frames::{Body, Event},
+    question::{self, Asked, Question},
 };
 
 /// Something to show.
@@ -46,6 +48,8 @@ pub struct Fold {
     shown: EventId,
     /// Whether a part of the answer is stored.
     kept: bool,
+    /// What the run has asked, and nobody has answered yet.
+    questions: Vec<Question>,
     outcome: Option<Outcome>,
 }
 
@@ -67,6 +71,27 @@ impl Fold {
             Body::Reasoning { text } => {
                 self.shown = event.id;
                 vec![Show::Reasoning(text)]
+            }
+            Body::CallStarted { call_id, name, input, by } if by == "client" => {
+                self.ask(Question { id: event.id, call_id, name, input, asked: Asked::Result })
+            }
+            Body::CallStarted { name, input, .. } => vec![Show::Notice(call::started(&name, &input))],
+            Body::CallCompleted { call_id, name, output, error, duration_ms } => {
+                self.questions.retain(|question| question.call_id != call_id);
+                let result = error.as_ref().map_or_else(|| Ok(output.as_deref().unwrap_or_default()), Err);
+                vec![Show::Notice(call::completed(&name, duration_ms, result))]
+            }
+            Body::ApprovalRequested { approval_id, call_id, kind, name, input } => {
+                let asked = match kind.as_str() {
+                    "unknown_outcome" => Asked::Repetition(approval_id),
+                    _ => Asked::Approval(approval_id),
+                };
+                self.ask(Question { id: event.id, call_id, name, input, asked })
+            }
+            Body::ApprovalResolved { approval_id, decision, reason, edited_input } => {
+                let asks = |question: &mut Question| question.asked.approval() == Some(approval_id);
+                let tool = self.questions.extract_if(.., asks).next().map_or("the call".to_owned(), |asked| asked.name);
+                vec![Show::Notice(question::resolved(&tool, &decision, reason.as_deref(), edited_input.as_ref()))]
             }
             Body::Message { message } => self.complete(message.content, superseded),
             Body::Warning { message } => vec![Show::Notice(message)],
@@ -96,9 +121,22 @@ impl Fold {
         self.outcome
     }
 
+    /// What is open, as far as the events tell: an answer may be on its way.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    /// Shows nothing yet: only what is still open when the events have caught up is worth asking.
+    fn ask(&mut self, question: Question) -> Vec<Show> {
+        self.questions.retain(|open| open.call_id != question.call_id);
+        self.questions.push(question);
+        vec![]
+    }
+
     /// Whether something that was shown is superseded.
     fn drop_after(&mut self, base: EventId) -> bool {
         self.pieces.retain(|(id, _)| *id <= base);
+        self.questions.retain(|question| question.id <= base);
         let superseded = self.shown > base;
         self.shown = self.shown.min(base);
         superseded
@@ -117,6 +155,7 @@ impl Fold {
 
     fn end(&mut self, outcome: Outcome, error: Option<RunError>) -> Vec<Show> {
         self.outcome = Some(outcome);
+        self.questions.clear();
         match (outcome, error) {
             (Outcome::Completed, _) => vec![],
             (Outcome::Failed, Some(RunError { code, message })) => {
@@ -130,120 +169,4 @@ impl Fold {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(id: &str, kind: &str, rest: &str) -> Event {
-        Event::parse(&format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
-    }
-
-    fn text(id: &str, text: &str) -> Event {
-        event(id, "message.delta", &format!(r#","text":"{text}""#))
-    }
-
-    fn started(id: &str, base: &str, reason: &str) -> Event {
-        event(id, "attempt.started", &format!(r#","base":"{base}","reason":"{reason}""#))
-    }
-
-    fn message(id: &str, base: &str, content: &str) -> Event {
-        event(id, "message.completed", &format!(r#","base":"{base}","message":{{"content":"{content}"}}"#))
-    }
-
-    fn cancelled(id: &str) -> Event {
-        event(id, "run.cancelled", r#","base":"1-2""#)
-    }
-
-    /// What is shown for a run that has begun and said "one two".
-    fn check(events: Vec<Event>, expected: &[&str]) {
-        let mut fold = Fold::default();
-        let begin = vec![
-            event("0-1", "run.queued", r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#),
-            started("1-1", "0-1", "claimed"),
-            text("1-2", "one "),
-            text("1-3", "two"),
-        ];
-        begin.into_iter().for_each(|event| drop(fold.apply(event)));
-        let shown: Vec<String> = events
-            .into_iter()
-            .flat_map(|event| fold.apply(event))
-            .filter(|show| *show != Show::Text(String::new()))
-            .map(|show| match show {
-                Show::Conversation(id) => format!("conversation {id}"),
-                Show::Text(text) => format!("text {text}"),
-                Show::Reasoning(text) => format!("reasoning {text}"),
-                Show::Aside(text) => format!("aside {text}"),
-                Show::Answer(text) => format!("answer {text}"),
-                Show::Notice(text) => format!("notice {text}"),
-                Show::Error(text) => format!("error {text}"),
-            })
-            .collect();
-        assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn an_answer_is_shown_as_it_comes_and_once_as_a_whole() {
-        let end = event("1-6", "run.completed", "");
-        check(vec![text("1-4", " x"), message("1-5", "0-1", "one two x"), end], &["text  x", "answer one two x"]);
-    }
-
-    #[test]
-    fn text_after_a_base_is_said_again() {
-        check(
-            vec![started("2-1", "0-1", "lease_expired"), text("2-2", "uno"), message("2-3", "0-1", "uno")],
-            &["aside the worker was lost; starting again", "text uno", "answer uno"],
-        );
-        check(
-            vec![started("2-1", "1-2", "drain"), text("2-2", "due"), message("2-3", "0-1", "one due")],
-            &["aside the worker was shut down; starting again", "text due", "answer one due"],
-        );
-    }
-
-    #[test]
-    fn a_base_that_supersedes_nothing_shows_nothing() {
-        check(vec![started("2-1", "1-3", "resumed"), text("2-2", "!")], &["text !"]);
-        let twice = vec![started("2-1", "0-1", "lease_expired"), started("3-1", "0-1", "lease_expired")];
-        check(twice, &["aside the worker was lost; starting again"]);
-    }
-
-    #[test]
-    fn a_cancelled_run_shows_what_is_kept() {
-        check(
-            vec![message("1-4", "0-1", "one two"), cancelled("1-5")],
-            &["answer one two", "notice cancelled; what was said is kept"],
-        );
-        check(
-            vec![message("2-1", "1-2", "one "), cancelled("2-2")],
-            &["aside only this was kept:", "text one ", "answer one ", "notice cancelled; what was said is kept"],
-        );
-        check(vec![cancelled("2-1")], &["notice cancelled; nothing was said"]);
-    }
-
-    #[test]
-    fn the_stored_message_has_the_last_word() {
-        check(vec![message("1-4", "0-1", "one two, and more")], &["text , and more", "answer one two, and more"]);
-        check(vec![message("1-4", "0-1", "else")], &["aside only this was kept:", "text else", "answer else"]);
-    }
-
-    #[test]
-    fn failures_and_warnings_are_told_and_the_unknown_is_not() {
-        check(
-            vec![
-                event("1-4", "warning.raised", r#","code":"x","message":"The database is away.""#),
-                event("1-5", "dream.dreamt", r#","text":"x""#),
-                event("1-6", "reasoning.delta", r#","text":"hm""#),
-                event("1-7", "run.failed", r#","error":{"code":"model_failed","message":"the model failed"}"#),
-            ],
-            &["notice The database is away.", "reasoning hm", "error run failed: the model failed (model_failed)"],
-        );
-    }
-
-    #[test]
-    fn the_result_of_an_ended_run_fills_in_what_is_missing() {
-        let mut fold = Fold::default();
-        fold.apply(text("1-2", "one "));
-        let run = r#"{"status":"completed","output_message":{"content":"one two"},"error":null}"#;
-        let shows = fold.finish(serde_json::from_str(run).unwrap());
-        assert_eq!(shows, [Show::Text("two".to_owned()), Show::Answer("one two".to_owned())]);
-        assert_eq!(fold.outcome(), Some(Outcome::Completed));
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use holdfast_shared::event_id::EventId;
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::client::{Message, RunError};
@@ -66,6 +67,14 @@ pub enum Body {
     Text { text: String },
     #[serde(rename = "reasoning.delta")]
     Reasoning { text: String },
+    #[serde(rename = "tool_call.started")]
+    CallStarted { call_id: String, name: String, input: Value, by: String },
+    #[serde(rename = "tool_call.completed")]
+    CallCompleted { call_id: String, name: String, output: Option<String>, error: Option<RunError>, duration_ms: u64 },
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested { approval_id: Uuid, call_id: String, kind: String, name: String, input: Value },
+    #[serde(rename = "approval.resolved")]
+    ApprovalResolved { approval_id: Uuid, decision: String, reason: Option<String>, edited_input: Option<Value> },
     #[serde(rename = "message.completed")]
     Message { message: Message },
     #[serde(rename = "warning.raised")]

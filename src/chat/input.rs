@@ -1,24 +1,55 @@
 //! Lines from standard input.
 
-use std::io::{self, BufRead};
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead},
+};
 
 use tokio::sync::mpsc;
 
-/// Reads lines until the end of the input, which closes the channel.
-///
-/// On a thread of its own: a read from a terminal cannot be interrupted, and must keep neither an interrupt from being
-/// seen nor the process from ending.
-pub fn lines() -> mpsc::Receiver<String> {
-    let (lines, receiver) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        while let Some(line) = next_line(&mut input) {
-            if lines.blocking_send(line).is_err() {
-                return;
+/// Lines that may wait, which have been typed while an answer comes.
+const AHEAD: usize = 64;
+
+/// Lines in order, to the end of the input.
+pub struct Lines {
+    lines: mpsc::Receiver<String>,
+    /// Messages that were typed before a question was asked.
+    ahead: VecDeque<String>,
+}
+
+impl Lines {
+    /// Reads on a thread of its own: a read from a terminal cannot be interrupted, and must keep neither an interrupt
+    /// from being seen nor the process from ending.
+    pub fn read() -> Self {
+        let (sender, lines) = mpsc::channel(AHEAD);
+        std::thread::spawn(move || {
+            let mut input = io::stdin().lock();
+            while let Some(line) = next_line(&mut input) {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
             }
+        });
+        Self { lines, ahead: VecDeque::new() }
+    }
+
+    /// The next message.
+    pub async fn message(&mut self) -> Option<String> {
+        match self.ahead.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines.recv().await,
         }
-    });
-    receiver
+    }
+
+    /// Sets aside what was typed before a question is asked: nobody agrees to what they have not seen.
+    pub fn set_aside(&mut self) {
+        self.ahead.extend(std::iter::from_fn(|| self.lines.try_recv().ok()));
+    }
+
+    /// What was typed after that.
+    pub async fn answer(&mut self) -> Option<String> {
+        self.lines.recv().await
+    }
 }
 
 /// The next line without its end, however it ends and whatever bytes are in it.
@@ -33,6 +64,19 @@ fn next_line(input: &mut impl BufRead) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_was_typed_before_a_question_does_not_answer_it() {
+        let (sender, lines) = mpsc::channel(AHEAD);
+        let mut lines = Lines { lines, ahead: VecDeque::new() };
+        for line in ["y", "a message"] {
+            sender.send(line.to_owned()).await.unwrap();
+        }
+        lines.set_aside();
+        sender.send("n".to_owned()).await.unwrap();
+        assert_eq!(lines.answer().await.unwrap(), "n");
+        assert_eq!((lines.message().await.unwrap(), lines.message().await.unwrap()), ("y".into(), "a message".into()));
+    }
 
     #[test]
     fn lines_are_read_whatever_is_in_them() {

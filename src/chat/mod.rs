@@ -1,27 +1,32 @@
 //! `holdfast chat`: a terminal client. It knows the server by its HTTP API only.
 //!
 //! `client` asks, `stream` follows a run over any number of connections, `frames` reads the wire, `fold` decides what there
-//! is to show, `screen` prints, `answer` puts these together for one message; the conversation is here.
+//! is to show, `call` and `question` have the words for tool calls and for what a run asks, `screen` prints, `input` reads.
+//! `answer` puts these together for one message, with `asking`, `cancel` and `outage` for what it may be in the middle of;
+//! the conversation is here.
 
 mod answer;
+mod asking;
+mod call;
+mod cancel;
 mod client;
 mod fold;
 mod frames;
 mod input;
+mod outage;
+mod question;
 mod screen;
 mod stream;
 
 use std::{io, process::ExitCode};
 
 use reqwest::Url;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
 use answer::{Answer, Answered};
 use client::Client;
+use input::Lines;
 use screen::Screen;
 
 /// Exit status of a process that was interrupted, as shells have it.
@@ -72,7 +77,7 @@ pub async fn run(args: ChatArgs) -> ExitCode {
 struct Chat {
     client: Client,
     screen: Screen,
-    lines: mpsc::Receiver<String>,
+    lines: Lines,
     interrupts: Signal,
     conversation: Option<Uuid>,
 }
@@ -83,7 +88,7 @@ impl Chat {
         client.connect(args.conversation).await?;
         // From here on Ctrl-C is ours.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
-        Ok(Self { client, screen: Screen::new(), lines: input::lines(), interrupts, conversation: args.conversation })
+        Ok(Self { client, screen: Screen::new(), lines: Lines::read(), interrupts, conversation: args.conversation })
     }
 
     async fn converse(&mut self) -> io::Result<ExitCode> {
@@ -97,9 +102,11 @@ impl Chat {
                 Said::Interrupt => return Ok(INTERRUPTED.into()),
             };
             let answer = Answer::new(&self.client, &mut self.screen, &mut self.conversation);
-            match answer.to(text, &mut self.interrupts).await? {
+            match answer.to(text, &mut self.lines, &mut self.interrupts).await? {
                 Answered::Interrupted => return Ok(INTERRUPTED.into()),
                 Answered::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
+                // Another message would end the wait.
+                Answered::Waiting => return Ok(ExitCode::FAILURE),
                 // Whoever types has seen it; a script sees the status.
                 Answered::NotWholly if !interactive => status = ExitCode::FAILURE,
                 Answered::NotWholly | Answered::Cancelled | Answered::Wholly => {}
@@ -113,7 +120,7 @@ impl Chat {
         loop {
             self.screen.prompt()?;
             let line = tokio::select! {
-                line = self.lines.recv() => line,
+                line = self.lines.message() => line,
                 _ = self.interrupts.recv() => {
                     self.screen.leave_line()?;
                     return Ok(Some(Said::Interrupt));

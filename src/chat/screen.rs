@@ -30,6 +30,10 @@ enum Cursor {
     LineStart,
     InText,
     InReasoning,
+    /// A line of ours has come between the text before and the text to come.
+    Interrupted,
+    /// Standard error ends with a question, and the answer is to be typed behind it.
+    AtQuestion,
 }
 
 impl Screen {
@@ -62,11 +66,33 @@ impl Screen {
         write!(io::stderr(), "> ")
     }
 
+    /// Puts a question to whoever types; to be followed by `ask`.
+    pub fn question(&mut self, text: &str) -> io::Result<()> {
+        self.error(text)
+    }
+
+    /// Asks for the answer to a question, again if something has been shown since.
+    pub fn ask(&mut self, prompt: &str) -> io::Result<()> {
+        if self.cursor == Cursor::AtQuestion {
+            return Ok(());
+        }
+        self.break_line()?;
+        self.cursor = Cursor::AtQuestion;
+        write!(io::stderr(), "{prompt}")
+    }
+
+    /// The reader's Enter has ended the line of the question.
+    pub fn answered(&mut self) {
+        self.cursor = Cursor::Interrupted;
+    }
+
     /// Leaves a line that the reader's Enter has not ended.
     pub fn leave_line(&mut self) -> io::Result<()> {
         match self.cursor {
             Cursor::LineStart if self.interactive => writeln!(io::stderr()),
-            _ => self.break_line(),
+            Cursor::LineStart | Cursor::InText | Cursor::InReasoning | Cursor::Interrupted | Cursor::AtQuestion => {
+                self.break_line()
+            }
         }
     }
 
@@ -89,7 +115,7 @@ impl Screen {
 
     /// A dim line that is not part of an answer.
     pub fn notice(&mut self, text: &str) -> io::Result<()> {
-        self.break_line()?;
+        self.interrupt()?;
         let text = printable(text);
         match self.dims_notices {
             true => writeln!(io::stderr(), "{DIM}{text}{PLAIN}"),
@@ -98,22 +124,27 @@ impl Screen {
     }
 
     pub fn error(&mut self, text: &str) -> io::Result<()> {
-        self.break_line()?;
+        self.interrupt()?;
         writeln!(io::stderr(), "{}", printable(text))
     }
 
     /// Sets the answer apart from what comes next.
     pub fn end_answer(&mut self) -> io::Result<()> {
         self.break_line()?;
+        self.cursor = Cursor::LineStart;
         if self.streams { writeln!(io::stdout()) } else { Ok(()) }
     }
 
     fn stream(&mut self, text: &str, kind: Cursor) -> io::Result<()> {
-        let text = printable(text);
+        let mut text = printable(text);
+        if matches!(self.cursor, Cursor::Interrupted | Cursor::AtQuestion) {
+            // The blank lines between two steps would be a hole under the lines of the calls.
+            text.drain(..text.len() - text.trim_start_matches('\n').len());
+        }
         if text.is_empty() {
             return Ok(());
         }
-        if self.cursor != Cursor::LineStart && self.cursor != kind {
+        if self.cursor != kind {
             self.break_line()?;
         }
         let mut out = io::stdout().lock();
@@ -126,12 +157,19 @@ impl Screen {
         out.flush()
     }
 
+    /// Ends the line that text or a question stands in, for a line of ours.
+    fn interrupt(&mut self) -> io::Result<()> {
+        self.break_line()?;
+        self.cursor = Cursor::Interrupted;
+        Ok(())
+    }
+
     fn break_line(&mut self) -> io::Result<()> {
-        if self.cursor == Cursor::LineStart {
-            return Ok(());
+        match std::mem::replace(&mut self.cursor, Cursor::LineStart) {
+            Cursor::LineStart | Cursor::Interrupted => Ok(()),
+            Cursor::InText | Cursor::InReasoning => writeln!(io::stdout()),
+            Cursor::AtQuestion => writeln!(io::stderr()),
         }
-        self.cursor = Cursor::LineStart;
-        writeln!(io::stdout())
     }
 }
 

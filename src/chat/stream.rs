@@ -52,7 +52,7 @@ impl Follower {
         while !self.updates.is_closed() {
             let pause = match self.follow_once().await {
                 Ok(()) => return,
-                Err(Failure::Refused(detail)) => return self.tell(Update::Refused(detail)).await,
+                Err(Failure::Refused(problem)) => return self.tell(Update::Refused(problem.detail)).await,
                 Err(Failure::Away(reason)) => {
                     self.tell(Update::Lost(reason)).await;
                     self.backoff.next_pause()

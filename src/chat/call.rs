@@ -1,0 +1,104 @@
+//! Tool calls in words: a quiet line when one begins and when it ends, and the arguments to the letter for whoever has
+//! to agree to them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::client::RunError;
+
+/// Characters of arguments or output that a line shows.
+const MOST: usize = 120;
+
+pub fn started(name: &str, input: &Value) -> String {
+    format!("calling {name} {}", one_line(&input.to_string()))
+}
+
+pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunError>) -> String {
+    let took = took(duration_ms);
+    match result {
+        Ok(output) if output.trim().is_empty() => format!("{name} answered after {took}"),
+        Ok(output) => format!("{name} answered after {took}: {}", one_line(output)),
+        Err(RunError { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
+    }
+}
+
+/// JSON in which every character can be seen: what a terminal would swallow, or would let look like something else,
+/// is escaped.
+pub fn exact(input: &Value) -> String {
+    let json = input.to_string();
+    let mut seen = String::with_capacity(json.len());
+    for char in json.chars() {
+        if !is_hidden(char) {
+            seen.push(char);
+            continue;
+        }
+        for unit in char.encode_utf16(&mut [0; 2]) {
+            write!(seen, "\\u{unit:04x}").expect("a String takes every write");
+        }
+    }
+    seen
+}
+
+/// The beginning of a text, without line breaks.
+pub fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1);
+    let mut chars = words.flat_map(str::chars);
+    let mut line: String = chars.by_ref().take(MOST).collect();
+    if chars.next().is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// Control characters, and those of Unicode's format characters that turn text around or have no width.
+fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn took(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} min", ms / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_the_beginning_of_whatever_comes() {
+        let check = |text: &str, expected: &str| assert_eq!(one_line(text), expected, "{text:?}");
+        check("", "");
+        check(" two\n\n\tlines \r\n", "two lines");
+        check(&"ü".repeat(120), &"ü".repeat(120));
+        check(&"ü".repeat(121), &format!("{}…", "ü".repeat(120)));
+        check(&"a ".repeat(200), &format!("{}…", "a ".repeat(60)));
+    }
+
+    #[test]
+    fn arguments_show_what_a_terminal_would_hide() {
+        let check = |text: &str, expected: &str| {
+            let shown = exact(&Value::from(text));
+            assert_eq!(shown, expected);
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), text, "it means something else");
+        };
+        check("rm -r\nü 🦀", r#""rm -r\nü 🦀""#);
+        check("\x1b[2J\x7f\u{9b}1m", r#""\u001b[2J\u007f\u009b1m""#);
+        check("a\u{202e}b\u{200b}c\u{e0041}", r#""a\u202eb\u200bc\udb40\udc41""#);
+    }
+
+    #[test]
+    fn times_are_as_exact_as_they_are_of_use() {
+        let check = |ms: u64, expected: &str| assert_eq!(took(ms), expected);
+        check(999, "999 ms");
+        check(2_918, "2.9 s");
+        check(59_999, "59.9 s");
+        check(7_300_000, "121 min");
+    }
+}

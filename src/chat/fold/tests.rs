@@ -1,0 +1,198 @@
+//! What the fold shows and asks.
+
+use super::*;
+
+fn event(id: &str, kind: &str, rest: &str) -> Event {
+    Event::parse(&format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
+}
+
+fn text(id: &str, text: &str) -> Event {
+    event(id, "message.delta", &format!(r#","text":"{text}""#))
+}
+
+fn started(id: &str, base: &str, reason: &str) -> Event {
+    event(id, "attempt.started", &format!(r#","base":"{base}","reason":"{reason}""#))
+}
+
+fn message(id: &str, base: &str, content: &str) -> Event {
+    event(id, "message.completed", &format!(r#","base":"{base}","message":{{"content":"{content}"}}"#))
+}
+
+fn cancelled(id: &str) -> Event {
+    event(id, "run.cancelled", r#","base":"1-2""#)
+}
+
+fn approval(id: &str, approval: u8) -> Event {
+    let rest = format!(
+        r#","approval_id":"{}","call_id":"call_{approval}","kind":"policy","name":"kb__{approval}","input":{{}}"#,
+        Uuid::from_u128(approval.into())
+    );
+    event(id, "approval.requested", &rest)
+}
+
+fn resolved(id: &str, base: &str, approval: u8, rest: &str) -> Event {
+    let approval = Uuid::from_u128(approval.into());
+    event(id, "approval.resolved", &format!(r#","base":"{base}","approval_id":"{approval}"{rest}"#))
+}
+
+/// What is shown for a run that has begun and said "one two".
+fn check(events: Vec<Event>, expected: &[&str]) {
+    check_open(events, expected, &[]);
+}
+
+/// The same, and the tools of the questions that are open then.
+fn check_open(events: Vec<Event>, expected: &[&str], open: &[&str]) {
+    let mut fold = Fold::default();
+    let begin = vec![
+        event("0-1", "run.queued", r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#),
+        started("1-1", "0-1", "claimed"),
+        text("1-2", "one "),
+        text("1-3", "two"),
+    ];
+    begin.into_iter().for_each(|event| drop(fold.apply(event)));
+    let shown: Vec<String> = events
+        .into_iter()
+        .flat_map(|event| fold.apply(event))
+        .filter(|show| *show != Show::Text(String::new()))
+        .map(|show| match show {
+            Show::Conversation(id) => format!("conversation {id}"),
+            Show::Text(text) => format!("text {text}"),
+            Show::Reasoning(text) => format!("reasoning {text}"),
+            Show::Aside(text) => format!("aside {text}"),
+            Show::Answer(text) => format!("answer {text}"),
+            Show::Notice(text) => format!("notice {text}"),
+            Show::Error(text) => format!("error {text}"),
+        })
+        .collect();
+    assert_eq!(shown, expected);
+    assert_eq!(fold.questions().iter().map(|question| question.name.as_str()).collect::<Vec<_>>(), open);
+}
+
+#[test]
+fn an_answer_is_shown_as_it_comes_and_once_as_a_whole() {
+    let end = event("1-6", "run.completed", "");
+    check(vec![text("1-4", " x"), message("1-5", "0-1", "one two x"), end], &["text  x", "answer one two x"]);
+}
+
+#[test]
+fn text_after_a_base_is_said_again() {
+    check(
+        vec![started("2-1", "0-1", "lease_expired"), text("2-2", "uno"), message("2-3", "0-1", "uno")],
+        &["aside the worker was lost; starting again", "text uno", "answer uno"],
+    );
+    check(
+        vec![started("2-1", "1-2", "drain"), text("2-2", "due"), message("2-3", "0-1", "one due")],
+        &["aside the worker was shut down; starting again", "text due", "answer one due"],
+    );
+}
+
+#[test]
+fn a_base_that_supersedes_nothing_shows_nothing() {
+    check(vec![started("2-1", "1-3", "resumed"), text("2-2", "!")], &["text !"]);
+    let twice = vec![started("2-1", "0-1", "lease_expired"), started("3-1", "0-1", "lease_expired")];
+    check(twice, &["aside the worker was lost; starting again"]);
+}
+
+#[test]
+fn a_cancelled_run_shows_what_is_kept() {
+    check(
+        vec![message("1-4", "0-1", "one two"), cancelled("1-5")],
+        &["answer one two", "notice cancelled; what was said is kept"],
+    );
+    check(
+        vec![message("2-1", "1-2", "one "), cancelled("2-2")],
+        &["aside only this was kept:", "text one ", "answer one ", "notice cancelled; what was said is kept"],
+    );
+    check(vec![cancelled("2-1")], &["notice cancelled; nothing was said"]);
+}
+
+#[test]
+fn the_stored_message_has_the_last_word() {
+    check(vec![message("1-4", "0-1", "one two, and more")], &["text , and more", "answer one two, and more"]);
+    check(vec![message("1-4", "0-1", "else")], &["aside only this was kept:", "text else", "answer else"]);
+}
+
+#[test]
+fn failures_and_warnings_are_told_and_the_unknown_is_not() {
+    check(
+        vec![
+            event("1-4", "warning.raised", r#","code":"x","message":"The database is away.""#),
+            event("1-5", "dream.dreamt", r#","text":"x""#),
+            event("1-6", "reasoning.delta", r#","text":"hm""#),
+            event("1-7", "run.failed", r#","error":{"code":"model_failed","message":"the model failed"}"#),
+        ],
+        &["notice The database is away.", "reasoning hm", "error run failed: the model failed (model_failed)"],
+    );
+}
+
+#[test]
+fn a_tool_call_is_a_line_when_it_begins_and_when_it_ends() {
+    let call = r#","call_id":"c","name":"kb__add""#;
+    let completed = |id, result: &str| event(id, "tool_call.completed", &format!("{call},{result}"));
+    check(
+        vec![
+            event("1-4", "tool_call.delta", &format!(r#"{call},"text":"{{""#)),
+            event("1-5", "tool_call.started", &format!(r#"{call},"step":1,"input":{{"a":2}},"by":"worker""#)),
+            completed("1-6", r#""output":"the sum\nis 5","duration_ms":5"#),
+            completed("1-7", r#""error":{"code":"timed_out","message":"no\nanswer"},"duration_ms":10000"#),
+            completed("1-8", r#""output":"","duration_ms":0"#),
+        ],
+        &[
+            r#"notice calling kb__add {"a":2}"#,
+            "notice kb__add answered after 5 ms: the sum is 5",
+            "notice kb__add failed after 10.0 s: no answer (timed_out)",
+            "notice kb__add answered after 0 ms",
+        ],
+    );
+}
+
+#[test]
+fn questions_are_open_until_they_are_resolved() {
+    check_open(vec![approval("1-4", 1), approval("1-5", 2)], &[], &["kb__1", "kb__2"]);
+    check_open(
+        vec![
+            approval("1-4", 1),
+            approval("1-5", 2),
+            resolved("2-1", "1-5", 1, r#","decision":"denied","reason":"not\nnow","edited_input":null"#),
+        ],
+        &["notice kb__1 is denied: not now"],
+        &["kb__2"],
+    );
+    check(
+        vec![
+            approval("1-4", 1),
+            resolved("2-1", "1-4", 1, r#","decision":"approved","reason":null,"edited_input":{"a":1}"#),
+            started("3-1", "2-1", "resumed"),
+        ],
+        &[r#"notice kb__1 is approved, with {"a":1}"#],
+    );
+}
+
+#[test]
+fn a_superseded_question_is_not_open() {
+    let again = vec![approval("1-4", 1), started("2-1", "1-3", "lease_expired"), approval("2-2", 1)];
+    check_open(again, &[], &["kb__1"]);
+    check(vec![approval("1-4", 1), started("2-1", "1-3", "lease_expired")], &[]);
+    check(vec![approval("1-4", 1), cancelled("2-1")], &["notice cancelled; nothing was said"]);
+}
+
+#[test]
+fn a_call_of_the_client_is_a_question_until_it_has_a_result() {
+    let asked = || {
+        let rest = r#","call_id":"c","step":1,"name":"ask","input":{"question":"Which?"},"by":"client""#;
+        event("1-4", "tool_call.started", rest)
+    };
+    check_open(vec![asked()], &[], &["ask"]);
+    let answered = r#","base":"1-4","call_id":"c","name":"ask","output":"blue","duration_ms":2918"#;
+    check(vec![asked(), event("2-1", "tool_call.completed", answered)], &["notice ask answered after 2.9 s: blue"]);
+}
+
+#[test]
+fn the_result_of_an_ended_run_fills_in_what_is_missing() {
+    let mut fold = Fold::default();
+    fold.apply(text("1-2", "one "));
+    let run = r#"{"status":"completed","output_message":{"content":"one two"},"error":null}"#;
+    let shows = fold.finish(serde_json::from_str(run).unwrap());
+    assert_eq!(shows, [Show::Text("two".to_owned()), Show::Answer("one two".to_owned())]);
+    assert_eq!(fold.outcome(), Some(Outcome::Completed));
+}

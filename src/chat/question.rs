@@ -1,0 +1,158 @@
+//! What a run asks the reader: whether a call may be made, or what a tool that is the client's to execute answers.
+//!
+//! `fold` knows which questions are open, `asking` puts them to the reader.
+
+use holdfast_shared::event_id::EventId;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::call;
+
+/// One question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The event that has asked. What is asked again after a crash is another question.
+    pub id: EventId,
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// What it is to be called with.
+    pub input: Value,
+    pub asked: Asked,
+}
+
+/// What is asked about the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// May it be made?
+    Approval(Uuid),
+    /// It may have been made, by a worker that died: may it be made again?
+    Repetition(Uuid),
+    /// What is its result?
+    Result,
+}
+
+impl Asked {
+    pub fn approval(self) -> Option<Uuid> {
+        match self {
+            Self::Approval(id) | Self::Repetition(id) => Some(id),
+            Self::Result => None,
+        }
+    }
+}
+
+impl Question {
+    /// The question in words. What is agreed to is shown to the letter.
+    pub fn text(&self) -> String {
+        let (name, input) = (&self.name, call::exact(&self.input));
+        match self.asked {
+            Asked::Approval(_) => format!("{name} needs approval to be called with:\n{input}"),
+            Asked::Repetition(_) => format!(
+                "{name} was called by a worker that died meanwhile; the call may have taken effect. It needs approval \
+                 to be called again with:\n{input}"
+            ),
+            Asked::Result => match self.input["question"].as_str() {
+                Some(question) => format!("{name} asks: {question}"),
+                None => format!("{name} asks for the result of:\n{input}"),
+            },
+        }
+    }
+
+    /// What stands before the reader's answer.
+    pub fn prompt(&self) -> &'static str {
+        match self.asked {
+            Asked::Approval(_) | Asked::Repetition(_) => "Approve? [y/N/reason] ",
+            Asked::Result => "Answer? [empty declines] ",
+        }
+    }
+
+    /// Where the answer goes, in the run's part of the API.
+    pub fn path(&self) -> String {
+        match self.asked {
+            Asked::Approval(id) | Asked::Repetition(id) => format!("approvals/{id}"),
+            Asked::Result => format!("tool_results/{}", self.call_id),
+        }
+    }
+
+    /// The answer that a line is.
+    pub fn answer(&self, line: &str) -> Value {
+        let line = line.trim();
+        match (self.asked, line.to_lowercase().as_str()) {
+            (Asked::Result, "") => json!({"error": "declined"}),
+            (Asked::Result, _) => json!({"output": line}),
+            (_, "y" | "yes") => json!({"decision": "approve"}),
+            (_, "" | "n" | "no") => json!({"decision": "deny"}),
+            _ => json!({"decision": "deny", "reason": line}),
+        }
+    }
+
+    /// An answer for whoever wants to give it by hand.
+    pub fn example(&self) -> Value {
+        match self.asked {
+            Asked::Approval(_) | Asked::Repetition(_) => json!({"decision": "approve"}),
+            Asked::Result => json!({"output": "…"}),
+        }
+    }
+}
+
+/// What became of an approval, in words.
+pub fn resolved(tool: &str, decision: &str, reason: Option<&str>, edited_input: Option<&Value>) -> String {
+    let said = match decision {
+        "approved" | "denied" => decision.to_owned(),
+        "expired" => "not approved in time".to_owned(),
+        "superseded" => "not approved, a new message has come".to_owned(),
+        "cancelled" => "not approved, the run is cancelled".to_owned(),
+        other => format!("not approved ({other})"),
+    };
+    let edited = edited_input.map(|input| format!(", with {}", call::exact(input))).unwrap_or_default();
+    let reason = reason.map(|reason| format!(": {}", call::one_line(reason))).unwrap_or_default();
+    format!("{tool} is {said}{edited}{reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(asked: Asked, input: Value) -> Question {
+        Question { id: EventId::new(1, 7), call_id: "call_1".to_owned(), name: "kb__count".to_owned(), input, asked }
+    }
+
+    #[test]
+    fn only_a_clear_yes_approves() {
+        let check = |line: &str, expected: Value| {
+            assert_eq!(question(Asked::Approval(Uuid::nil()), json!({})).answer(line), expected, "{line:?}");
+        };
+        for line in ["y", "Y", "yes", " Yes "] {
+            check(line, json!({"decision": "approve"}));
+        }
+        for line in ["", "  ", "n", "No"] {
+            check(line, json!({"decision": "deny"}));
+        }
+        for line in ["not today", "yes please", "yy", "j"] {
+            check(line, json!({"decision": "deny", "reason": line}));
+        }
+    }
+
+    #[test]
+    fn a_line_is_the_result_of_the_clients_tool() {
+        let check = |line: &str, expected: Value| {
+            assert_eq!(question(Asked::Result, json!({})).answer(line), expected, "{line:?}");
+        };
+        check("blue", json!({"output": "blue"}));
+        check("n", json!({"output": "n"}));
+        check(" ", json!({"error": "declined"}));
+    }
+
+    #[test]
+    fn a_question_says_what_is_asked_and_why() {
+        let check = |asked: Asked, input: Value, expected: &[&str]| {
+            let text = question(asked, input).text();
+            assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+        };
+        let (id, input) = (Uuid::nil(), json!({"note": "one"}));
+        check(Asked::Approval(id), input.clone(), &["kb__count needs approval", "{\"note\":\"one\"}"]);
+        check(Asked::Repetition(id), input.clone(), &["may have taken effect", "again", "{\"note\":\"one\"}"]);
+        check(Asked::Result, input, &["kb__count asks for the result", "{\"note\":\"one\"}"]);
+        check(Asked::Result, json!({"question": "Which colour?"}), &["kb__count asks: Which colour?"]);
+    }
+}

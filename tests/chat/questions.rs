@@ -1,0 +1,245 @@
+//! Runs that ask: what the terminal shows, and what becomes of what is typed.
+
+use serde_json::{Value, json};
+
+use super::{
+    Terminal, pipe,
+    playback::{ANSWER, Playback},
+};
+use crate::support::{Client, Embedded, Holdfast, until};
+
+const APPROVE: &str = "Approve? [y/N/reason] ";
+const ANSWER_IT: &str = "Answer? [empty declines] ";
+
+/// A server and a terminal that is ready for a message, as ann.
+fn begin(embedded: &Embedded) -> (Holdfast, Client, Terminal) {
+    let mut holdfast = embedded.start();
+    let mut terminal = Terminal::interactive(&holdfast.base());
+    terminal.wait_for("> ");
+    let client = holdfast.client().user("ann");
+    (holdfast, client, terminal)
+}
+
+async fn only_run(client: &Client) -> String {
+    let runs = client.get("/v1/runs").await.unwrap();
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+    runs["items"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// What people have decided, in the order of the questions.
+async fn decisions(client: &Client) -> Vec<(String, Option<String>)> {
+    let approvals = client.get(&format!("/v1/runs/{}/approvals", only_run(client).await)).await.unwrap();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let decided = approvals["items"].as_array().unwrap().iter();
+    decided.map(|approval| (text(&approval["status"]).unwrap(), text(&approval["reason"]))).collect()
+}
+
+#[tokio::test]
+async fn yes_approves_exactly_what_is_shown() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval=send it]\n");
+    let shown = terminal.wait_for(APPROVE);
+    assert!(
+        shown.contains("scripted__approval needs approval") && shown.contains(r#"{"action":"send it"}"#),
+        "{shown}"
+    );
+    terminal.type_in("y\n");
+    let shown = terminal.wait_for("> ");
+    for line in [
+        "[scripted__approval is approved]",
+        r#"[calling scripted__approval {"action":"send it"}]"#,
+        "[scripted__approval answered after ",
+    ] {
+        assert!(shown.contains(line), "{line} is missing: {shown}");
+    }
+    assert_eq!(decisions(&client).await, [("approved".to_owned(), None)]);
+    assert_eq!(client.ended(&only_run(&client).await).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn questions_come_one_after_the_other_and_anything_but_yes_denies() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [parallel] [approval=one] [approval=two]\n");
+    let shown = terminal.wait_for(APPROVE);
+    assert!(shown.contains(r#"{"action":"one"}"#) && !shown.contains(r#"{"action":"two"}"#), "{shown}");
+    terminal.type_in("not on a Sunday\n");
+    let shown = terminal.wait_for(APPROVE);
+    assert!(shown.contains("[scripted__approval is denied: not on a Sunday]"), "{shown}");
+    assert!(shown.contains(r#"{"action":"two"}"#), "{shown}");
+    terminal.type_in("\n");
+    terminal.wait_for("> ");
+    let denied = |reason: Option<&str>| ("denied".to_owned(), reason.map(str::to_owned));
+    assert_eq!(decisions(&client).await, [denied(Some("not on a Sunday")), denied(None)]);
+}
+
+#[tokio::test]
+async fn a_question_that_is_answered_elsewhere_is_closed() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    let run = only_run(&client).await;
+    let approvals = client.get(&format!("/v1/runs/{run}/approvals")).await.unwrap();
+    let path = format!("/v1/runs/{run}/approvals/{}", approvals["items"][0]["id"].as_str().unwrap());
+    client.post(&path, json!({"decision": "deny", "reason": "by phone"})).await.unwrap();
+    terminal.wait_for("[scripted__approval is denied: by phone]");
+    terminal.wait_for("[nobody has to answer this any more]");
+    terminal.wait_for("> ");
+    // What is typed now is a message again.
+    terminal.type_in("[tokens=2] y\n");
+    terminal.wait_for("This is ");
+    terminal.wait_for("> ");
+    assert_eq!(client.ended(&run).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn ctrl_c_at_a_question_cancels_the_run() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    terminal.type_in("\u{3}");
+    terminal.wait_for("[cancelling; Ctrl-C again quits]");
+    terminal.wait_for("[cancelled; ");
+    terminal.wait_for("> ");
+    assert_eq!(decisions(&client).await[0].0, "cancelled");
+    assert_eq!(client.ended(&only_run(&client).await).await["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_line_is_the_answer_of_the_clients_tool_and_an_empty_one_declines() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [clienttool=Which colour?] [clienttool=And why?]\n");
+    let shown = terminal.wait_for(ANSWER_IT);
+    assert!(shown.contains("scripted__clienttool asks: Which colour?"), "{shown}");
+    terminal.type_in("dark blue\n");
+    let shown = terminal.wait_for(ANSWER_IT);
+    assert!(shown.contains(": dark blue]") && shown.contains("And why?"), "{shown}");
+    terminal.type_in("\n");
+    terminal.wait_for("declined (tool_failed)]");
+    terminal.wait_for("> ");
+    let calls = client.get(&format!("/v1/runs/{}/tool_calls", only_run(&client).await)).await.unwrap();
+    assert_eq!(calls["items"][0]["output"], "dark blue");
+    assert_eq!(calls["items"][1]["error"]["message"], "declined");
+}
+
+#[tokio::test]
+async fn what_was_typed_before_a_question_is_the_next_message() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [call=scripted__echo {\"text\":\"x\",\"delay_ms\":1000}] [approval]\n");
+    terminal.wait_for("[calling scripted__echo");
+    terminal.type_in("y\n");
+    terminal.wait_for(APPROVE);
+    terminal.type_in("no\n");
+    terminal.wait_for("[scripted__approval is denied]");
+    terminal.wait_for("> ");
+    let said = until("the message was sent", || async {
+        let runs = client.get("/v1/runs").await.unwrap();
+        (runs["items"].as_array().unwrap().len() == 2).then(|| runs["items"][0]["conversation_id"].clone())
+    });
+    let path = format!("/v1/conversations/{}/messages", said.await.as_str().unwrap());
+    let messages = client.get(&path).await.unwrap();
+    assert!(messages["items"].as_array().unwrap().iter().any(|message| message["content"] == "y"), "{messages}");
+}
+
+#[tokio::test]
+async fn an_answer_reaches_a_server_that_was_away() {
+    let port = test_servers::free_port();
+    let embedded = Embedded::new().with("HOLDFAST_ADDR", format!("127.0.0.1:{port}"));
+    let (holdfast, _, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    holdfast.kill();
+    terminal.wait_for("reconnecting");
+    // The question is still there to be answered.
+    terminal.wait_for(APPROVE);
+    terminal.type_in("y\n");
+    let mut holdfast = embedded.start();
+    terminal.wait_for("[scripted__approval is approved]");
+    terminal.wait_for("> ");
+    assert_eq!(decisions(&holdfast.client().user("ann")).await[0].0, "approved");
+}
+
+#[tokio::test]
+async fn a_terminal_whose_input_ends_leaves_the_run_waiting() {
+    let embedded = Embedded::new();
+    let (_holdfast, client, mut terminal) = begin(&embedded);
+    terminal.type_in("[tokens=1] [approval]\n");
+    terminal.wait_for(APPROVE);
+    terminal.type_in("\u{4}");
+    terminal.wait_for("-H 'x-user: ann' -d '{\"decision\":\"approve\"}'");
+    let status = until("it has quit", || std::future::ready(terminal.child.try_wait().unwrap())).await;
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(client.run(&only_run(&client).await).await["status"], "waiting");
+}
+
+#[tokio::test]
+async fn in_a_pipe_a_run_that_asks_is_left_waiting() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let asking = "[tokens=1] [parallel] [approval=send it] [clienttool=Which colour?]\n[tokens=2] never sent\n";
+    let (stdout, stderr, status) = pipe(&holdfast.base(), asking);
+    assert_eq!((stdout.as_str(), status), ("", Some(1)), "{stderr}");
+    let run = only_run(&client).await;
+    assert!(stderr.contains(&format!("[run {run} waits until it is answered]")), "{stderr}");
+    assert!(stderr.contains(r#"{"action":"send it"}"#) && stderr.contains("Which colour?"), "{stderr}");
+    assert_eq!(client.run(&run).await["status"], "waiting");
+    // What it says can be done.
+    let commands: Vec<&str> = stderr.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert_eq!(commands.len(), 2, "{stderr}");
+    for command in commands {
+        let answered = std::process::Command::new("sh").args(["-c", &format!("{command} -s")]).output().unwrap();
+        let run: Value = serde_json::from_slice(&answered.stdout).unwrap();
+        assert!(run["status"].is_string(), "{command}: {run}");
+    }
+    assert_eq!(client.ended(&run).await["status"], "completed");
+}
+
+const BEGIN: [(&str, &str, &str); 3] = [
+    ("0-1", "run.queued", r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#),
+    ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#),
+    (
+        "1-2",
+        "approval.requested",
+        r#","approval_id":"01900000-0000-7000-8000-000000000003","call_id":"c","kind":"unknown_outcome","name":"kb__pay","input":{"sum":5}"#,
+    ),
+];
+const END: [(&str, &str, &str); 2] = [
+    (
+        "2-1",
+        "approval.resolved",
+        r#","base":"1-2","approval_id":"01900000-0000-7000-8000-000000000003","call_id":"c","decision":"denied","reason":"paid""#,
+    ),
+    ("2-2", "run.completed", ""),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_too_late_is_told() {
+    let [first, second, asked] = BEGIN;
+    let [resolved, completed] = END;
+    let server = Playback::start(&[&[first, second, asked, ("", ANSWER, ""), resolved, completed]]).await;
+    let mut terminal = Terminal::interactive(&server.base);
+    terminal.wait_for("> ");
+    terminal.type_in("pay\n");
+    let shown = terminal.wait_for(APPROVE);
+    assert!(shown.contains("may have taken effect") && shown.contains(r#"{"sum":5}"#), "{shown}");
+    terminal.type_in("y\n");
+    let shown = terminal.wait_for("> ");
+    assert!(shown.contains("[somebody has answered already; the first answer counts]"), "{shown}");
+    assert!(shown.contains("[kb__pay is denied: paid]") && !shown.contains("nobody has to"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_was_resolved_while_the_connection_was_lost_is_not_asked() {
+    let server = Playback::start(&[&BEGIN, &END]).await;
+    let mut terminal = Terminal::interactive(&server.base);
+    terminal.wait_for("> ");
+    terminal.type_in("pay\n");
+    let shown = terminal.wait_for("> ");
+    assert!(shown.contains("[kb__pay is denied: paid]") && !shown.contains(APPROVE), "{shown}");
+}
