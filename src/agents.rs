@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context, bail};
-use holdfast_shared::{agent::AgentDefinition, storage::Storage};
+use anyhow::{Context, anyhow, bail};
+use holdfast_shared::{
+    agent::{AgentDefinition, unquoted},
+    storage::Storage,
+};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -33,8 +36,14 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
     let text = std::fs::read_to_string(path)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let file: File = match extension {
-        "toml" => toml::from_str(&text)?,
-        "yaml" | "yml" => serde_saphyr::from_str(&text)?,
+        "toml" => toml::from_str(&text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+            unfit(line, error.message())
+        })?,
+        "yaml" | "yml" => serde_saphyr::from_str(&text).map_err(|error| {
+            let line = error.location().map(|location| location.line() as usize);
+            unfit(line, &error.without_snippet().to_string())
+        })?,
         _ => bail!("expected a file that ends in .toml, .yaml or .yml"),
     };
     let mut definitions = BTreeMap::new();
@@ -46,6 +55,15 @@ fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
         }
     }
     Ok(definitions)
+}
+
+/// Why the file does not fit; its lines are not shown, because they may have secrets.
+fn unfit(line: Option<usize>, problem: &str) -> anyhow::Error {
+    let problem = unquoted(&problem);
+    match line {
+        Some(line) => anyhow!("line {line}: {problem}"),
+        None => anyhow!(problem),
+    }
 }
 
 #[cfg(test)]
@@ -73,13 +91,23 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_the_wrong_place_is_not_shown() {
+        let toml = "[[agents]]\nname = \"a\"\n[[agents.mcp_servers]]\nname = \"s\"\ntransport = \"rpc\"\nurl = \"http://a\"\nauth = \"hunter2\"\n";
+        let yaml = "agents:\n  - name: a\n    mcp_servers:\n      - {name: s, transport: rpc, url: 'http://a', auth: hunter2}\n";
+        for (name, text) in [("agents.toml", toml), ("agents.yaml", yaml)] {
+            let error = format!("{:#}", read_as(name, text).expect_err("it was accepted"));
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_wrong_file_is_refused_with_a_reason() {
         let check = |name: &str, text: &str, part: &str| {
             let error = format!("{:#}", read_as(name, text).expect_err("it was accepted"));
             assert!(error.contains(part), "{error:?} lacks {part:?}");
         };
         check("agents.json", "{}", ".toml");
-        check("agents.toml", "agents = 3", "agents");
+        check("agents.toml", "agents = 3", "sequence");
         check("agents.toml", "[[agents]]\nname = \"a\"\n[[agents]]\nname = \"a\"\n", "two agents");
         check("agents.yaml", "agents:\n  - name: a\n    colour: red\n", "colour");
         check("agents.yaml", "agents:\n  - name: a\n    limits: {max_steps: 0}\n", "limits.max_steps");

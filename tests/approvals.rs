@@ -15,6 +15,7 @@ in_both_modes!(
     an_edited_input_is_what_is_called_and_is_checked_before,
     a_waiting_run_outlives_every_process,
     after_a_cancel_nothing_can_be_approved,
+    a_cancel_right_after_an_answer_keeps_the_text,
     what_nobody_approves_in_time_is_denied,
     a_new_message_ends_the_wait,
     an_interrupting_message_ends_the_wait,
@@ -166,6 +167,23 @@ async fn after_a_cancel_nothing_can_be_approved(mut deployment: Deployment) {
     assert_eq!(rest[1].data["message"]["content"], fold(&frames), "the text is kept");
     let failure = decide(&client, &question, json!({"decision": "approve"})).await.unwrap_err();
     assert_eq!((failure.status, failure.body["approval"]["status"].as_str()), (409, Some("cancelled")));
+}
+
+async fn a_cancel_right_after_an_answer_keeps_the_text(mut deployment: Deployment) {
+    let client = deployment.client();
+    for _ in 0..20 {
+        let (stream, mut frames, question) = asked(&client, ASK).await;
+        decide(&client, &question, json!({"decision": "approve"})).await.unwrap();
+        client.cancel(&stream.run_id).await;
+        let run_id = stream.run_id.clone();
+        frames.extend(stream.rest().await);
+        let run = client.run(&run_id).await;
+        assert_eq!(run["output_message"]["content"], fold(&frames), "{run}");
+        assert!(run["usage"]["output_tokens"].as_u64() > Some(0), "{run}");
+        let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+        let status = calls["items"][0]["status"].as_str().unwrap();
+        assert!(["completed", "abandoned"].contains(&status), "{status}");
+    }
 }
 
 async fn what_nobody_approves_in_time_is_denied(deployment: Deployment) {

@@ -58,6 +58,10 @@ async fn a_call_that_was_about_to_be_made_is_made_once(mut deployment: Deploymen
         (Some("unknown_outcome"), Some("kb__count"))
     );
     assert!(!server.has_arrivals(), "it was called again without a human's word");
+    let approval = asked.data["approval_id"].as_str().unwrap();
+    let edited = json!({"decision": "approve", "edited_input": {"note": "two"}});
+    let refused = client.post(&format!("/v1/runs/{run_id}/approvals/{approval}"), edited).await.unwrap_err();
+    assert_eq!(refused.code, "invalid_input", "the key stands for the call as it was");
     decide(&client, &run_id, asked, json!({"decision": "approve"})).await;
     let again = server.arrival().await;
     again.take_effect();

@@ -252,6 +252,7 @@ impl App {
             Submitted::KeyReused => Problem::key_reused(),
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),
+            Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
             Submitted::AgentNotFound => Problem::agent_not_found(target),
             _ => Problem::conversation_not_found(target),
         })

@@ -7,8 +7,9 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Path, Request, rejection::BytesRejection},
     http::{HeaderMap, header, request::Parts},
 };
-use holdfast_shared::idempotency::IdempotencyKey;
+use holdfast_shared::{idempotency::IdempotencyKey, storage::RunOptions};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::{app::App, problem::Problem};
@@ -149,12 +150,20 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
 }
 
 /// The `Idempotency-Key` header, bound to what is asked for.
-pub fn idempotency_key(headers: &HeaderMap, parts: &[&str]) -> Result<Option<IdempotencyKey>, Problem> {
+pub fn idempotency_key(
+    headers: &HeaderMap,
+    asked: &[&str],
+    options: &RunOptions,
+) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let invalid = || Problem::invalid_key(IdempotencyKey::MAX_CHARS);
     let key = value.to_str().map_err(|_| invalid())?;
     if key.trim().is_empty() || key.len() > IdempotencyKey::MAX_CHARS {
         return Err(invalid());
     }
-    Ok(Some(IdempotencyKey::new(key.to_owned(), parts)))
+    // A request that leaves all options out has the fingerprint that it had before there were any.
+    let more = (*options != RunOptions::default())
+        .then(|| json!([options.stream, options.client_tools, options.metadata]).to_string());
+    let parts: Vec<&str> = asked.iter().copied().chain(more.as_deref()).collect();
+    Ok(Some(IdempotencyKey::new(key.to_owned(), &parts)))
 }

@@ -93,7 +93,9 @@ impl Problem {
     }
 
     pub fn invalid_metadata(max: usize) -> Self {
-        let detail = format!("metadata is a JSON object of at most {max} bytes that is not nested deeper than 64.");
+        let detail = format!(
+            "metadata is a JSON object that is not nested deeper than 64; a conversation has at most {max} bytes of it in all."
+        );
         Self::new(StatusCode::BAD_REQUEST, "invalid_metadata", detail)
     }
 
@@ -134,7 +136,7 @@ impl Problem {
     }
 
     pub fn invalid_input(problem: &str) -> Self {
-        let detail = format!("edited_input breaks the tool's schema {problem}. Nothing was decided.");
+        let detail = format!("edited_input is refused, {problem}. Nothing was decided.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
     }
 

@@ -10,7 +10,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::{
-    agent::{Agent, AgentDefinition},
+    agent::{Agent, AgentDefinition, unquoted},
     page::Page,
     storage::Changed,
 };
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::ListQuery;
 use crate::{
     app::App,
-    auth::Operator,
+    auth::{Caller, Operator},
     extract::{AgentId, Body, Query},
     problem::Problem,
 };
@@ -33,16 +33,20 @@ use crate::{
 pub async fn create(
     State(app): State<Arc<App>>,
     _: Operator,
-    Body(definition): Body<AgentDefinition>,
+    Body(definition): Body<Value>,
 ) -> Result<impl IntoResponse, Problem> {
-    let agent = app.storage().create_agent(&checked(&app, definition)?).await?;
+    let agent = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
     let location = format!("/v1/agents/{}", agent.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(agent))))
 }
 
 /// List agents, newest first.
 #[utoipa::path(get, path = "/v1/agents", tag = "agents", params(ListQuery), responses((status = 200, body = Page<Agent>)))]
-pub async fn list(State(app): State<Arc<App>>, Query(query): Query<ListQuery>) -> Result<Json<Page<Agent>>, Problem> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    _: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Agent>>, Problem> {
     let page = app.storage().agents(query.limit(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
     Ok(Json(Page { items: page.items.into_iter().map(shown).collect(), next: page.next }))
@@ -52,7 +56,7 @@ pub async fn list(State(app): State<Arc<App>>, Query(query): Query<ListQuery>) -
 #[utoipa::path(get, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
     (status = 200, body = Agent), (status = 404, body = Problem, description = "agent_not_found")
 ))]
-pub async fn read(State(app): State<Arc<App>>, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
+pub async fn read(State(app): State<Arc<App>>, _: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
     let agent = app.storage().agent(id).await?;
     agent.map(shown).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
@@ -75,9 +79,7 @@ pub async fn change(
     let change = |stored: &AgentDefinition| {
         let mut changed = json!(stored.redacted());
         merge(&mut changed, patch);
-        let changed: AgentDefinition = serde_json::from_value(changed)
-            .map_err(|error| Problem::invalid_body(format!("The agent does not fit: {error}.")))?;
-        checked(&app, changed.with_secrets_of(stored))
+        checked(&app, read_definition(changed)?.with_secrets_of(stored))
     };
     match app.storage().change_agent(id, change).await?? {
         Changed::Changed(agent) => Ok(Json(shown(*agent))),
@@ -98,6 +100,11 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
         Changed::InFile => Err(Problem::agent_in_file(id)),
         Changed::NotFound => Err(Problem::no_such_agent(id)),
     }
+}
+
+fn read_definition(definition: Value) -> Result<AgentDefinition, Problem> {
+    let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", unquoted(&error)));
+    serde_json::from_value(definition).map_err(problem)
 }
 
 fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Problem> {

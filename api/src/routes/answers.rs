@@ -67,7 +67,7 @@ pub async fn approvals(
 #[utoipa::path(post, path = "/v1/runs/{id}/approvals/{approval_id}", tag = "runs", request_body = DecisionBody,
     params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
     (status = 200, body = Run),
-    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; invalid_body"),
+    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason; invalid_body"),
     (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
     (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
 ))]
@@ -78,6 +78,10 @@ pub async fn decide(
     Body(body): Body<DecisionBody>,
 ) -> Result<Json<Run>, Problem> {
     let approval_id = extract::id(&approval_id).map_err(|text| Problem::approval_not_found(text, id))?;
+    let max = app.config().max_content_bytes;
+    if let Some(long) = body.reason.as_ref().filter(|reason| reason.len() > max) {
+        return Err(Problem::content_too_long(long.len(), max));
+    }
     let decision = match body.decision {
         Verdict::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
         Verdict::Deny if body.edited_input.is_some() => {

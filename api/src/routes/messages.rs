@@ -11,7 +11,7 @@ use holdfast_shared::{
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
@@ -86,14 +86,15 @@ pub async fn post(
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
-    let asked = json!([options.stream, options.client_tools, options.metadata]).to_string();
-    let key = idempotency_key(&headers, &["message", &id.to_string(), &body.content, body.mode.as_str(), &asked])?;
+    let asked = ["message", &id.to_string(), &body.content, body.mode.as_str()];
+    let key = idempotency_key(&headers, &asked, &options)?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target: Target::Existing(id),
         content: body.content,
         mode: body.mode,
         options,
+        max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
     };

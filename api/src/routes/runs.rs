@@ -17,7 +17,7 @@ use holdfast_shared::{
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
@@ -98,9 +98,9 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
-    let asked = json!([options.stream, options.client_tools, options.metadata]).to_string();
     let (conversation, agent) = (id_text(body.conversation_id), id_text(body.agent_id));
-    let key = idempotency_key(&headers, &["run", &conversation, &agent, &body.input, body.mode.as_str(), &asked])?;
+    let asked = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
+    let key = idempotency_key(&headers, &asked, &options)?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
         None => Target::New { agent_id: body.agent_id },
@@ -111,6 +111,7 @@ pub async fn create(
         content: body.input,
         mode: body.mode,
         options,
+        max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
     };

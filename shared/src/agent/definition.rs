@@ -121,8 +121,11 @@ const MAX_SERVERS: usize = 32;
 impl AgentDefinition {
     /// Refuses what no run could be executed with.
     pub fn check(&self) -> Result<(), Invalid> {
-        if self.name.trim().is_empty() || self.name.chars().count() > MAX_NAME_CHARS {
-            return Err(Invalid::new("name", format!("a name of 1 to {MAX_NAME_CHARS} characters is needed")));
+        let is_name = !self.name.trim().is_empty() && !self.name.chars().any(char::is_control);
+        if !is_name || self.name.chars().count() > MAX_NAME_CHARS {
+            let problem =
+                format!("a name of 1 to {MAX_NAME_CHARS} characters, none of them a control character, is needed");
+            return Err(Invalid::new("name", problem));
         }
         if let Some(model) = &self.model {
             model.check()?;
@@ -239,6 +242,15 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_where_a_secret_should_be_is_not_quoted() {
+        let server = json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": "hunter2"}]);
+        let error = serde_json::from_value::<AgentDefinition>(json!({"name": "a", "mcp_servers": server})).unwrap_err();
+        assert!(error.to_string().contains("hunter2"), "serde quotes it");
+        let told = crate::agent::unquoted(&error);
+        assert!(!told.contains("hunter2") && told.contains("expected"), "{told}");
+    }
+
+    #[test]
     fn only_the_name_is_needed_and_the_rest_is_checked() {
         assert!(read(json!({"name": "a"})).is_ok());
         let refused = |change: Value, part: &str| {
@@ -249,6 +261,7 @@ mod tests {
         };
         refused(json!({"name": " "}), "name");
         refused(json!({"colour": "red"}), "colour");
+        refused(json!({"name": "a\0"}), "name");
         refused(json!({"model": {"provider": "acme"}}), "model.provider");
         refused(json!({"model": {"temperature": 3}}), "model.temperature");
         refused(json!({"tools": {"query": {"effect": "read_only"}}}), "tools.query");
@@ -267,6 +280,9 @@ mod tests {
             json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "retries": 101}]}),
             "retries",
         );
+        let own =
+            json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": {"bearer": {"env": "DATABASE_URL"}}}]);
+        refused(json!({"mcp_servers": own}), "Holdfast's own");
         refused(json!({"tools": {"kb__count": {"timeout_ms": 0}}}), "tools.kb__count.timeout_ms");
     }
 }

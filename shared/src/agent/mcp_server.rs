@@ -158,11 +158,17 @@ impl McpServer {
         if self.retries.is_some_and(|retries| retries > MAX_RETRIES) {
             return Err(Invalid::new(at("retries"), format!("a number of tries from 0 to {MAX_RETRIES}")));
         }
-        let mut missing = false;
-        self.transport.clone().each_secret(|secret| missing |= secret.is_redacted());
-        match missing {
-            true => Err(Invalid::new(at("auth"), "this secret is not known here; send it, or {\"env\": \"NAME\"}")),
-            false => Ok(()),
+        let (mut missing, mut ours) = (false, false);
+        self.transport.clone().each_secret(|secret| {
+            missing |= secret.is_redacted();
+            ours |= secret.is_ours();
+        });
+        match (missing, ours) {
+            (true, _) => {
+                Err(Invalid::new(at("auth"), "this secret is not known here; send it, or {\"env\": \"NAME\"}"))
+            }
+            (_, true) => Err(Invalid::new(at("auth"), "this variable is Holdfast's own and is sent to no server")),
+            _ => Ok(()),
         }
     }
 

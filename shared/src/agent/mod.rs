@@ -21,6 +21,14 @@ pub struct Invalid {
     pub problem: String,
 }
 
+/// Why a text is no definition, without what it has in place of what was expected: that may be a secret.
+pub fn unquoted(error: &impl std::fmt::Display) -> String {
+    let message = error.to_string();
+    let Some((before, quoted)) = message.split_once("string \"") else { return message };
+    let after = quoted.rsplit_once("\", expected").map_or("", |(_, after)| after);
+    format!("{before}a text, expected{after}")
+}
+
 impl Invalid {
     fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into() }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
 /// A secret, or the name of the environment variable of the worker that holds it.
 #[derive(Clone)]
@@ -15,6 +16,10 @@ pub enum Secret {
     /// kept already; it is never stored.
     Redacted,
 }
+
+/// Variables of this program's own that hold secrets; no agent sends them anywhere.
+const OURS: [&str; 6] =
+    ["DATABASE_URL", "REDIS_URL", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "VERTEX_API_KEY"];
 
 /// A secret that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +38,12 @@ impl Secret {
             Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| Unavailable::NotSet(name.clone())),
             Self::Redacted => Err(Unavailable::Redacted),
         }
+    }
+
+    /// Whether it would give away what this program itself is kept by.
+    pub fn is_ours(&self) -> bool {
+        let ours = |name: &str| name.starts_with("HOLDFAST_") || OURS.contains(&name);
+        matches!(self, Self::Env(name) if ours(name))
     }
 
     /// The same, as a client may see it.
@@ -81,21 +92,18 @@ impl Serialize for Secret {
     }
 }
 
+/// What is refused is never quoted.
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Given(String),
-            Reference(Reference),
-        }
-        // The value itself is kept out of the message.
         let invalid = || de::Error::custom("a secret is a text, or {\"env\": \"NAME\"}");
-        match Form::deserialize(deserializer).map_err(|_| invalid())? {
-            Form::Given(secret) => Ok(Self::Given(secret.into())),
-            Form::Reference(Reference { env: Some(name), redacted: None }) => Ok(Self::Env(name)),
-            Form::Reference(Reference { env: None, redacted: Some(true) }) => Ok(Self::Redacted),
-            Form::Reference(_) => Err(invalid()),
+        match Value::deserialize(deserializer)? {
+            Value::String(secret) => Ok(Self::Given(secret.into())),
+            Value::Object(fields) => match serde_json::from_value(Value::Object(fields)).map_err(|_| invalid())? {
+                Reference { env: Some(name), redacted: None } => Ok(Self::Env(name)),
+                Reference { env: None, redacted: Some(true) } => Ok(Self::Redacted),
+                Reference { .. } => Err(invalid()),
+            },
+            _ => Err(invalid()),
         }
     }
 }
@@ -134,7 +142,9 @@ mod tests {
 
     #[test]
     fn a_refused_secret_is_not_quoted() {
-        let error = serde_json::from_value::<Secret>(json!({"value": "hunter2"})).unwrap_err().to_string();
-        assert!(!error.contains("hunter2"), "{error}");
+        for secret in [json!({"value": "hunter2"}), json!(["hunter2"]), json!({"env": ["hunter2"]})] {
+            let error = serde_json::from_value::<Secret>(secret).unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 }

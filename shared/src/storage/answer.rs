@@ -16,7 +16,7 @@ use super::{
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
-    approval::{Approval, ApprovalStatus, Decision},
+    approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
     event::{Event, EventBody},
     event_id::EventId,
     run::RunStatus,
@@ -135,23 +135,38 @@ impl Storage {
         let (approvals, calls) = futures::try_join!(approvals, calls).map_err(doing())?;
         let mut answered = Vec::new();
         for (approval_id, run_id) in approvals {
-            let mut tx = self.database.begin().await.map_err(doing())?;
-            let Some(run) = lock(&mut tx, run_id, None).await.map_err(doing())? else { continue };
-            let expired = decide_locked(&mut tx, run_id, run, approval_id, None).await.map_err(doing())?;
-            answered.push(settle(tx, expired).await.map_err(doing())?);
+            answered.push((run_id, self.expire(run_id, Open::Approval(approval_id)).await));
         }
         for (call_id, run_id) in calls {
-            let mut tx = self.database.begin().await.map_err(doing())?;
-            let Some(run) = lock(&mut tx, run_id, None).await.map_err(doing())? else { continue };
-            let expired = complete_locked(&mut tx, run_id, run, &call_id, None).await.map_err(doing())?;
-            answered.push(settle(tx, expired).await.map_err(doing())?);
+            answered.push((run_id, self.expire(run_id, Open::Call(call_id)).await));
         }
-        let accepted = answered.into_iter().filter_map(|answered| match answered {
-            Answered::Accepted(run) => Some(run),
-            _ => None,
+        // One run that cannot be answered must not keep the others from it.
+        let accepted = answered.into_iter().filter_map(|(run_id, answered)| match answered {
+            Ok(Answered::Accepted(run)) => Some(run),
+            Ok(_) => None,
+            Err(error) => {
+                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot answer for those who did not");
+                None
+            }
         });
         Ok(accepted.collect())
     }
+
+    async fn expire(&self, run_id: Uuid, open: Open) -> Result<Answered, sqlx::Error> {
+        let mut tx = self.database.begin().await?;
+        let answered = match (lock(&mut tx, run_id, None).await?, open) {
+            (None, _) => Answered::NotFound,
+            (Some(run), Open::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
+            (Some(run), Open::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
+        };
+        settle(tx, answered).await
+    }
+}
+
+/// What a run waits for.
+enum Open {
+    Approval(Uuid),
+    Call(String),
 }
 
 /// Without an answer, the question has expired.
@@ -182,6 +197,10 @@ async fn decide_locked(
     }
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
+        // The key stands for the call as it was.
+        Some((_, Decision::Approve { edited_input: Some(_), .. })) if approval.kind == ApprovalKind::UnknownOutcome => {
+            return Ok(Answered::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
+        }
         Some((_, Decision::Approve { edited_input, reason })) => {
             if let Some(Err(problem)) = edited_input.as_ref().map(|input| check_edited(&question.schema.0, input)) {
                 return Ok(Answered::InvalidInput(problem));
@@ -283,7 +302,8 @@ async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody)
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<Waiting>, sqlx::Error> {
-    let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) {for update}";
+    let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) \
+               and exists (select 1 from chat_conversations c where c.id = conversation_id and c.deleted_at is null) {for update}";
     tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
 }
 

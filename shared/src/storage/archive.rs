@@ -1,15 +1,15 @@
 //! The archive: a run's durable events, written in chunks, and read together with where the run stands.
 
 use bytes::Bytes;
-use sqlx::FromRow;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Error, Progress, Storage,
+    Answer, Claim, Error, Progress, Storage,
     database::{Tx, args},
     progress::insert_rows,
 };
-use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript};
+use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript, usage::Usage};
 
 /// Encoded events in a row, all of one attempt, and what becomes durable with them.
 #[derive(Debug, Clone)]
@@ -129,6 +129,19 @@ pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> R
         }
     }
     Ok(transcript.text().to_owned())
+}
+
+impl Storage {
+    /// What the run of a claim has said and used in earlier attempts, for one that ends before it has gone on.
+    pub async fn earlier_answer(&self, claim: &Claim) -> Result<Answer, Error> {
+        let doing = || Error::doing("read what a run has said");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let text = durable_text(&mut tx, claim.run_id, claim.stream).await?;
+        let sql = "select usage from agent_runs where id = $1";
+        let row = tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await.map_err(doing())?;
+        tx.rollback().await.map_err(doing())?;
+        Ok(Answer { text, usage: row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default() })
+    }
 }
 
 /// The text of a run whose events have no pieces of it.

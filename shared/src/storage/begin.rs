@@ -71,10 +71,10 @@ impl Storage {
             calls: Vec::new(),
             approvals: Vec::new(),
             client_tools: marked.client_tools.map(|tools| tools.0).unwrap_or_default(),
-            metadata: merged(marked.inherited, marked.metadata),
+            metadata: merged(marked.inherited.map(|json| json.0), marked.metadata.map(|json| json.0)),
         };
         // Nothing but `run.queued` is behind a fresh run.
-        if claim.checkpoint.attempt > 0 {
+        if !claim.is_fresh() {
             start.trace = self.trace(claim.run_id).await?;
             start.calls = self.tool_calls(claim.run_id).await?;
             start.approvals = self.approvals(claim.run_id).await?;
@@ -116,9 +116,9 @@ impl Storage {
 }
 
 /// Both objects in one; what the run brings wins.
-fn merged(inherited: Option<Json<Value>>, own: Option<Json<Value>>) -> Value {
-    let object = |json: Option<Json<Value>>| match json {
-        Some(Json(Value::Object(fields))) => fields,
+pub(super) fn merged(inherited: Option<Value>, own: Option<Value>) -> Value {
+    let object = |json: Option<Value>| match json {
+        Some(Value::Object(fields)) => fields,
         _ => Default::default(),
     };
     let mut fields = object(inherited);

@@ -1,7 +1,7 @@
 //! Checkpoints: list, read, and fork a conversation from one.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -114,31 +114,32 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
     )
     .await?;
     // A checkpoint of a fork itself has no run there: all messages that were copied then are older than any run's.
-    let messages = tx.fetch_all::<(Uuid, Uuid)>(
-        "select m.id, m.run_id from chat_messages m left join agent_runs r on r.id = m.run_id and r.conversation_id = m.conversation_id \
+    let messages = tx.fetch_all::<(Uuid,)>(
+        "select m.id from chat_messages m left join agent_runs r on r.id = m.run_id and r.conversation_id = m.conversation_id \
          where m.conversation_id = $1 and (r.id is null or r.id = $2 and m.id = r.input_message_id \
          or r.position < (select position from agent_runs where id = $2 and conversation_id = $1)) \
          order by coalesce(r.position, m.position), m.position",
         args![source, run_id],
     );
-    let mut position = 0_i64;
-    for (message_id, _) in messages.await? {
-        position += 1;
-        tx.execute(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content_type, content, status, retrieval_context, created_at) \
-             select $1, $2, owner_id, run_id, $3, role, content_type, content, status, retrieval_context, created_at \
-             from chat_messages where id = $4",
-            args![Uuid::now_v7(), id, position, message_id],
-        )
-        .await?;
-    }
+    let copies: Vec<Value> = (1_i64..)
+        .zip(messages.await?)
+        .map(|(position, (message,))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
+        .collect();
+    let mut position = copies.len() as i64;
+    tx.execute(
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content_type, content, status, retrieval_context, created_at) \
+         select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint), m.role, m.content_type, m.content, \
+         m.status, m.retrieval_context, m.created_at from {each:$2} join chat_messages m on m.id = {uuid:value->>'of'}",
+        args![id, Value::from(copies)],
+    )
+    .await?;
     let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
     if !said.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
         tx.execute(
             "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, retrieval_context, created_at) \
              values ($1, $2, $3, $4, $5, 'assistant', $6, 'complete', $7, {now})",
-            args![Uuid::now_v7(), id, owner, run_id, position, said, serde_json::json!({"agent_run_id": run_id})],
+            args![Uuid::now_v7(), id, owner, run_id, position, said, json!({"agent_run_id": run_id})],
         )
         .await?;
     }

@@ -64,6 +64,13 @@ pub struct Claim {
     pub started: Event,
 }
 
+impl Claim {
+    /// Whether there is nothing of an earlier attempt to go on from.
+    pub fn is_fresh(&self) -> bool {
+        self.checkpoint.attempt == 0
+    }
+}
+
 /// A claim whose lease was renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renewed {

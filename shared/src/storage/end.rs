@@ -207,10 +207,6 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
         true => Some(insert_answer(tx, &closing).await?),
         false => None,
     };
-    if ending.status() != RunStatus::Completed {
-        let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
-        tx.execute(sql, args![closing.run_id]).await?;
-    }
     let now = Utc::now();
     let usage = closing.answer.usage;
     let mut bodies = closing.before;
@@ -223,6 +219,13 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
     }
     let chunk = chunk_of(closing.tail, &events);
     insert_chunk(tx, closing.run_id, &chunk).await?;
+    // Order matters: the tail may have brought calls and questions that nobody will answer any more.
+    if ending.status() != RunStatus::Completed {
+        let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
+        tx.execute(sql, args![closing.run_id]).await?;
+        let sql = "update agent_run_approvals set status = 'cancelled', decided_at = {now} where run_id = $1 and status = 'pending'";
+        tx.execute(sql, args![closing.run_id]).await?;
+    }
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
     let usage = (usage != Usage::default()).then(|| serde_json::json!(usage));
     let (next_waits,) = tx

@@ -14,7 +14,13 @@ use super::{
     database::{Tx, args},
     end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
 };
-use crate::{ending::Ending, event::Event, event_id::EventId, run::RunStatus};
+use crate::{
+    approval::ApprovalStatus,
+    ending::Ending,
+    event::{Event, EventBody},
+    event_id::EventId,
+    run::RunStatus,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
@@ -126,7 +132,7 @@ impl Storage {
             output_message_id: claim.output_message_id,
             first: last.next(),
             base: None,
-            before: Vec::new(),
+            before: tail.map(unasked).unwrap_or_default(),
             tail,
             position,
             answer,
@@ -203,6 +209,19 @@ impl Held {
     fn has_written(&self, claim: &Claim, last: EventId) -> bool {
         self.attempt == i64::from(claim.attempt) && self.archived_to >= last
     }
+}
+
+/// What tells of the questions in a tail that nobody is to answer any more.
+fn unasked(tail: &Chunk) -> Vec<EventBody> {
+    let settled = tail.progress.approvals.iter().map(|approval| EventBody::ApprovalResolved {
+        base: None,
+        approval_id: approval.id,
+        call_id: approval.call_id.clone(),
+        decision: ApprovalStatus::Cancelled,
+        reason: None,
+        edited_input: None,
+    });
+    settled.collect()
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {

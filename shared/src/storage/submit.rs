@@ -2,11 +2,12 @@
 
 use chrono::Utc;
 use serde_json::Value;
-use sqlx::FromRow;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    begin::merged,
     database::{Tx, args},
     end::{self, EndedRun},
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, message_columns, run_columns},
@@ -31,13 +32,15 @@ pub struct NewRun {
     pub content: String,
     pub mode: SubmitMode,
     pub options: RunOptions,
+    /// Bytes of JSON that the metadata of one conversation may have.
+    pub max_metadata: usize,
     pub key: Option<IdempotencyKey>,
     /// Runs that may wait in one conversation.
     pub max_unfinished: usize,
 }
 
 /// How a run is to be executed, as its client wants it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// Whether pieces of the answer are written as events.
     pub stream: bool,
@@ -72,6 +75,8 @@ pub enum Submitted {
     Busy,
     /// The conversation has as many unfinished runs as it may.
     TooMany,
+    /// With what earlier runs have brought, the metadata is too large.
+    MetadataTooLarge,
     ConversationNotFound,
     AgentNotFound,
 }
@@ -154,6 +159,9 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     {
         return Ok(earlier);
     }
+    if exceeds_metadata(tx, new).await.map_err(doing())? {
+        return Ok(Submitted::MetadataTooLarge);
+    }
     let unfinished = match new.target {
         Target::Existing(id) => unfinished_runs(tx, id).await.map_err(doing())?,
         Target::New { .. } => Vec::new(),
@@ -171,6 +179,14 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
     conversation.live_run_id = still_live.or(Some(new.run_id));
     Ok(Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested })))
+}
+
+/// Whether the conversation's metadata, with what this message brings, is larger than it may be.
+async fn exceeds_metadata(tx: &mut Tx, new: &NewRun) -> Result<bool, sqlx::Error> {
+    let (Target::Existing(id), Some(own)) = (&new.target, &new.options.metadata) else { return Ok(false) };
+    let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
+    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![*id]).await?.map(|row| row.0.0);
+    Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
 /// The run that the key stands for, if it was used before.

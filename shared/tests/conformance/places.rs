@@ -67,6 +67,7 @@ impl Places {
             mode: Default::default(),
             key: None,
             options: Default::default(),
+            max_metadata: 100,
             max_unfinished: 100,
         };
         match self.storage.submit("ann", &new).await.unwrap() {

@@ -336,6 +336,7 @@ async fn the_same_key_gives_the_same_run(places: Places) {
             mode: SubmitMode::Enqueue,
             key,
             options: RunOptions::default(),
+            max_metadata: 100,
             max_unfinished: 100,
         };
         places.storage.submit(owner, &new).await.unwrap()
@@ -358,6 +359,7 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Plac
             content: "hi".into(),
             mode,
             options: RunOptions::default(),
+            max_metadata: 100,
             key,
             max_unfinished: 100,
         };
@@ -381,6 +383,7 @@ async fn a_conversation_takes_only_so_many_runs(places: Places) {
             content: "hi".into(),
             mode,
             options: RunOptions::default(),
+            max_metadata: 100,
             key: None,
             max_unfinished: 2,
         };

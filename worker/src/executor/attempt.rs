@@ -8,7 +8,7 @@ use holdfast_shared::{
     event::EventBody,
     run::RunError,
     storable::storable,
-    storage::{self, Begun, Claim, NewCheckpoint, Progress},
+    storage::{self, Answer, Begun, Claim, NewCheckpoint, Progress},
     tool::ClientTool,
     trace::{Node, TraceRole},
 };
@@ -75,7 +75,7 @@ impl<'a> Attempt<'a> {
         let limits = Limits::of(definition.limits.or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
-        recorder.go_on_after(memory.text(), memory.usage);
+        recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage });
         let mut attempt = Self {
             shared,
             claim,
@@ -137,7 +137,12 @@ impl<'a> Attempt<'a> {
             messages: self.memory.trace.len(),
             metadata: self.memory.metadata.clone(),
         };
-        self.recorder.note(Progress { checkpoints: vec![checkpoint], resume_at: Some(event_id), ..progress });
+        let progress = Progress { checkpoints: vec![checkpoint], resume_at: Some(event_id), ..progress };
+        match node {
+            // Nothing has happened yet that would be worth a commit of its own.
+            Node::Input => self.recorder.note_without_haste(progress),
+            _ => self.recorder.note(progress),
+        }
     }
 
     /// Measures the time to the first piece of the answer.

@@ -18,6 +18,9 @@ use crate::model::{self, CallDelta, Delta};
 /// Between what two steps have said, so that it reads as two paragraphs.
 const PARAGRAPH: &str = "\n\n";
 
+/// Calls of one step that are looked at.
+const MAX_CALLS: usize = 128;
+
 /// What the model has answered in one step.
 #[derive(Default)]
 struct Said {
@@ -57,10 +60,15 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
     let said = listen(attempt, &request).await?;
     attempt.memory.usage += said.usage;
-    let calls: Vec<RequestedCall> = match takes_calls {
+    let mut calls: Vec<RequestedCall> = match takes_calls {
         true => said.calls.into_iter().map(AskedCall::finish).collect(),
         false => Vec::new(),
     };
+    if calls.len() > MAX_CALLS {
+        attempt
+            .warn("limit_reached", format!("Of the {} tool calls of this step, {MAX_CALLS} are taken.", calls.len()));
+        calls.truncate(MAX_CALLS);
+    }
     let message = attempt.memory.push(TraceRole::Assistant, said.text, step);
     message.tool_calls = calls.clone();
     message.usage = Some(said.usage);
@@ -97,7 +105,7 @@ async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<S
         };
         let size = match &delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            Delta::Call(call) => call.arguments.len(),
+            Delta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
             Delta::End(usage) => {
                 said.usage = *usage;
                 return Ok(said);
@@ -142,7 +150,7 @@ impl Said {
             }
         };
         call.arguments.push_str(&arguments);
-        call.signature = signature.or(call.signature.take());
+        call.signature = signature.map(storable_json).or(call.signature.take());
         let name = is_new.then(|| call.name.clone());
         let visible = is_new || !arguments.is_empty();
         visible.then(|| EventBody::ToolCallDelta { call_id: call.call_id.clone(), name, text: arguments })

@@ -110,11 +110,17 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     loop {
         let free = most.saturating_sub(under_way.len()).min(to_call.len());
         let next: Vec<_> = to_call.drain(..free).collect();
+        let before: Vec<CallState> =
+            next.iter().map(|(index, ..)| attempt.memory.calls[*index].state.clone()).collect();
         for (index, tool, input) in &next {
             intend(attempt, *index, tool, input.clone());
         }
-        if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly) {
-            attempt.durable().await?;
+        if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly)
+            && let Err(stop) = attempt.durable().await
+        {
+            // None of them was made, so nobody need wonder.
+            attempt.recorder.note(Progress { calls: before, ..Progress::default() });
+            return Err(stop);
         }
         for (index, tool, input) in next {
             let key = attempt.memory.calls[index].state.call_id.clone();

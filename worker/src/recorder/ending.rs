@@ -60,14 +60,21 @@ impl Recorder {
     async fn finish_with(mut self, mut tail: Option<Chunk>, ending: &Ending) -> Ended {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
-        let answer = Answer { text: std::mem::take(&mut self.text), usage: self.usage };
-        let (given_up, no_answer) = (
-            Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer")),
-            Answer { text: String::new(), usage: self.usage },
-        );
+        let given_up = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
+            if !self.knows_answer {
+                match self.flushes.storage().earlier_answer(&self.claim).await {
+                    Ok(earlier) => self.go_on_after(earlier),
+                    Err(error) => {
+                        tracing::warn!(error = &error as &dyn Error, "cannot read what the run has said yet");
+                        pause(&mut backoff).await;
+                        continue;
+                    }
+                }
+            }
+            let no_answer = Answer { text: String::new(), usage: self.answer.usage };
             // A database that is there and refuses the answer again and again will not take it later either.
-            let (ending, answer) = if refusals < REFUSALS { (ending, &answer) } else { (&given_up, &no_answer) };
+            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&given_up, &no_answer) };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {

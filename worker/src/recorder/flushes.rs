@@ -96,8 +96,13 @@ impl Flushes {
 
     /// Takes what is to become durable with the newest event, soon.
     pub fn note(&mut self, progress: Progress) {
-        self.progress.absorb(progress);
+        self.absorb(progress);
         self.demand();
+    }
+
+    /// Takes what is to become durable with the next flush, whenever that is.
+    pub fn absorb(&mut self, progress: Progress) {
+        self.progress.absorb(progress);
     }
 
     /// Whether everything that was pushed and noted is in the database.

@@ -15,8 +15,7 @@ use holdfast_shared::{
     event::{Event, EventBody},
     event_id::EventId,
     run::{RunError, RunStatus},
-    storage::{Claim, Leave, Progress},
-    usage::Usage,
+    storage::{Answer, Claim, Leave, Progress},
 };
 
 use crate::Worker;
@@ -29,8 +28,9 @@ pub struct Recorder {
     /// The newest event that was emitted.
     last: EventId,
     /// All that the run has said and used, in earlier attempts too.
-    text: String,
-    usage: Usage,
+    answer: Answer,
+    /// Whether that is known: of a run that goes on, it must be read first.
+    knows_answer: bool,
     appends: Appends,
     flushes: Flushes,
     /// Lines that are shown only when the run was let go of, and the number of the first of them.
@@ -62,14 +62,15 @@ impl Recorder {
     /// Begins with the claim's own event, which is archived already and not yet in the log.
     pub fn start(worker: &Worker, claim: Claim) -> Self {
         let last = claim.started.id;
+        let knows_answer = claim.is_fresh();
         let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt);
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
         let flushes = Flushes::new(worker, claim.clone());
         Self {
             claim,
             last,
-            text: String::new(),
-            usage: Usage::default(),
+            answer: Answer::default(),
+            knows_answer,
             appends,
             flushes,
             held_back: Vec::new(),
@@ -80,15 +81,15 @@ impl Recorder {
     }
 
     /// Takes over what earlier attempts have said and used.
-    pub fn go_on_after(&mut self, text: String, usage: Usage) {
-        self.text = text;
-        self.usage = usage;
+    pub fn go_on_after(&mut self, earlier: Answer) {
+        self.answer = earlier;
+        self.knows_answer = true;
     }
 
     /// Records that something has happened. It is on its way when the executor next waits `alongside`.
     pub fn emit(&mut self, body: &EventBody) {
         if let EventBody::MessageDelta { text, .. } = body {
-            self.text.push_str(text);
+            self.answer.text.push_str(text);
         }
         if body.is_delta() && !self.claim.stream {
             return;
@@ -126,8 +127,13 @@ impl Recorder {
     /// What is to become durable together with the events so far. It is written soon; whatever must not happen before
     /// awaits `durable`.
     pub fn note(&mut self, progress: Progress) {
-        self.usage = progress.usage.unwrap_or(self.usage);
+        self.answer.usage = progress.usage.unwrap_or(self.answer.usage);
         self.flushes.note(progress);
+    }
+
+    /// The same, but it is written with whatever is written next.
+    pub fn note_without_haste(&mut self, progress: Progress) {
+        self.flushes.absorb(progress);
     }
 
     /// Why the run cannot go on, once the database has refused what was noted, for good.
