@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use holdfast_shared::agent::Auth;
@@ -12,16 +12,24 @@ use super::{fake::Fake, *};
 
 const SECRET: &str = "hunter2-and-more";
 
-/// All that is logged, at every level.
+/// All that this process logs, at every level. There is one for all tests: a subscriber of one thread misses what was first
+/// seen by another.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let subscriber =
-            tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).with_ansi(false);
-        (log, tracing::subscriber::set_default(subscriber.finish()))
+    fn start() -> Self {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        let start = || {
+            let log = Self::default();
+            let subscriber = tracing_subscriber::fmt()
+                .with_max_level(tracing::Level::TRACE)
+                .with_writer(log.clone())
+                .with_ansi(false);
+            subscriber.init();
+            log
+        };
+        LOG.get_or_init(start).clone()
     }
 
     fn text(&self) -> String {
@@ -57,7 +65,7 @@ fn with_bearer(mut server: McpServer) -> McpServer {
 
 #[tokio::test]
 async fn a_bearer_token_is_sent_and_not_logged() {
-    let (log, _guard) = Log::start();
+    let log = Log::start();
     let mut fake = Fake::start().await;
     let mcp = mcp(&[]);
     for server in [with_bearer(http(&fake.url())), with_bearer(rpc(&fake.url()))] {
@@ -80,7 +88,7 @@ async fn a_bearer_token_is_sent_and_not_logged() {
 
 #[tokio::test]
 async fn arguments_are_not_logged_above_debug() {
-    let (log, _guard) = Log::start();
+    let log = Log::start();
     let fake = Fake::start().await;
     let mcp = mcp(&[]);
     for tool in ["echo", "is_error", "rpc_error", "malformed"] {
@@ -96,7 +104,7 @@ async fn arguments_are_not_logged_above_debug() {
 
 #[tokio::test]
 async fn a_child_sees_its_secret_and_little_else() {
-    let (log, _guard) = Log::start();
+    let log = Log::start();
     let (mcp, mut server) = (mcp(&[]), fake_stdio(&[]));
     if let Transport::Stdio { env, .. } = &mut server.transport {
         env.insert("SECRET".into(), secret(SECRET));
