@@ -64,11 +64,14 @@ scenario() {
     idle) measure idle --connections 2000 --hold-ms 15000 ;;
     fanout) measure fanout --subscribers 1000 --tokens 40 ;;
     jobs) measure jobs --n 3000 ;;
+    tools)
+      local body='{"agent_id":"{prep}","input":"{msg}"}'
+      measure tools --n 60 --calls 10 --start-body "$body"; measure tools --n 300 --calls 10 --concurrency 32 --start-body "$body" ;;
     *) echo "unknown scenario $1" >&2; exit 2 ;;
   esac
 }
 for name in "${@:-all}"; do
-  if [ "$name" = all ]; then for each in ttft throughput paced resume idle fanout jobs; do scenario "$each"; done; else scenario "$name"; fi
+  if [ "$name" = all ]; then for each in ttft throughput paced resume idle fanout jobs tools; do scenario "$each"; done; else scenario "$name"; fi
 done
 cat "$work/api.log" "$work/worker.log" >&2
 python3 benches/table.py "$out"

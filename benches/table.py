@@ -48,6 +48,9 @@ def describe(r):
             "first event": lat(r["first_event"]), "first new token": lat(r["first_new_token"]),
             "exact": f"{r['exact']}/{r['runs']}", "gone": str(r["gone"]), "sent again": str(r["tokens_sent_again"]),
             "other cores": noise, "health": health}
+    if s == "tools":
+        return f"tools c={r['concurrency']}", {
+            "overhead p50/p95/p99 ms": lat(r["overhead"]), "whole call": lat(r["call"]), "health": health}
     if s == "idle":
         kinds = {k: num(v["kb_per_connection"]) for k, v in r["rss"].items() if k not in ("loadgen", "upstream")}
         return f"idle {'distinct' if r['distinct'] else 'same run'} n={r['open']}", {
