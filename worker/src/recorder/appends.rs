@@ -16,6 +16,9 @@ use super::Fenced;
 /// Under load, the shortest time between two appends: it widens the batches.
 const LINGER: Duration = Duration::from_millis(2);
 
+/// Appends in a hurry after which it is load: a run's first words come right behind what announces them.
+const HURRIED: u32 = 3;
+
 /// Wait after a failed append; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
@@ -42,6 +45,8 @@ pub struct Appends {
     /// Nothing is appended before this.
     not_before: Option<Instant>,
     last_begun: Option<Instant>,
+    /// Appends in a row that came right after the one before.
+    hurried: u32,
     backoff: Duration,
 }
 
@@ -74,6 +79,7 @@ impl Appends {
             behind: false,
             not_before: None,
             last_begun: None,
+            hurried: 0,
             backoff: BACKOFF,
         }
     }
@@ -143,8 +149,9 @@ impl Appends {
     fn begin(&mut self) {
         let now = Instant::now();
         let hurried = self.last_begun.replace(now).is_some_and(|last| now.duration_since(last) <= 2 * LINGER);
+        self.hurried = if hurried { self.hurried + 1 } else { 0 };
         // The first events after a pause go at once; only a run that appends again and again lingers.
-        self.not_before = hurried.then_some(now + LINGER);
+        self.not_before = (self.hurried >= HURRIED).then_some(now + LINGER);
         let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
         let append = async move { run_log.append(run_id, &sent, gap).await };
