@@ -58,7 +58,7 @@ mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" 
 mutant no-intent "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/= \(ToolCallStatus::Called, tool.effect, input\)/= (ToolCallStatus::Requested, tool.effect, input)/'
 mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \
-  worker/src/executor/tools.rs 's/attempt.durable\(\).await\?;/{}/'
+  worker/src/executor/tools.rs 's/tool.effect != Effect::ReadOnly/false \&\& tool.effect != Effect::ReadOnly/'
 mutant unknown-outcomes-are-guessed "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/Effect::Once => Plan::Ask\(ApprovalKind::UnknownOutcome, state.input.clone\(\)\)/Effect::Once => call(\&state.input)/'
 mutant approvals-are-decided-twice "-p holdfast-shared --test conformance only_one_of_two_answers" \
