@@ -14,7 +14,6 @@ use uuid::Uuid;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
     agents: Vec<AgentDefinition>,
 }
 
@@ -108,6 +107,8 @@ mod tests {
         };
         check("agents.json", "{}", ".toml");
         check("agents.toml", "agents = 3", "sequence");
+        check("agents.toml", "", "agents");
+        check("agents.yaml", "", "unexpected end");
         check("agents.toml", "[[agents]]\nname = \"a\"\n[[agents]]\nname = \"a\"\n", "two agents");
         check("agents.yaml", "agents:\n  - name: a\n    colour: red\n", "colour");
         check("agents.yaml", "agents:\n  - name: a\n    limits: {max_steps: 0}\n", "limits.max_steps");

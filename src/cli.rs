@@ -131,9 +131,13 @@ fn explain(error: clap::Error, command: &Command) -> Refusal {
     };
     let names = match (arg.get_env(), arg.get_long()) {
         (Some(variable), Some(flag)) => format!("{} (or --{flag})", variable.to_string_lossy()),
-        _ => arg.to_string(),
+        (None, Some(flag)) => format!("--{flag}"),
+        (_, None) => arg.get_id().to_string(),
     };
     let choices: Vec<String> = arg.get_possible_values().iter().map(|choice| choice.get_name().to_owned()).collect();
+    if value.is_empty() && choices.is_empty() {
+        return Refusal::Setting(format!("{names}: expected a value"));
+    }
     let expected = match std::error::Error::source(&error) {
         Some(expected) => expected.to_string(),
         None => format!("one of {}, not {value:?}", choices.join(", ")),
@@ -176,6 +180,9 @@ mod tests {
             "HOLDFAST_MODEL_RETRIES (or --model-retries): expected a number of tries from 0 to 100, not \"x\"",
         );
         check(&["chat", "--url", "here"], "HOLDFAST_URL (or --url): expected an address such as http://127.0.0.1:8080");
+        check(&["--lease-ms"], "HOLDFAST_LEASE_MS (or --lease-ms): expected a value");
+        check(&["chat", "--username"], "--username: expected a value");
+        assert!(refusal(&["chat", "--conversation", "nope"]).starts_with("--conversation: expected "));
         check(
             &["--chat-memory-backend", "tape"],
             "CHAT_MEMORY_BACKEND (or --chat-memory-backend): expected one of postgres, sqlite, memory, not \"tape\"",

@@ -57,6 +57,7 @@ async fn agents_are_defined_listed_changed_and_deleted(mut deployment: Deploymen
     assert_eq!((changed["version"].as_u64(), changed["limits"]["max_steps"].as_u64()), (Some(2), Some(3)));
     let changed = client.patch(&location, json!({"description": null})).await.unwrap();
     assert_eq!((changed.get("description"), changed["system_prompt"].as_str()), (None, Some("Be brief.")));
+    assert_eq!(client.patch(&location, changed.clone()).await.unwrap(), changed, "as it was shown, it changes nothing");
     assert_eq!(items(&client, "/v1/agents").await, [changed]);
     assert_eq!(client.delete(&location).await.unwrap(), Value::Null);
     for result in
@@ -72,6 +73,7 @@ async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
     assert_eq!(refused(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
     for (definition, code) in [
         (json!({}), "invalid_body"),
+        (json!(["a"]), "invalid_body"),
         (json!({"name": ""}), "invalid_agent"),
         (json!({"name": "a", "colour": "red"}), "invalid_body"),
         (json!({"name": "a", "model": {"temperature": 9}}), "invalid_agent"),

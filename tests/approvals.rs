@@ -25,6 +25,7 @@ in_both_modes!(
     a_client_executes_its_own_tools,
     a_client_tool_that_fails_is_an_outcome,
     a_long_result_of_a_client_is_cut,
+    a_client_tool_may_answer_with_nothing,
     what_a_client_does_not_bring_in_time_is_an_error,
 );
 
@@ -130,6 +131,11 @@ async fn an_edited_input_is_what_is_called_and_is_checked_before(mut deployment:
     assert_eq!(refused(decide(&client, &question, edit(json!({"action": 5}))).await), (400, "invalid_input".into()));
     let denied = json!({"decision": "deny", "edited_input": {"action": "a"}});
     assert_eq!(refused(decide(&client, &question, denied).await), (400, "invalid_body".into()));
+    assert_eq!(
+        refused(decide(&client, &question, edit(json!({"action": "\0"}))).await),
+        (400, "invalid_content".into())
+    );
+    assert_eq!(refused(decide(&client, &question, json!(["approve", null, null])).await), (400, "invalid_body".into()));
     decide(&client, &question, edit(json!({"action": "wave"}))).await.unwrap();
     let frames = stream.rest().await;
     assert_eq!(frames[0].data["edited_input"], json!({"action": "wave"}));
@@ -318,6 +324,13 @@ async fn a_client_executes_its_own_tools(mut deployment: Deployment) {
     assert_eq!(completed(&frames)["output"], "{\"at\":[48,10]}");
     assert!(frames.iter().any(|frame| frame.data["text"] == "locate: {\"at\":[48,10]}\n"), "the model has seen it");
     assert_eq!(refused(client.post(&path, json!({"output": 1})).await), (409, "already_completed".into()));
+}
+
+async fn a_client_tool_may_answer_with_nothing(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, call) = client_call(&client, json!({"input": "[tokens=1] [clienttool]"})).await;
+    client.post(&results_path(&call), json!({"output": null})).await.unwrap();
+    assert_eq!(completed(&stream.rest().await)["output"], "null");
 }
 
 async fn a_long_result_of_a_client_is_cut(mut deployment: Deployment) {

@@ -66,8 +66,17 @@ impl Drop for Terminal {
 
 /// Sends lines through a pipe; answers standard output and the exit status.
 fn pipe(base: &str, lines: &str) -> (String, String, Option<i32>) {
+    pipe_with(base, &[], lines)
+}
+
+fn pipe_with(base: &str, arguments: &[&str], lines: &str) -> (String, String, Option<i32>) {
     let mut command = Holdfast::command();
-    command.args(["chat", "--url", base]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["chat", "--url", base])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -124,11 +133,26 @@ fn a_failed_run_in_a_pipe_is_an_exit_status() {
     assert_eq!(status, Some(1));
 }
 
+#[tokio::test]
+async fn it_talks_to_an_agent_and_hears_its_questions_whatever_the_agent_streams() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let definition = serde_json::json!({"name": "a", "stream_mode": "messages", "system_prompt": "Be brief."});
+    let made = client.post("/v1/agents", definition).await.unwrap();
+    let agent = made["id"].as_str().unwrap();
+    let base = holdfast.base();
+    let (_, stderr, status) = pipe_with(&base, &["--agent", agent], "[tokens=1] [approval]\n");
+    assert!(stderr.contains("scripted__approval") && status == Some(1), "{stderr}");
+    let run = client.get("/v1/runs").await.unwrap()["items"][0].clone();
+    assert_eq!((run["agent_id"].as_str(), run["status"].as_str()), (Some(agent), Some("waiting")));
+}
+
 #[test]
 fn without_a_server_it_says_what_to_do() {
     let base = format!("http://127.0.0.1:{}", test_servers::free_port());
     let (stdout, stderr, status) = pipe(&base, "hi\n");
-    assert!(stderr.contains(&base) && stderr.contains("cargo run") && stderr.contains("--url"), "{stderr}");
+    assert!(stderr.contains(&base) && stderr.contains("holdfast") && stderr.contains("--url"), "{stderr}");
     assert_eq!((stdout.as_str(), status), ("", Some(1)));
 }
 

@@ -31,6 +31,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             }
             rejection => Problem::invalid_body(rejection.body_text()),
         })?;
+        // Lists would be taken for objects, field by field.
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            return Err(Problem::invalid_body("The body does not fit: it is a list, and an object is expected."));
+        }
         serde_json::from_slice(&bytes).map(Self).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => Problem::invalid_body(format!("The body does not fit: {error}.")),
             _ => Problem::invalid_json(format!("The body is not valid JSON: {error}.")),

@@ -22,6 +22,16 @@ pub fn storable_json(value: Value) -> Value {
     }
 }
 
+/// Whether a text in a JSON value has a NUL.
+pub fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains('\0') || has_nul(value)),
+        _ => false,
+    }
+}
+
 /// Whether a value is nested deeper than `MAX_DEPTH`.
 pub fn is_too_deep(value: &Value) -> bool {
     exceeds(value, MAX_DEPTH)
@@ -46,6 +56,7 @@ mod tests {
     fn a_nul_is_replaced_wherever_it_is() {
         let value = storable_json(json!({"a\0": ["b\0", {"c": "\0"}]}));
         assert_eq!(value, json!({"a\u{fffd}": ["b\u{fffd}", {"c": "\u{fffd}"}]}));
+        assert!(!has_nul(&value) && has_nul(&json!([{"a": "\0"}])) && has_nul(&json!({"\0": 1})));
     }
 
     #[test]

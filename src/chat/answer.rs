@@ -47,6 +47,8 @@ pub struct Answer<'a> {
     screen: &'a mut Screen,
     /// The conversation that the message is part of; known from the start, or with the first event.
     conversation: &'a mut Option<Uuid>,
+    /// The agent of a conversation that is made for the message.
+    agent: Option<Uuid>,
     fold: Fold,
     run: Option<Uuid>,
     outage: Outage,
@@ -57,10 +59,16 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn new(client: &'a Client, screen: &'a mut Screen, conversation: &'a mut Option<Uuid>) -> Self {
+    pub fn new(
+        client: &'a Client,
+        screen: &'a mut Screen,
+        agent: Option<Uuid>,
+        conversation: &'a mut Option<Uuid>,
+    ) -> Self {
         Self {
             client,
             screen,
+            agent,
             conversation,
             fold: Fold::default(),
             run: None,
@@ -73,7 +81,7 @@ impl<'a> Answer<'a> {
 
     /// Sends the message and shows the answer, to the end of its run or to a question that nobody answers.
     pub async fn to(mut self, text: String, lines: &mut Lines, interrupts: &mut Signal) -> io::Result<Answered> {
-        let post = Post { conversation: *self.conversation, text, key: Uuid::now_v7() };
+        let post = Post { conversation: *self.conversation, agent: self.agent, text, key: Uuid::now_v7() };
         let mut updates = stream::follow(self.client.clone(), post);
         loop {
             if let Some(question) = self.asking.open() {

@@ -53,6 +53,8 @@ pub struct Problem {
 pub struct Post {
     /// Made by the server if absent.
     pub conversation: Option<Uuid>,
+    /// The agent of a conversation that is made.
+    pub agent: Option<Uuid>,
     pub text: String,
     pub key: Uuid,
 }
@@ -114,7 +116,7 @@ impl Client {
             };
             let Some(pause) = pauses.next() else {
                 let url = &self.url;
-                return Err(format!("could not reach {url} ({reason}): start it with \"cargo run\", or give --url"));
+                return Err(format!("could not reach {url} ({reason}): start it with `holdfast`, or give --url"));
             };
             tokio::time::sleep(pause).await;
         }
@@ -122,9 +124,10 @@ impl Client {
 
     /// Says something, and follows the run that answers from its first event on.
     pub async fn post(&self, post: &Post) -> Result<Opened, Failure> {
+        // Questions are events, so the agent's own mode of streaming will not do.
         let (path, body) = match post.conversation {
-            None => ("/v1/runs".to_owned(), json!({"input": post.text})),
-            Some(id) => (format!("/v1/conversations/{id}/messages"), json!({"content": post.text})),
+            None => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": post.agent})),
+            Some(id) => (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text})),
         };
         let request = self.http.post(self.at(&path)).header("idempotency-key", post.key.to_string()).json(&body);
         open(request).await
@@ -132,7 +135,7 @@ impl Client {
 
     /// Follows a run from the first event after the cursor on.
     pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<Opened, Failure> {
-        let request = self.http.get(self.at(&format!("/v1/runs/{run}/events")));
+        let request = self.http.get(self.at(&format!("/v1/runs/{run}/events?stream_mode=events")));
         open(request.header("last-event-id", cursor.to_string())).await
     }
 

@@ -42,6 +42,9 @@ pub struct ChatArgs {
     /// The conversation to go on with; a new one if absent.
     #[arg(long, value_name = "ID")]
     conversation: Option<Uuid>,
+    /// The agent of a new conversation; /v1/agents lists them.
+    #[arg(long, value_name = "ID", conflicts_with = "conversation")]
+    agent: Option<Uuid>,
     /// Who is speaking, for a server that believes it.
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
@@ -80,6 +83,7 @@ struct Chat {
     lines: Lines,
     interrupts: Signal,
     conversation: Option<Uuid>,
+    agent: Option<Uuid>,
 }
 
 impl Chat {
@@ -88,7 +92,14 @@ impl Chat {
         client.connect(args.conversation).await?;
         // From here on Ctrl-C is ours.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
-        Ok(Self { client, screen: Screen::new(), lines: Lines::read(), interrupts, conversation: args.conversation })
+        Ok(Self {
+            client,
+            screen: Screen::new(),
+            lines: Lines::read(),
+            interrupts,
+            conversation: args.conversation,
+            agent: args.agent,
+        })
     }
 
     async fn converse(&mut self) -> io::Result<ExitCode> {
@@ -101,7 +112,7 @@ impl Chat {
                 Said::Message(text) => text,
                 Said::Interrupt => return Ok(INTERRUPTED.into()),
             };
-            let answer = Answer::new(&self.client, &mut self.screen, &mut self.conversation);
+            let answer = Answer::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
             match answer.to(text, &mut self.lines, &mut self.interrupts).await? {
                 Answered::Interrupted => return Ok(INTERRUPTED.into()),
                 Answered::Cancelled if !interactive => return Ok(INTERRUPTED.into()),

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Define an agent. `docs/agents.md` describes the definition.
-#[utoipa::path(post, path = "/v1/agents", tag = "agents", request_body = Object, responses(
+#[utoipa::path(post, path = "/v1/agents", tag = "agents", request_body = AgentDefinition, responses(
     (status = 201, body = Agent),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
     (status = 403, body = Problem, description = "stdio_not_allowed")
@@ -102,7 +102,13 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
     }
 }
 
-fn read_definition(definition: Value) -> Result<AgentDefinition, Problem> {
+/// What an agent is shown with beside its definition; sent back, it says nothing.
+const SHOWN_BESIDE: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
+
+fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
+    if let Some(fields) = definition.as_object_mut() {
+        SHOWN_BESIDE.iter().for_each(|name| drop(fields.remove(*name)));
+    }
     let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", unquoted(&error)));
     serde_json::from_value(definition).map_err(problem)
 }

@@ -6,9 +6,10 @@ use axum::{Json, extract::State};
 use holdfast_shared::{
     approval::{Approval, Decision},
     run::Run,
+    storable::has_nul,
     storage::ClientResult,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -44,10 +45,16 @@ pub enum Verdict {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolResult {
-    /// What the tool has answered: a text, or any JSON.
+    /// What the tool has answered: a text, or any JSON, null too.
+    #[serde(default, deserialize_with = "present")]
     output: Option<Value>,
     /// Why it has not.
     error: Option<String>,
+}
+
+/// A field that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Read what a run has asked humans.
@@ -67,7 +74,7 @@ pub async fn approvals(
 #[utoipa::path(post, path = "/v1/runs/{id}/approvals/{approval_id}", tag = "runs", request_body = DecisionBody,
     params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
     (status = 200, body = Run),
-    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason; invalid_body"),
+    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason; invalid_content, invalid_body"),
     (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
     (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
 ))]
@@ -78,6 +85,10 @@ pub async fn decide(
     Body(body): Body<DecisionBody>,
 ) -> Result<Json<Run>, Problem> {
     let approval_id = extract::id(&approval_id).map_err(|text| Problem::approval_not_found(text, id))?;
+    let texts = [body.edited_input.as_ref().map(has_nul), body.reason.as_ref().map(|reason| reason.contains('\0'))];
+    if texts.contains(&Some(true)) {
+        return Err(Problem::invalid_content());
+    }
     let max = app.config().max_content_bytes;
     if let Some(long) = body.reason.as_ref().filter(|reason| reason.len() > max) {
         return Err(Problem::content_too_long(long.len(), max));
@@ -96,7 +107,7 @@ pub async fn decide(
 #[utoipa::path(post, path = "/v1/runs/{id}/tool_results/{call_id}", tag = "runs", request_body = ToolResult,
     params(("id" = Uuid, Path), ("call_id" = String, Path)), responses(
     (status = 200, body = Run),
-    (status = 400, body = Problem, description = "invalid_body"),
+    (status = 400, body = Problem, description = "invalid_content, invalid_body"),
     (status = 404, body = Problem, description = "run_not_found, call_not_found"),
     (status = 409, body = Problem, description = "already_completed, expired, run_not_waiting")
 ))]
@@ -106,6 +117,9 @@ pub async fn complete(
     PartOf(RunId(id), call_id): PartOf<RunId>,
     Body(body): Body<ToolResult>,
 ) -> Result<Json<Run>, Problem> {
+    if body.output.as_ref().is_some_and(has_nul) || body.error.as_ref().is_some_and(|error| error.contains('\0')) {
+        return Err(Problem::invalid_content());
+    }
     let result = match (body.output, body.error) {
         (Some(Value::String(text)), None) => ClientResult::Output(text),
         (Some(output), None) => ClientResult::Output(output.to_string()),

@@ -22,6 +22,7 @@ use axum::{
     routing::get,
 };
 use holdfast_shared::{
+    agent::StreamMode,
     storable::{is_too_deep, storable, storable_json},
     storage::RunOptions,
     tool::ClientTool,
@@ -42,7 +43,7 @@ use crate::{app::App, auth, problem::Problem};
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Holdfast", description = "Agent runs that outlive the connection."),
-    components(schemas(Problem))
+    components(schemas(Problem, StreamMode))
 )]
 struct Document;
 

@@ -22,7 +22,6 @@ pub struct Agent {
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub updated_at: DateTime<Utc>,
     #[serde(flatten)]
-    #[schema(value_type = Object)]
     pub definition: AgentDefinition,
 }
 
@@ -37,7 +36,7 @@ pub enum Origin {
 crate::text_enum!(Origin { Api = "api", File = "file" });
 
 /// What an agent is and may do. Only the name is needed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDefinition {
     pub name: String,
@@ -50,6 +49,7 @@ pub struct AgentDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelSettings>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub mcp_servers: Vec<McpServer>,
     /// Tools of the servers that the model may use, as `<server>__<tool>`; all of them by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,6 +118,9 @@ const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
 const MAX_SERVERS: usize = 32;
 
+/// Tools whose names begin like this are the program's own.
+const BUILT_IN: &str = "scripted";
+
 impl AgentDefinition {
     /// Refuses what no run could be executed with.
     pub fn check(&self) -> Result<(), Invalid> {
@@ -136,16 +139,20 @@ impl AgentDefinition {
         let mut names = BTreeSet::new();
         for server in &self.mcp_servers {
             server.check()?;
+            if server.name == BUILT_IN {
+                return Err(Invalid::new("mcp_servers.name", format!("{BUILT_IN} is the name of the built-in tools")));
+            }
             if !names.insert(server.name.as_str()) {
                 return Err(Invalid::new("mcp_servers", format!("two servers are named {}", server.name)));
             }
         }
-        for tool in self.tools.keys().chain(self.allowed_tools.iter().flatten()) {
-            let known = tool.split_once("__").is_some_and(|(server, _)| names.contains(server));
-            if !known {
-                let problem = "no server of this agent has this tool; tools are named <server>__<tool>";
-                return Err(Invalid::new(format!("tools.{tool}"), problem));
-            }
+        let is_unknown = |tool: &&String| !tool.split_once("__").is_some_and(|(server, _)| names.contains(server));
+        let problem = "no server of this agent has this tool; tools are named <server>__<tool>";
+        if let Some(tool) = self.tools.keys().find(is_unknown) {
+            return Err(Invalid::new(format!("tools.{tool}"), problem));
+        }
+        if let Some(tool) = self.allowed_tools.iter().flatten().find(is_unknown) {
+            return Err(Invalid::new(format!("allowed_tools.{tool}"), problem));
         }
         if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
             return Err(Invalid::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
@@ -265,6 +272,8 @@ mod tests {
         refused(json!({"model": {"provider": "acme"}}), "model.provider");
         refused(json!({"model": {"temperature": 3}}), "model.temperature");
         refused(json!({"tools": {"query": {"effect": "read_only"}}}), "tools.query");
+        refused(json!({"allowed_tools": ["zz__typo"]}), "allowed_tools.zz__typo");
+        refused(json!({"mcp_servers": [{"name": "scripted", "transport": "rpc", "url": "http://a"}]}), "built-in");
         refused(json!({"limits": {"max_steps": 0}}), "limits.max_steps");
         refused(json!({"history_limit": 1001}), "history_limit");
         refused(json!({"mcp_servers": [{"name": "a__b", "transport": "rpc", "url": "http://a"}]}), "mcp_servers.name");

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -19,6 +19,10 @@ use super::{
     tool_list,
 };
 
+/// Requests in a row without an answer in time, after which a server is taken for wedged and connected to anew; a child is
+/// then started anew.
+const WEDGED: u32 = 3;
+
 /// Longest time to say goodbye to a server.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -30,6 +34,8 @@ pub struct Connection {
     tools: Mutex<Listed>,
     /// Set once a request has shown that the server is not at the other end any more.
     broken: AtomicBool,
+    /// Requests without an answer in time since the last answer.
+    unanswered: AtomicU32,
     activity: Mutex<Activity>,
 }
 
@@ -59,6 +65,7 @@ impl Connection {
             listener,
             tools: Mutex::default(),
             broken: AtomicBool::new(false),
+            unanswered: AtomicU32::new(0),
             activity: Mutex::new(Activity { requests: 0, last: Instant::now() }),
         };
         connection.list(limit).await?;
@@ -102,7 +109,14 @@ impl Connection {
             answer.map_err(|_| Failure::lost())?.map_err(Failure::from)
         };
         let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Failure::Timeout(limit)));
-        if outcome.as_ref().is_err_and(Failure::breaks_connection) {
+        let unanswered = match outcome {
+            Err(Failure::Timeout(_)) => self.unanswered.fetch_add(1, Ordering::AcqRel) + 1,
+            _ => {
+                self.unanswered.store(0, Ordering::Release);
+                0
+            }
+        };
+        if unanswered >= WEDGED || outcome.as_ref().is_err_and(Failure::breaks_connection) {
             self.broken.store(true, Ordering::Release);
         }
         outcome

@@ -1,5 +1,5 @@
 """An MCP server on standard input and output that misbehaves on demand: each tool is one fault."""
-import json, os, subprocess, sys, threading
+import json, os, subprocess, sys, threading, time
 
 cancelled, waiting, late, lists = [], [], [], 0
 
@@ -64,6 +64,10 @@ def call(id, params):
         settle()
     elif name == "late":
         late.append(id)
+    elif name == "wedge":
+        # Reads nothing any more.
+        while True:
+            time.sleep(60)
     elif name == "hang":
         pass
 

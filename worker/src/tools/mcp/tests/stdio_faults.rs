@@ -36,6 +36,19 @@ async fn a_hanging_tool_is_cancelled_and_reported() {
 }
 
 #[tokio::test]
+async fn a_wedged_child_is_replaced_by_a_new_one() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    tool_names(&mcp, &server).await;
+    let limit = Duration::from_millis(50);
+    for tool in ["wedge", "echo", "echo"] {
+        let unanswered = call_with(&mcp, &server, tool, json!({"text": "x"}), |call| call.limit = Some(limit)).await;
+        assert_eq!(unanswered.unwrap_err().code, "timeout");
+    }
+    assert_eq!(call(&mcp, &server, "echo", json!({"text": "x"})).await.unwrap(), "x");
+    mcp.close().await;
+}
+
+#[tokio::test]
 async fn a_late_answer_is_nobodys() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
