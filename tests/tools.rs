@@ -28,6 +28,7 @@ in_both_modes!(
     a_cancel_ends_a_call_under_way,
     a_built_in_tool_has_a_time_limit_too,
     a_stream_of_messages_has_only_messages_and_the_end,
+    a_hundred_megabytes_of_output_are_an_outcome,
 );
 
 /// A stream of a run of this agent.
@@ -341,6 +342,21 @@ async fn a_stream_of_messages_has_only_messages_and_the_end(mut deployment: Depl
     assert_eq!(kinds(&plain), ["message.completed", "run.completed"]);
 }
 
+async fn a_hundred_megabytes_of_output_are_an_outcome(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_TIMEOUT_MS", 3000);
+    let client = deployment.client();
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::File::create(folder.path().join("zeros")).unwrap();
+    file.set_len(100 << 20).unwrap();
+    let agent_id = agent(&client, json!([stdio("files", mcp::filesystem(folder.path()))]), json!({})).await;
+    let path = folder.path().join("zeros");
+    let frames =
+        frames(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
+    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+    assert!(["answer_too_large", "timeout", "connection_lost"].contains(&error["code"].as_str().unwrap()), "{error}");
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
 /// Servers that others wrote, over both of their transports.
 async fn real_servers(client: &Client, everything: &mcp::Everything) {
     let folder = tempfile::tempdir().unwrap();
@@ -378,23 +394,6 @@ async fn scaled_out_an_agent_uses_servers_that_others_wrote() {
     let scaled = ScaledOut::new().with("HOLDFAST_MCP_STDIO", true);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     real_servers(&api.client(), &everything).await;
-}
-
-#[tokio::test]
-async fn a_hundred_megabytes_of_output_are_an_outcome() {
-    let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_TIMEOUT_MS", 3000);
-    let mut holdfast = embedded.start();
-    let client = holdfast.client();
-    let folder = tempfile::tempdir().unwrap();
-    let file = std::fs::File::create(folder.path().join("zeros")).unwrap();
-    file.set_len(100 << 20).unwrap();
-    let agent_id = agent(&client, json!([stdio("files", mcp::filesystem(folder.path()))]), json!({})).await;
-    let path = folder.path().join("zeros");
-    let frames =
-        frames(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
-    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
-    assert!(["answer_too_large", "timeout", "connection_lost"].contains(&error["code"].as_str().unwrap()), "{error}");
-    assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
 #[tokio::test]
