@@ -181,6 +181,7 @@ mod tests {
         );
         check(&["chat", "--url", "here"], "HOLDFAST_URL (or --url): expected an address such as http://127.0.0.1:8080");
         check(&["--lease-ms"], "HOLDFAST_LEASE_MS (or --lease-ms): expected a value");
+        assert!(refusal(&["--approval-ttl-ms", "18446744073709551615"]).contains("ten years"));
         check(&["chat", "--username"], "--username: expected a value");
         assert!(refusal(&["chat", "--conversation", "nope"]).starts_with("--conversation: expected "));
         check(

@@ -57,3 +57,11 @@ fn count(text: &str) -> Result<usize, String> {
         _ => Err(format!("a whole number above 0, not {text:?}")),
     }
 }
+
+/// Parses a number of further tries.
+fn retries(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(retries) if retries <= 100 => Ok(retries),
+        _ => Err(format!("a number of tries from 0 to 100, not {text:?}")),
+    }
+}

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 use clap::ValueEnum;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Error, count, milliseconds};
+use super::{Error, count, milliseconds, retries};
 
 /// Settings of the model behind the runs.
 #[derive(Debug, Clone, clap::Args)]
@@ -102,13 +102,6 @@ fn tokens(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(tokens) if tokens > 0 => Ok(tokens),
         _ => Err(format!("a number of tokens above 0, not {text:?}")),
-    }
-}
-
-fn retries(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(retries) if retries <= 100 => Ok(retries),
-        _ => Err(format!("a number of tries from 0 to 100, not {text:?}")),
     }
 }
 

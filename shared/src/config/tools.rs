@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::{bytes, count, milliseconds};
+use super::{bytes, count, milliseconds, retries};
 use crate::agent::Limits;
 
 /// Settings of agents and their tools.
@@ -58,7 +58,7 @@ pub struct ToolsConfig {
     pub tool_result_bytes: usize,
 
     /// Time that a human, or a client that executes a tool, has to answer, in ms; then it counts as a denial.
-    #[arg(long = "approval-ttl-ms", env = "HOLDFAST_APPROVAL_TTL_MS", default_value = "604800000", value_parser = milliseconds)]
+    #[arg(long = "approval-ttl-ms", env = "HOLDFAST_APPROVAL_TTL_MS", default_value = "604800000", value_parser = wait)]
     pub approval_ttl: Duration,
 
     /// Tool calls of one run; then the model is told to answer with what it has.
@@ -95,6 +95,16 @@ impl ToolsConfig {
     }
 }
 
+/// Longest time that people may take, in ms: ten years. Beyond some point a date cannot be told any more.
+const LONGEST_WAIT_MS: u64 = 10 * 365 * 24 * 3_600_000;
+
+fn wait(text: &str) -> Result<Duration, String> {
+    match milliseconds(text)? {
+        wait if wait.as_millis() <= u128::from(LONGEST_WAIT_MS) => Ok(wait),
+        _ => Err(format!("a duration in milliseconds of at most {LONGEST_WAIT_MS} (ten years), not {text:?}")),
+    }
+}
+
 fn calls(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("a number of tool calls, 0 or more, not {text:?}"))
 }
@@ -110,12 +120,5 @@ fn tokens(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(tokens) if tokens > 0 => Ok(tokens),
         _ => Err(format!("a number of tokens above 0, not {text:?}")),
-    }
-}
-
-fn retries(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(retries) if retries <= 100 => Ok(retries),
-        _ => Err(format!("a number of tries from 0 to 100, not {text:?}")),
     }
 }

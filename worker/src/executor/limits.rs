@@ -36,7 +36,7 @@ impl Limits {
 
     /// Ends the run that has used more than it may.
     pub fn check(&self, usage: Usage) -> Result<(), RunError> {
-        let total = usage.input_tokens + usage.output_tokens;
+        let total = usage.input_tokens.saturating_add(usage.output_tokens);
         if usage.output_tokens > self.output_tokens {
             let (used, most) = (usage.output_tokens, self.output_tokens);
             return Err(exceeded(format!("the model has written {used} tokens, and max_output_tokens is {most}")));
