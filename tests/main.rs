@@ -17,6 +17,7 @@ mod postgres;
 mod queueing;
 mod redis;
 mod resume;
+mod run_limits;
 mod start;
 mod takeover;
 mod tools;

@@ -1,4 +1,4 @@
-//! Tools of real and of hostile servers, and the limits of a run.
+//! Tools of real and of hostile servers.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,10 @@ use test_servers::{Postgres, mcp};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, Embedded, Events, Frame, ScaledOut, agent, fold, tools::ToolServer},
+    support::{
+        Client, Deployment, Embedded, Events, Frame, ScaledOut, agent, fold, frames_of, of_kind, stream_of,
+        tools::ToolServer,
+    },
 };
 
 in_both_modes!(
@@ -19,31 +22,12 @@ in_both_modes!(
     a_hanging_server_is_given_up_and_the_run_goes_on,
     a_server_that_is_down_costs_its_tools_and_not_the_run,
     at_most_three_tools_are_called_at_the_same_time,
-    at_the_limit_of_tool_calls_the_model_answers_with_what_it_has,
-    in_the_last_step_there_are_no_tools,
-    a_run_that_takes_too_long_fails_with_its_text_kept,
-    a_run_that_says_too_much_fails_with_its_text_kept,
     a_long_result_is_cut_for_the_model_and_kept_in_the_trace,
-    waiting_for_people_counts_for_no_limit,
     a_cancel_ends_a_call_under_way,
     a_built_in_tool_has_a_time_limit_too,
     a_stream_of_messages_has_only_messages_and_the_end,
     a_hundred_megabytes_of_output_are_an_outcome,
 );
-
-/// A stream of a run of this agent.
-async fn stream(client: &Client, agent_id: &str, input: &str) -> Events {
-    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
-    Events::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
-}
-
-async fn frames(client: &Client, agent_id: &str, input: &str) -> Vec<Frame> {
-    stream(client, agent_id, input).await.rest().await
-}
-
-fn of_kind<'a>(frames: &'a [Frame], kind: &str) -> Vec<&'a Value> {
-    frames.iter().filter(|frame| frame.event == kind).map(|frame| &frame.data).collect()
-}
 
 fn outputs(frames: &[Frame]) -> Vec<&str> {
     of_kind(frames, "tool_call.completed").iter().map(|call| call["output"].as_str().unwrap_or("")).collect()
@@ -58,7 +42,7 @@ async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
-    let frames = frames(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\":\"n\"}]").await;
+    let frames = frames_of(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\":\"n\"}]").await;
     let mut kinds: Vec<&str> = frames.iter().map(|frame| frame.event.as_str()).collect();
     kinds.dedup();
     assert_eq!(
@@ -139,7 +123,7 @@ async fn a_hanging_server_is_given_up_and_the_run_goes_on(mut deployment: Deploy
     let mut description = server.describe();
     description["timeout_ms"] = json!(200);
     let agent_id = agent(&client, json!([description]), json!({})).await;
-    let mut stream = stream(&client, &agent_id, "[tokens=2] [call=kb__count]").await;
+    let mut stream = stream_of(&client, &agent_id, "[tokens=2] [call=kb__count]").await;
     let hanging = server.arrival().await;
     let frames = stream.up_to("tool_call.completed").await;
     let error = &frames.last().unwrap().data["error"];
@@ -154,7 +138,7 @@ async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: D
     let client = deployment.client();
     let down = json!({"name": "down", "transport": "http", "url": format!("http://127.0.0.1:{}/mcp", test_servers::free_port())});
     let agent_id = agent(&client, json!([down, server.describe()]), json!({})).await;
-    let frames = frames(&client, &agent_id, "[tokens=1] [call=down__tool] [call=kb__count]").await;
+    let frames = frames_of(&client, &agent_id, "[tokens=1] [call=down__tool] [call=kb__count]").await;
     let warning = of_kind(&frames, "warning.raised")[0];
     assert_eq!(warning["code"], "mcp_server_unavailable");
     assert!(warning["message"].as_str().unwrap().contains("down"), "{warning}");
@@ -171,7 +155,7 @@ async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deploym
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
     let calls: String = (0..5).map(|note| format!("[call=kb__count {{\"note\":\"{note}\"}}] ")).collect();
-    let mut stream = stream(&client, &agent_id, &format!("[tokens=1] [parallel] {calls}")).await;
+    let mut stream = stream_of(&client, &agent_id, &format!("[tokens=1] [parallel] {calls}")).await;
     let mut waiting = Vec::new();
     for _ in 0..3 {
         waiting.push(server.arrival().await);
@@ -190,78 +174,11 @@ async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deploym
     assert_eq!(told.last().unwrap().event, "run.completed");
 }
 
-async fn at_the_limit_of_tool_calls_the_model_answers_with_what_it_has(mut deployment: Deployment) {
-    let server = ToolServer::answering_at_once().await;
-    let client = deployment.client();
-    let more = json!({"limits": {"max_tool_calls": 2}});
-    let agent_id = agent(&client, json!([server.describe()]), more).await;
-    let one_by_one = frames(&client, &agent_id, "[tokens=2] [call=kb__count] [call=kb__count] [call=kb__count]").await;
-    assert_eq!((server.effects(), of_kind(&one_by_one, "step.started").len()), (2, 3));
-    let warning = of_kind(&one_by_one, "warning.raised")[0];
-    assert_eq!(warning["code"], "limit_reached");
-    assert!(warning["message"].as_str().unwrap().contains("max_tool_calls"), "{warning}");
-    assert_eq!(one_by_one.last().unwrap().event, "run.completed");
-    // In one step, the third is not made.
-    let at_once =
-        frames(&client, &agent_id, "[tokens=2] [parallel] [call=kb__count] [call=kb__count] [call=kb__count]").await;
-    assert_eq!(server.effects(), 4);
-    assert_eq!(
-        of_kind(&at_once, "tool_call.completed").iter().filter(|call| call["error"]["code"] == "limit_reached").count(),
-        1
-    );
-    assert_eq!(at_once.last().unwrap().event, "run.completed");
-}
-
-async fn in_the_last_step_there_are_no_tools(mut deployment: Deployment) {
-    let server = ToolServer::answering_at_once().await;
-    let client = deployment.client();
-    let agent_id = agent(&client, json!([server.describe()]), json!({"limits": {"max_steps": 2}})).await;
-    let frames = frames(&client, &agent_id, "[tokens=2] [call=kb__count] [call=kb__count]").await;
-    assert_eq!((server.effects(), of_kind(&frames, "step.started").len()), (1, 2));
-    assert!(of_kind(&frames, "warning.raised")[0]["message"].as_str().unwrap().contains("max_steps"));
-    assert_eq!(frames.last().unwrap().event, "run.completed");
-}
-
-async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Deployment) {
-    let client = deployment.client();
-    let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 400}})).await;
-    let frames = frames(&client, &agent_id, "[tokens=1000] [delay=20] hi").await;
-    let last = &frames.last().unwrap().data;
-    assert_eq!((last["type"].as_str(), last["error"]["code"].as_str()), (Some("run.failed"), Some("limit_exceeded")));
-    assert!(last["error"]["message"].as_str().unwrap().contains("max_duration_ms"));
-    let run = client.run(last["run_id"].as_str().unwrap()).await;
-    assert_eq!(
-        (run["output_message"]["content"].as_str(), run["output_message"]["status"].as_str()),
-        (Some(fold(&frames).as_str()), Some("failed"))
-    );
-    assert!(!fold(&frames).is_empty());
-}
-
-async fn a_run_that_says_too_much_fails_with_its_text_kept(mut deployment: Deployment) {
-    let client = deployment.client();
-    for (limit, most) in [("max_output_tokens", 9), ("max_total_tokens", 10)] {
-        let mut limits = json!({});
-        limits[limit] = json!(most);
-        let agent_id = agent(&client, json!([]), json!({"limits": limits})).await;
-        let within = frames(&client, &agent_id, "[tokens=9]").await;
-        assert_eq!(within.last().unwrap().event, "run.completed", "{limit}: at its edge");
-        let beyond = frames(&client, &agent_id, "[tokens=10]").await;
-        let error = &beyond.last().unwrap().data["error"];
-        assert_eq!(error["code"], "limit_exceeded");
-        assert!(error["message"].as_str().unwrap().contains(limit), "{error}");
-        let run = client.run(beyond[0].data["run_id"].as_str().unwrap()).await;
-        assert_eq!(
-            (&run["output_message"]["content"], &run["usage"]["output_tokens"]),
-            (&json!(fold(&beyond)), &json!(10))
-        );
-    }
-}
-
 async fn a_long_result_is_cut_for_the_model_and_kept_in_the_trace(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
-    let stream = stream(&client, &agent_id, "[tokens=1] [parallel] [call=kb__count] [call=kb__look]").await;
+    let stream = stream_of(&client, &agent_id, "[tokens=1] [parallel] [call=kb__count] [call=kb__look]").await;
     let run_id = stream.run_id.clone();
     let (one, other) = (server.arrival().await, server.arrival().await);
     one.answer(&"é".repeat(4001));
@@ -282,21 +199,11 @@ async fn a_long_result_is_cut_for_the_model_and_kept_in_the_trace(mut deployment
     }
 }
 
-async fn waiting_for_people_counts_for_no_limit(deployment: Deployment) {
-    // Nobody answers, and for longer than the run may take.
-    let mut deployment = deployment.with("HOLDFAST_APPROVAL_TTL_MS", 2500);
-    let client = deployment.client();
-    let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 1500}})).await;
-    let frames = frames(&client, &agent_id, "[tokens=1] [approval]").await;
-    assert_eq!(of_kind(&frames, "approval.resolved")[0]["decision"], "expired");
-    assert_eq!(frames.last().unwrap().event, "run.completed");
-}
-
 async fn a_cancel_ends_a_call_under_way(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
-    let stream = stream(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
+    let stream = stream_of(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
     let hanging = server.arrival().await;
     let begun = Instant::now();
     client.cancel(&stream.run_id).await;
@@ -324,7 +231,7 @@ async fn a_stream_of_messages_has_only_messages_and_the_end(mut deployment: Depl
     let agent_id = agent(&client, json!([]), json!({"stream_mode": "messages"})).await;
     let input = "[tokens=3] [call=scripted__echo {\"text\":\"a\"}]";
     let kinds = |frames: &[Frame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
-    let by_the_agent = frames(&client, &agent_id, input).await;
+    let by_the_agent = frames_of(&client, &agent_id, input).await;
     assert_eq!(kinds(&by_the_agent), ["message.completed", "run.completed"]);
     let run_id = by_the_agent[0].data["run_id"].as_str().unwrap();
     let get = async |query: &str| {
@@ -349,7 +256,7 @@ async fn a_hundred_megabytes_of_output_are_an_outcome(deployment: Deployment) {
     let agent_id = agent(&client, json!([stdio("files", mcp::filesystem(folder.path()))]), json!({})).await;
     let path = folder.path().join("zeros");
     let frames =
-        frames(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
+        frames_of(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
     let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
     assert!(["answer_too_large", "timeout", "connection_lost"].contains(&error["code"].as_str().unwrap()), "{error}");
     assert_eq!(frames.last().unwrap().event, "run.completed");
@@ -371,7 +278,7 @@ async fn real_servers(client: &Client, everything: &mcp::Everything) {
         "[tokens=1] [call=all__echo {{\"message\":\"one\"}}] [call=every__get-sum {{\"a\":2,\"b\":3}}] \
          [call=files__read_text_file {{\"path\":{path:?}}}] [call=clock__get_current_time {{\"timezone\":\"Europe/Berlin\"}}]"
     );
-    let frames = frames(client, &agent_id, &input).await;
+    let frames = frames_of(client, &agent_id, &input).await;
     let outputs = outputs(&frames);
     for (output, part) in outputs.iter().zip(["one", "5", "kept in a file", "Europe/Berlin"]) {
         assert!(output.contains(part), "{output:?} lacks {part:?}");
@@ -404,7 +311,7 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     let mut server = ToolServer::start().await;
     let more = json!({"tools": {"kb__look": {"effect": "read_only"}}});
     let agent_id = agent(&client, json!([server.describe()]), more).await;
-    let mut stream = stream(&client, &agent_id, "[tokens=3] [delay=300] [call=kb__look] [call=kb__count]").await;
+    let mut stream = stream_of(&client, &agent_id, "[tokens=3] [delay=300] [call=kb__look] [call=kb__count]").await;
     let mut frames = stream.up_to("message.delta").await;
     postgres.stop();
     // Looking changes nothing, so it goes on; its outcome is only in memory.

@@ -1,8 +1,9 @@
 //! The same story in both modes: one process with a file, or an API and a worker around servers.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Client, Embedded, Holdfast, ScaledOut};
+use super::{Client, Embedded, Events, Frame, Holdfast, ScaledOut};
 
 /// Makes a test per mode of an async function that takes a `Deployment`.
 #[macro_export]
@@ -94,4 +95,20 @@ pub async fn agent(client: &Client, servers: Value, more: Value) -> String {
     let mut definition = json!({"name": "tester", "mcp_servers": servers});
     definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     client.post("/v1/agents", definition).await.unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+/// A stream of a run of this agent.
+pub async fn stream_of(client: &Client, agent_id: &str, input: &str) -> Events {
+    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    Events::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
+}
+
+/// The whole of it.
+pub async fn frames_of(client: &Client, agent_id: &str, input: &str) -> Vec<Frame> {
+    stream_of(client, agent_id, input).await.rest().await
+}
+
+/// The data of the frames of a type.
+pub fn of_kind<'a>(frames: &'a [Frame], kind: &str) -> Vec<&'a Value> {
+    frames.iter().filter(|frame| frame.event == kind).map(|frame| &frame.data).collect()
 }

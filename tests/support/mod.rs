@@ -8,7 +8,7 @@ pub mod tools;
 pub mod upstream;
 
 pub use client::{Client, Failure, answer};
-pub use deployment::{Deployment, agent};
+pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
 pub use sse::{Events, Frame, fold};
 

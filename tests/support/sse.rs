@@ -34,29 +34,42 @@ pub struct Broken;
 pub struct Events {
     pub run_id: String,
     bytes: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
-    buffer: Vec<u8>,
+    buffer: String,
+    /// The beginning of a character that the network has cut.
+    cut: Vec<u8>,
 }
 
 impl Events {
     pub fn new(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
-        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
+        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new(), cut: Vec::new() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.cut.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.cut) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let rest = self.cut.split_off(whole);
+        self.buffer.push_str(std::str::from_utf8(&self.cut).expect("it was just checked"));
+        self.cut = rest;
     }
 
     /// The next event; `None` at a clean end.
     pub async fn next(&mut self) -> Result<Option<Frame>, Broken> {
         let next = async {
             loop {
-                if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
-                    let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
-                    let block = String::from_utf8(block).expect("a frame is text");
-                    match parse(block.trim_end_matches('\n')) {
+                if let Some((block, rest)) = self.buffer.split_once("\n\n") {
+                    let frame = parse(block);
+                    self.buffer = rest.to_owned();
+                    match frame {
                         Some(frame) => return Ok(Some(frame)),
                         None => continue,
                     }
                 }
                 match self.bytes.next().await {
-                    Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                    Some(Ok(bytes)) => self.take(&bytes),
                     Some(Err(_)) => return Err(Broken),
                     None => return Ok(None),
                 }
