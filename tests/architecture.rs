@@ -106,6 +106,7 @@ fn the_domain_is_pure() {
         "agent/mcp_server.rs",
         "agent/secret.rs",
         "approval.rs",
+        "briefing.rs",
         "excerpt.rs",
         "schema.rs",
         "storable.rs",
@@ -122,6 +123,7 @@ fn the_domain_is_pure() {
         "ending.rs",
         "text_enum.rs",
         "timestamp.rs",
+        "tokens.rs",
         "usage.rs",
     ];
     for (file, text) in sources() {

@@ -1,8 +1,38 @@
 //! Conversations: durable lists of messages.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
+
+/// The name under which its owner finds a conversation again. One owner has at most one conversation of each handle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Handle {
+    /// What a client calls its session.
+    Session(String),
+    /// The one standing conversation with an agent.
+    Agent(Uuid),
+}
+
+impl Handle {
+    /// The agent that such a conversation is with.
+    pub const fn agent_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Session(_) => None,
+            Self::Agent(id) => Some(*id),
+        }
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(name) => write!(f, "session:{name}"),
+            Self::Agent(id) => write!(f, "agent:{id}"),
+        }
+    }
+}
 
 /// A conversation, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]

@@ -120,6 +120,12 @@ pub enum EventBody {
         base: Option<EventId>,
         message: Message,
     },
+    /// How much of its budget the conversation takes, and whether older messages were summarised for it just now.
+    ContextUsage {
+        tokens: u32,
+        budget: u32,
+        compressed: bool,
+    },
     WarningRaised {
         code: String,
         message: String,
@@ -177,6 +183,7 @@ pub const TOOL_CALL_COMPLETED: &str = "tool_call.completed";
 pub const APPROVAL_REQUESTED: &str = "approval.requested";
 pub const APPROVAL_RESOLVED: &str = "approval.resolved";
 pub const MESSAGE_COMPLETED: &str = "message.completed";
+pub const CONTEXT_USAGE: &str = "context.usage";
 pub const WARNING_RAISED: &str = "warning.raised";
 pub const RUN_COMPLETED: &str = "run.completed";
 pub const RUN_FAILED: &str = "run.failed";
@@ -198,6 +205,7 @@ impl EventBody {
             Self::ApprovalRequested { .. } => APPROVAL_REQUESTED,
             Self::ApprovalResolved { .. } => APPROVAL_RESOLVED,
             Self::MessageCompleted { .. } => MESSAGE_COMPLETED,
+            Self::ContextUsage { .. } => CONTEXT_USAGE,
             Self::WarningRaised { .. } => WARNING_RAISED,
             Self::RunCompleted { .. } => RUN_COMPLETED,
             Self::RunFailed { .. } => RUN_FAILED,

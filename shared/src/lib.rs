@@ -1,11 +1,12 @@
 //! Holdfast's domain and its three meeting places.
 //!
-//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `ending`, `message`, `conversation`), which are pure:
+//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). `config` says which back ends they get; `redis_link` is how two of them reach Redis.
 
 pub mod agent;
 pub mod approval;
+pub mod briefing;
 pub mod config;
 pub mod conversation;
 pub mod ending;
@@ -24,6 +25,7 @@ pub mod storable;
 pub mod storage;
 mod text_enum;
 pub mod timestamp;
+pub mod tokens;
 pub mod tool;
 pub mod trace;
 pub mod transcript;

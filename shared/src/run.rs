@@ -95,6 +95,8 @@ pub enum SubmitMode {
     Reject,
     /// Cancels what is queued, running or waiting, and goes next.
     Interrupt,
+    /// The same, and what was cancelled is no longer part of the conversation.
+    Rollback,
 }
 
-crate::text_enum!(SubmitMode { Enqueue = "enqueue", Reject = "reject", Interrupt = "interrupt" });
+crate::text_enum!(SubmitMode { Enqueue = "enqueue", Reject = "reject", Interrupt = "interrupt", Rollback = "rollback" });

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Invalid, Limits, McpServer};
-use crate::tool::{ApprovalPolicy, ToolPolicy};
+use crate::{
+    message::Language,
+    tool::{ApprovalPolicy, ToolPolicy},
+};
 
 /// An agent, as the API shows it.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -65,6 +68,13 @@ pub struct AgentDefinition {
     /// Earlier messages of the conversation that the model is shown; `CHAT_HISTORY_LIMIT` (10) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
+    /// Tokens that the conversation may have for the model, roughly; older messages are summarised to keep to it.
+    /// `HOLDFAST_CONTEXT_TOKENS` (5,000) by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u32>,
+    /// The language of the labels on cards, as the model reads them.
+    #[serde(default)]
+    pub language: Language,
     #[serde(default)]
     pub stream_mode: StreamMode,
 }
@@ -116,6 +126,8 @@ pub enum StreamMode {
 
 const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
+/// Less would leave no room for a summary.
+const MIN_CONTEXT_TOKENS: u32 = 100;
 const MAX_SERVERS: usize = 32;
 
 /// Tools whose names begin like this are the program's own.
@@ -159,6 +171,9 @@ impl AgentDefinition {
         }
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
             return Err(Invalid::new("history_limit", format!("a number of messages from 0 to {MAX_HISTORY}")));
+        }
+        if self.context_tokens.is_some_and(|tokens| tokens < MIN_CONTEXT_TOKENS) {
+            return Err(Invalid::new("context_tokens", format!("a number of tokens from {MIN_CONTEXT_TOKENS}")));
         }
         self.limits.check()
     }

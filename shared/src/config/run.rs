@@ -52,9 +52,24 @@ pub struct RunConfig {
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,
 
+    /// Earlier messages that the model is shown of a standing conversation.
+    #[arg(long = "chat-standing-history-limit", env = "CHAT_STANDING_HISTORY_LIMIT", default_value = "20", value_parser = history_limit)]
+    pub standing_history_limit: usize,
+
+    /// Tokens that a conversation may have for the model, roughly; older messages are summarised to keep to it.
+    #[arg(long = "context-tokens", env = "HOLDFAST_CONTEXT_TOKENS", default_value = "5000", value_parser = context_tokens)]
+    pub context_tokens: u32,
+
     /// Earlier messages of a conversation that the model is shown.
     #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
     pub history_limit: usize,
+}
+
+fn context_tokens(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(tokens) if tokens >= 100 => Ok(tokens),
+        _ => Err(format!("a number of tokens from 100, not {text:?}")),
+    }
 }
 
 fn history_limit(text: &str) -> Result<usize, String> {

@@ -188,7 +188,8 @@ async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -
 
 async fn hide(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
     let sql = "delete from agent_definitions where id = $1 and not exists (select 1 from chat_conversations where agent_definition_id = $1) \
-               and not exists (select 1 from agent_runs where agent_definition_id = $1)";
+               and not exists (select 1 from agent_runs where agent_definition_id = $1) \
+               and not exists (select 1 from briefings where agent_definition_id = $1)";
     if tx.execute(sql, args![id]).await? == 0 {
         tx.execute("update agent_definitions set deleted_at = {now} where id = $1", args![id]).await?;
     }

@@ -38,10 +38,36 @@ pub struct Start {
 /// The conversation as of the run's submission.
 #[derive(Debug)]
 pub struct History {
-    /// The inputs and outputs of runs earlier in the conversation's queue, oldest first; never a later message.
-    pub earlier: Vec<Message>,
+    /// What stands for all that came before `earlier`, where it has become too long.
+    pub summary: Option<Summary>,
+    /// The messages of earlier turns, oldest first; never a later message.
+    pub earlier: Vec<Earlier>,
     /// The run's own input.
     pub input: Message,
+}
+
+/// A message before the run's own input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// A run's input and its answer are one turn.
+    pub turn: i64,
+    pub message: Message,
+}
+
+/// What stands for older messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The newest turn that it covers.
+    pub up_to: i64,
+    pub content: String,
+}
+
+/// How many messages before its own input a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub usual: usize,
+    /// In a standing conversation.
+    pub standing: usize,
 }
 
 #[derive(FromRow)]
@@ -53,8 +79,8 @@ struct Marked {
 
 impl Storage {
     /// Marks the run as executing by `model`, so that from now on the worker's death counts as a crash, and reads what it
-    /// goes on from, with the last `limit` messages before its own input.
-    pub async fn begin(&self, claim: &Claim, model: &str, limit: usize) -> Result<Begun, Error> {
+    /// goes on from, with as many messages before its own input as the window has.
+    pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<Begun, Error> {
         let mark = async {
             let sql = "update agent_runs set executing = true, model = $4 where id = $1 and attempt = $2 and status = 'running' \
                        returning client_tools, metadata, (select c.metadata from agent_run_checkpoints c \
@@ -63,7 +89,7 @@ impl Storage {
             Ok(self.database.write::<Marked>(sql, args).await?.into_iter().next())
         };
         let (marked, history) =
-            futures::try_join!(mark, self.history(claim, limit)).map_err(Error::doing("begin an attempt"))?;
+            futures::try_join!(mark, self.history(claim, window)).map_err(Error::doing("begin an attempt"))?;
         let Some(marked) = marked else { return Ok(Begun::Fenced) };
         let mut start = Start {
             history,
@@ -82,36 +108,47 @@ impl Storage {
         Ok(Begun::Executing(Box::new(start)))
     }
 
-    async fn history(&self, claim: &Claim, limit: usize) -> Result<History, sqlx::Error> {
+    async fn history(&self, claim: &Claim, window: Window) -> Result<History, sqlx::Error> {
         #[derive(FromRow)]
         struct Row {
             own: bool,
+            turn: i64,
             #[sqlx(flatten)]
             message: MessageRow,
         }
-        // The own input comes first, then outputs before inputs of ever earlier runs; last, in a forked conversation, the
-        // messages that were copied from another one.
+        let summary = self.summary(claim).await?;
+        let up_to = summary.as_ref().map_or(-1, |summary| summary.up_to);
+        // The own input comes first, then ever earlier messages. What was superseded only after the run's submission is still
+        // part of what it goes on from.
         let rows = self.database.fetch_all::<Row>(
             concat!(
-                "select * from (select r.id = $1 as own, r.position as turn, ",
+                "select * from (select true as own, m.turn, ",
                 message_columns!(),
-                " from agent_runs r join chat_messages m on m.run_id = r.id and m.conversation_id = r.conversation_id ",
-                "where r.conversation_id = $2 and (r.position < $3 or (r.id = $1 and m.id = r.input_message_id)) ",
-                "order by r.position desc, m.position desc limit $4) said union all ",
-                "select * from (select false as own, m.position as turn, ",
+                " from agent_runs r join chat_messages m on m.id = r.input_message_id where r.id = $1) said union all ",
+                "select * from (select false as own, m.turn, ",
                 message_columns!(),
-                " from chat_messages m where m.conversation_id = $2 ",
-                "and (select forked_from from chat_conversations where id = $2) is not null and not exists ",
-                "(select 1 from agent_runs r where r.id = m.run_id and r.conversation_id = $2) order by m.position desc limit $4) copied ",
-                "order by turn desc, position desc limit $4"
+                " from chat_messages m where m.conversation_id = $2 and m.turn < $3 and m.turn > $4 ",
+                "and m.id <> (select input_message_id from agent_runs where id = $1) ",
+                "and (m.superseded_at is null or m.superseded_at > $5) order by m.turn desc, m.position desc ",
+                "limit (select case when c.handle like 'agent:%' then $7 else $6 end from chat_conversations c where c.id = $2)) earlier ",
+                "order by own desc, turn desc, position desc"
             ),
-            args![claim.run_id, claim.conversation_id, claim.position, limit + 1],
+            args![
+                claim.run_id,
+                claim.conversation_id,
+                claim.position,
+                up_to,
+                Some(claim.created_at),
+                window.usual,
+                window.standing
+            ],
         );
         let mut rows = rows.await?.into_iter();
         let input = rows.next().filter(|row| row.own).ok_or(sqlx::Error::RowNotFound)?.message.into();
-        let mut earlier: Vec<Message> = rows.map(|row| row.message.into()).collect();
+        let mut earlier: Vec<Earlier> =
+            rows.map(|row| Earlier { turn: row.turn, message: row.message.into() }).collect();
         earlier.reverse();
-        Ok(History { earlier, input })
+        Ok(History { summary, earlier, input })
     }
 }
 

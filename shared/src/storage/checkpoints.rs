@@ -113,12 +113,14 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         args![id, source, state.checkpoint.id],
     )
     .await?;
-    // A checkpoint of a fork itself has no run there: all messages that were copied then are older than any run's.
+    // What the run went on from, and its input. A checkpoint of a fork itself has no run there: all messages that were copied
+    // then are older than any run's.
     let messages = tx.fetch_all::<(Uuid,)>(
-        "select m.id from chat_messages m left join agent_runs r on r.id = m.run_id and r.conversation_id = m.conversation_id \
-         where m.conversation_id = $1 and (r.id is null or r.id = $2 and m.id = r.input_message_id \
-         or r.position < (select position from agent_runs where id = $2 and conversation_id = $1)) \
-         order by coalesce(r.position, m.position), m.position",
+        "select m.id from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
+         where m.conversation_id = $1 and case when r.id is null \
+         then m.superseded_at is null and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
+         else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) end \
+         order by m.id = r.input_message_id, m.turn, m.position",
         args![source, run_id],
     );
     let copies: Vec<Value> = (1_i64..)
@@ -127,8 +129,8 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         .collect();
     let mut position = copies.len() as i64;
     tx.execute(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content_type, content, status, retrieval_context, created_at) \
-         select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint), m.role, m.content_type, m.content, \
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type, content, status, retrieval_context, created_at) \
+         select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint), cast(value->>'position' as bigint), m.briefing_id, m.role, m.content_type, m.content, \
          m.status, m.retrieval_context, m.created_at from {each:$2} join chat_messages m on m.id = {uuid:value->>'of'}",
         args![id, Value::from(copies)],
     )
@@ -137,8 +139,8 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
     if !said.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
         tx.execute(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, retrieval_context, created_at) \
-             values ($1, $2, $3, $4, $5, 'assistant', $6, 'complete', $7, {now})",
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
+             values ($1, $2, $3, $4, $5, $5, 'assistant', $6, 'complete', $7, {now})",
             args![Uuid::now_v7(), id, owner, run_id, position, said, json!({"agent_run_id": run_id})],
         )
         .await?;

@@ -1,15 +1,19 @@
-//! Conversations: create, list, read, rename, delete.
+//! Conversations: create, find by a handle, list, read, rename, delete.
 
-use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
     database::args,
+    newest::NewestFirst,
     rows::{ConversationRow, conversation_columns},
     submit::{cancel_all, unfinished_runs},
 };
-use crate::{approval::ApprovalStatus, conversation::Conversation, page::Page};
+use crate::{
+    approval::ApprovalStatus,
+    conversation::{Conversation, Handle},
+    page::Page,
+};
 
 impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent.
@@ -30,6 +34,34 @@ impl Storage {
         Ok(rows.into_iter().next().map(Conversation::from))
     }
 
+    /// The owner's conversation with this handle, made if there is none; `None` if it would need an agent that there is not.
+    pub async fn conversation_by_handle(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
+        let doing = || Error::doing("find a conversation by its handle");
+        if let Some(found) = self.find_conversation(owner, handle).await? {
+            return Ok(Some(found));
+        }
+        // Whoever is second finds what the first has made.
+        let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, created_at, activity_at) \
+                   select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
+                   on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing";
+        let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        tx.execute(sql, args).await.map_err(doing())?;
+        tx.commit().await.map_err(doing())?;
+        self.find_conversation(owner, handle).await
+    }
+
+    /// The owner's conversation with this handle, if there is one.
+    pub async fn find_conversation(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
+        let sql = concat!(
+            "select ",
+            conversation_columns!(),
+            " from chat_conversations c where c.owner_id = $1 and c.handle = $2 and c.deleted_at is null"
+        );
+        let row = self.database.fetch_optional::<ConversationRow>(sql, args![owner, handle.to_string()]).await;
+        Ok(row.map_err(Error::doing("find a conversation by its handle"))?.map(Conversation::from))
+    }
+
     /// The owner's conversation of that id.
     pub async fn conversation(&self, owner: &str, id: Uuid) -> Result<Option<Conversation>, Error> {
         let sql = concat!(
@@ -48,12 +80,7 @@ impl Storage {
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Conversation>>, Error> {
-        let after = match cursor.map(ActivityCursor::parse) {
-            None => None,
-            Some(Some(after)) => Some(after),
-            Some(None) => return Ok(None),
-        };
-        let (before_at, before_id) = after.map_or((None, None), |after| (Some(after.at), Some(after.id)));
+        let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
         let rows = self.database.fetch_all::<ConversationRow>(
             concat!(
                 "select ",
@@ -62,10 +89,10 @@ impl Storage {
                 "where c.owner_id = $1 and c.deleted_at is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
                 "order by c.activity_at desc, c.id desc limit $4"
             ),
-            args![owner, before_at, before_id, limit + 1],
+            args![owner, before.at(), before.id(), limit + 1],
         );
         let rows = rows.await.map_err(Error::doing("list conversations"))?;
-        let page = Page::of(rows, limit, |last| ActivityCursor { at: last.activity_at, id: last.id }.to_string());
+        let page = Page::of(rows, limit, |last| NewestFirst::behind(last.activity_at, last.id));
         Ok(Some(Page { items: page.items.into_iter().map(Conversation::from).collect(), next: page.next }))
     }
 
@@ -103,27 +130,5 @@ impl Storage {
         let cancelled = cancel_all(&mut tx, unfinished, ApprovalStatus::Cancelled).await?;
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))
-    }
-}
-
-/// Where a page of conversations ended: `<unix ms>.<id>`.
-struct ActivityCursor {
-    at: DateTime<Utc>,
-    id: Uuid,
-}
-
-impl ActivityCursor {
-    fn parse(text: &str) -> Option<Self> {
-        let (at, id) = text.split_once('.')?;
-        let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
-        // No page ends outside the years that both databases know.
-        let known = DateTime::UNIX_EPOCH..DateTime::from_timestamp_millis(i64::from(u32::MAX) * 1000)?;
-        known.contains(&at).then_some(Self { at, id: id.parse().ok()? })
-    }
-}
-
-impl std::fmt::Display for ActivityCursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.at.timestamp_millis(), self.id.simple())
     }
 }

@@ -9,12 +9,22 @@ use super::{
 };
 use crate::{message::Message, page::Page};
 
+/// Which messages of a conversation a list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// What the conversation is.
+    Current,
+    /// Also what was replaced or rolled back.
+    SupersededToo,
+}
+
 impl Storage {
-    /// The conversation's messages, oldest first. `None` for a cursor that no page gave out.
+    /// The conversation's messages, oldest first, whatever their kind. `None` for a cursor that no page gave out.
     pub async fn messages(
         &self,
         owner: &str,
         conversation_id: Uuid,
+        which: Which,
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Message>>, Error> {
@@ -24,12 +34,28 @@ impl Storage {
                 "select ",
                 message_columns!(),
                 " from chat_messages m ",
-                "where m.conversation_id = $1 and m.owner_id = $2 and m.position > $3 order by m.position limit $4"
+                "where m.conversation_id = $1 and m.owner_id = $2 and m.position > $3 ",
+                "and ($4 or m.superseded_at is null) order by m.position limit $5"
             ),
-            args![conversation_id, owner, after, limit + 1],
+            args![conversation_id, owner, after, which == Which::SupersededToo, limit + 1],
         );
         let rows = rows.await.map_err(Error::doing("list messages"))?;
         let page = Page::of(rows, limit, |last| last.position.to_string());
         Ok(Some(Page { items: page.items.into_iter().map(Message::from).collect(), next: page.next }))
+    }
+
+    /// The newest messages of the conversation's dialogue, at most `limit`, oldest first.
+    pub async fn dialogue(&self, owner: &str, conversation_id: Uuid, limit: usize) -> Result<Vec<Message>, Error> {
+        let rows = self.database.fetch_all::<MessageRow>(
+            concat!(
+                "select ",
+                message_columns!(),
+                " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
+                "and m.role <> 'system' order by m.position desc limit $3"
+            ),
+            args![conversation_id, owner, limit],
+        );
+        let rows = rows.await.map_err(Error::doing("read a dialogue"))?;
+        Ok(rows.into_iter().rev().map(Message::from).collect())
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::{
     conversation::Conversation,
     event_id::EventId,
-    message::{Message, MessageStatus, Role},
+    message::{Content, Message, MessageStatus, Role},
     run::{Run, RunError, RunStatus},
     usage::Usage,
 };
@@ -28,7 +28,8 @@ macro_rules! run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
          r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.created_at, r.started_at, r.finished_at, \
-         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.retrieval_context as output_context, o.created_at as output_created_at"
+         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.retrieval_context as output_context, \
+         o.superseded_at as output_superseded_at, o.created_at as output_created_at"
     };
 }
 pub(super) use run_columns;
@@ -36,7 +37,7 @@ pub(super) use run_columns;
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
     () => {
-        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.created_at"
+        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.superseded_at, m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -71,7 +72,7 @@ impl From<ConversationRow> for Conversation {
 pub(super) struct MessageRow {
     pub id: Uuid,
     pub conversation_id: Uuid,
-    pub run_id: Uuid,
+    pub run_id: Option<Uuid>,
     pub position: i64,
     #[sqlx(try_from = "String")]
     pub role: Role,
@@ -80,6 +81,7 @@ pub(super) struct MessageRow {
     #[sqlx(try_from = "String")]
     pub status: MessageStatus,
     pub retrieval_context: Option<Json<Value>>,
+    pub superseded_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -90,10 +92,10 @@ impl From<MessageRow> for Message {
             conversation_id: row.conversation_id,
             run_id: row.run_id,
             role: row.role,
-            content_type: row.content_type,
-            content: row.content,
+            content: Content::from_stored(&row.content_type, row.content),
             status: row.status,
             retrieval_context: row.retrieval_context.map(|context| context.0),
+            superseded_at: row.superseded_at,
             created_at: row.created_at,
         }
     }
@@ -123,6 +125,7 @@ pub(super) struct RunRow {
     output_content: Option<String>,
     output_status: Option<String>,
     output_context: Option<Json<Value>>,
+    output_superseded_at: Option<DateTime<Utc>>,
     output_created_at: Option<DateTime<Utc>>,
 }
 
@@ -131,12 +134,12 @@ impl RunRow {
         Some(Message {
             id: self.output_message_id,
             conversation_id: self.conversation_id,
-            run_id: self.id,
+            run_id: Some(self.id),
             role: Role::Assistant,
-            content_type: self.output_content_type.take()?,
-            content: self.output_content.take()?,
+            content: Content::from_stored(&self.output_content_type.take()?, self.output_content.take()?),
             status: self.output_status.take()?.try_into().ok()?,
             retrieval_context: self.output_context.take().map(|context| context.0),
+            superseded_at: self.output_superseded_at,
             created_at: self.output_created_at?,
         })
     }

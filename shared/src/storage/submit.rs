@@ -1,6 +1,6 @@
 //! SUBMIT: a message and its run, committed together.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
@@ -11,6 +11,7 @@ use super::{
     database::{Tx, args},
     end::{self, EndedRun},
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, message_columns, run_columns},
+    supersede,
 };
 use crate::{
     approval::ApprovalStatus,
@@ -18,7 +19,7 @@ use crate::{
     event::{Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
-    message::Message,
+    message::{Message, Role},
     run::{Run, RunStatus, SubmitMode},
     tool::ClientTool,
 };
@@ -29,7 +30,7 @@ pub struct NewRun {
     /// Chosen by the caller, so that it can follow the run before it exists.
     pub run_id: Uuid,
     pub target: Target,
-    pub content: String,
+    pub said: Said,
     pub mode: SubmitMode,
     pub options: RunOptions,
     /// Bytes of JSON that the metadata of one conversation may have.
@@ -56,6 +57,35 @@ impl Default for RunOptions {
     }
 }
 
+/// What the run is to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// A new message, after all others.
+    New(String),
+    /// A new message instead of this one and what follows it.
+    Edit { content: String, replace_from: Uuid },
+    /// The message before, once more, instead of this answer and what follows it. Instead of a user's message: that message.
+    Again { replace_from: Uuid },
+}
+
+impl Said {
+    /// The new message, if there is one.
+    pub fn content(&self) -> Option<&str> {
+        match self {
+            Self::New(content) | Self::Edit { content, .. } => Some(content),
+            Self::Again { .. } => None,
+        }
+    }
+
+    /// The message that is no longer part of the conversation, if there is one.
+    pub const fn replace_from(&self) -> Option<Uuid> {
+        match self {
+            Self::New(_) => None,
+            Self::Edit { replace_from, .. } | Self::Again { replace_from } => Some(*replace_from),
+        }
+    }
+}
+
 /// The conversation that a message goes to.
 #[derive(Debug, Clone)]
 pub enum Target {
@@ -79,6 +109,10 @@ pub enum Submitted {
     MetadataTooLarge,
     ConversationNotFound,
     AgentNotFound,
+    /// The conversation has no such message any more, or never had.
+    MessageNotFound,
+    /// Nobody has said anything before what is to be replaced.
+    NothingToAnswer,
 }
 
 /// A committed message and what its commit has brought with it.
@@ -162,19 +196,44 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     if exceeds_metadata(tx, new).await.map_err(doing())? {
         return Ok(Submitted::MetadataTooLarge);
     }
+    let conversation_id = place.conversation.id;
+    let cut = match new.said.replace_from() {
+        None => None,
+        Some(id) => match supersede::cut_at(tx, conversation_id, id, &new.said).await.map_err(doing())? {
+            None => return Ok(Submitted::MessageNotFound),
+            cut => cut,
+        },
+    };
     let unfinished = match new.target {
         Target::Existing(id) => unfinished_runs(tx, id).await.map_err(doing())?,
         Target::New { .. } => Vec::new(),
     };
-    let to_cancel = match new.mode {
+    let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
+        unfinished.into_iter().partition(|run| cut.is_some_and(|cut| cut.covers(run.position)));
+    match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Submitted::Busy),
-        SubmitMode::Interrupt => unfinished,
+        SubmitMode::Interrupt | SubmitMode::Rollback => to_cancel.extend(unfinished),
         _ if unfinished.len() >= new.max_unfinished => return Ok(Submitted::TooMany),
         // Whoever goes on talking does not answer what the waiting run has asked.
-        _ => unfinished.into_iter().filter(|(_, status)| *status == RunStatus::Waiting).collect(),
-    };
+        _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
+    }
+    // Order matters: what the cancelled runs leave behind is then superseded from the start.
+    if let Some(cut) = cut {
+        supersede::everything_from(tx, conversation_id, cut).await.map_err(doing())?;
+    }
+    if new.mode == SubmitMode::Rollback {
+        let turns = to_cancel.iter().map(|run| run.id).collect();
+        supersede::turns_of(tx, turns).await.map_err(doing())?;
+    }
     let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
-    let (message, run, queued) = insert(tx, owner, new, &place).await.map_err(doing())?;
+    let message = match new.said.content() {
+        Some(content) => insert_message(tx, owner, new.run_id, &place, content).await.map_err(doing())?,
+        None => match supersede::last_said(tx, conversation_id).await.map_err(doing())? {
+            Some(message) if message.role == Role::User => message,
+            _ => return Ok(Submitted::NothingToAnswer),
+        },
+    };
+    let (run, queued) = insert_run(tx, owner, new, &place, &message).await.map_err(doing())?;
     let mut conversation = place.conversation;
     let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
     conversation.live_run_id = still_live.or(Some(new.run_id));
@@ -220,26 +279,29 @@ async fn create_conversation(tx: &mut Tx, owner: &str, agent_id: Option<Uuid>) -
     Ok(tx.fetch_optional::<PlaceRow>(sql, args![Uuid::now_v7(), owner, agent_id]).await?.map(Place::from))
 }
 
-pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<(Uuid, RunStatus)>, sqlx::Error> {
-    #[derive(FromRow)]
-    struct Unfinished {
-        id: Uuid,
-        #[sqlx(try_from = "String")]
-        status: RunStatus,
-    }
-    let sql = "select id, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
-    let rows = tx.fetch_all::<Unfinished>(sql, args![conversation_id]).await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.status)).collect())
+/// A run that has not ended.
+#[derive(FromRow)]
+pub(super) struct Unfinished {
+    pub id: Uuid,
+    pub position: i64,
+    #[sqlx(try_from = "String")]
+    pub status: RunStatus,
+}
+
+/// The conversation's runs that have not ended, in the order of its queue, locked.
+pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<Unfinished>, sqlx::Error> {
+    let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
+    tx.fetch_all(sql, args![conversation_id]).await
 }
 
 /// Ends what nobody holds and asks for the end of what is running; answers both.
 pub(super) async fn cancel_all(
     tx: &mut Tx,
-    runs: Vec<(Uuid, RunStatus)>,
+    runs: Vec<Unfinished>,
     unanswered: ApprovalStatus,
 ) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
     let (mut ended, mut requested) = (Vec::new(), Vec::new());
-    for (run_id, status) in runs {
+    for Unfinished { id: run_id, status, .. } in runs {
         if status == RunStatus::Running {
             let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
             tx.execute(sql, args![run_id]).await.map_err(Error::doing("ask for the end of a run"))?;
@@ -251,17 +313,32 @@ pub(super) async fn cancel_all(
     Ok((ended, requested))
 }
 
-/// Inserts the message, its run, and the first chunk of the run's archive.
-async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result<(Message, Run, Event), sqlx::Error> {
-    let (conversation_id, agent_id) = (place.conversation.id, place.conversation.agent_id);
-    let (input_message_id, output_message_id) = (Uuid::now_v7(), Uuid::now_v7());
+async fn insert_message(
+    tx: &mut Tx,
+    owner: &str,
+    run_id: Uuid,
+    place: &Place,
+    content: &str,
+) -> Result<Message, sqlx::Error> {
     let message = tx.fetch_one::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
-         values ($1, $2, $3, $4, $5, 'user', $6, 'complete', {now}) \
-         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, created_at",
-        args![input_message_id, conversation_id, owner, new.run_id, place.position, new.content.as_str()],
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, created_at) \
+         values ($1, $2, $3, $4, $5, $5, 'user', $6, 'complete', {now}) \
+         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
+        args![Uuid::now_v7(), place.conversation.id, owner, run_id, place.position, content],
     );
-    let message = Message::from(message.await?);
+    Ok(message.await?.into())
+}
+
+/// Inserts the run that answers `message`, and the first chunk of its archive.
+async fn insert_run(
+    tx: &mut Tx,
+    owner: &str,
+    new: &NewRun,
+    place: &Place,
+    message: &Message,
+) -> Result<(Run, Event), sqlx::Error> {
+    let (conversation_id, agent_id) = (place.conversation.id, place.conversation.agent_id);
+    let (input_message_id, output_message_id) = (message.id, Uuid::now_v7());
     let queued_id = EventId::first_of(0);
     let body = EventBody::RunQueued {
         base: EventId::ORIGIN,
@@ -272,10 +349,10 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
     };
     let queued = Event::new(queued_id, Utc::now(), &body);
     let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
-    tx.execute(
+    let (created_at,) = tx.fetch_one::<(DateTime<Utc>,)>(
         "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
          archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, agent_version) \
-         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, $11, $12, $13, $14, (select version from agent_definitions where id = $4))",
+         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, {now}, $11, $12, $13, (select version from agent_definitions where id = $4)) returning created_at",
         args![
             new.run_id,
             owner,
@@ -287,7 +364,6 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
             queued_id,
             key,
             fingerprint,
-            Some(message.created_at),
             new.options.stream,
             (!new.options.client_tools.is_empty()).then(|| serde_json::json!(new.options.client_tools)),
             new.options.metadata.clone()
@@ -313,11 +389,11 @@ async fn insert(tx: &mut Tx, owner: &str, new: &NewRun, place: &Place) -> Result
         error: None,
         last_event_id: queued_id,
         metadata: new.options.metadata.clone(),
-        created_at: message.created_at,
+        created_at,
         started_at: None,
         finished_at: None,
     };
-    Ok((message, run, queued))
+    Ok((run, queued))
 }
 
 async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {

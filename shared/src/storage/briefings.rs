@@ -1,0 +1,143 @@
+//! Briefings: store, list, read, and put into a conversation as a card.
+
+use chrono::{DateTime, SubsecRound, Utc};
+use serde_json::Value;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    database::args,
+    end::take_position,
+    newest::NewestFirst,
+};
+use crate::{
+    briefing::{Briefing, BriefingCard},
+    message::Content,
+    page::Page,
+};
+
+/// A briefing that is to be stored.
+#[derive(Debug, Clone)]
+pub struct NewBriefing {
+    pub agent_id: Uuid,
+    pub title: String,
+    pub summary: String,
+    pub priority: Option<String>,
+    pub data: Option<Value>,
+    /// Now, if absent.
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+#[derive(FromRow)]
+struct BriefingRow {
+    id: Uuid,
+    agent_id: Uuid,
+    title: String,
+    summary: String,
+    priority: Option<String>,
+    data: Option<Json<Value>>,
+    created_at: DateTime<Utc>,
+}
+
+/// The columns of `BriefingRow`.
+macro_rules! briefing_columns {
+    () => {
+        "id, agent_definition_id as agent_id, title, summary, priority, data, created_at"
+    };
+}
+
+impl Storage {
+    /// Stores a briefing; `None` if there is no such agent.
+    pub async fn create_briefing(&self, owner: &str, new: NewBriefing) -> Result<Option<Briefing>, Error> {
+        let NewBriefing { agent_id, title, summary, priority, data, created_at } = new;
+        let created = self.database.write::<BriefingRow>(
+            concat!(
+                "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at) ",
+                "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}) ",
+                "where exists (select 1 from agent_definitions where id = $3 and deleted_at is null) returning ",
+                briefing_columns!()
+            ),
+            args![
+                Uuid::now_v7(),
+                owner,
+                agent_id,
+                title,
+                summary,
+                priority,
+                data,
+                created_at.map(|at| at.trunc_subsecs(3))
+            ],
+        );
+        let rows = created.await.map_err(Error::doing("store a briefing"))?;
+        Ok(rows.into_iter().next().map(Briefing::from))
+    }
+
+    /// The owner's briefing of that id.
+    pub async fn briefing(&self, owner: &str, id: Uuid) -> Result<Option<Briefing>, Error> {
+        let sql = concat!("select ", briefing_columns!(), " from briefings where id = $1 and owner_id = $2");
+        let row = self.database.fetch_optional::<BriefingRow>(sql, args![id, owner]).await;
+        Ok(row.map_err(Error::doing("read a briefing"))?.map(Briefing::from))
+    }
+
+    /// The owner's briefings, the newest first. `None` for a cursor that no page gave out.
+    pub async fn briefings(
+        &self,
+        owner: &str,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Briefing>>, Error> {
+        let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
+        let rows = self.database.fetch_all::<BriefingRow>(
+            concat!(
+                "select ",
+                briefing_columns!(),
+                " from briefings where owner_id = $1 and ($2 is null or (created_at, id) < ($2, $3)) ",
+                "order by created_at desc, id desc limit $4"
+            ),
+            args![owner, before.at(), before.id(), limit + 1],
+        );
+        let rows = rows.await.map_err(Error::doing("list briefings"))?;
+        let page = Page::of(rows, limit, |last| NewestFirst::behind(last.created_at, last.id));
+        Ok(Some(Page { items: page.items.into_iter().map(Briefing::from).collect(), next: page.next }))
+    }
+
+    /// Puts the briefing into the owner's conversation, unless it is there already; answers the card's message. `None` if the
+    /// conversation is gone.
+    pub async fn add_card(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        briefing: Briefing,
+    ) -> Result<Option<Uuid>, Error> {
+        let add = async {
+            let mut tx = self.database.begin().await?;
+            let sql = "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
+            if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
+                return Ok(None);
+            }
+            let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
+            if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
+                tx.rollback().await?;
+                return Ok(Some(id));
+            }
+            let position = take_position(&mut tx, conversation_id).await?;
+            let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
+            let card = Content::BriefingCard(BriefingCard::from(briefing));
+            let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, created_at) \
+                       values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
+            tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
+                .await?;
+            tx.commit().await?;
+            Ok(Some(id))
+        };
+        add.await.map_err(Error::doing("add a briefing to a conversation"))
+    }
+}
+
+impl From<BriefingRow> for Briefing {
+    fn from(row: BriefingRow) -> Self {
+        let BriefingRow { id, agent_id, title, summary, priority, data, created_at } = row;
+        Self { id, agent_id, title, summary, priority, data: data.map(|data| data.0), created_at }
+    }
+}

@@ -1,0 +1,41 @@
+//! Where a page of a list ended that has the newest first: `<unix ms>.<id>`, so that items of the same time are told apart.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+/// The place before which the page begins; none at the start of the list.
+pub(super) struct NewestFirst(Option<(DateTime<Utc>, Uuid)>);
+
+/// No page gave this cursor out.
+pub(super) struct Unknown;
+
+impl NewestFirst {
+    pub fn parse(cursor: Option<&str>) -> Result<Self, Unknown> {
+        cursor.map(|text| place(text).ok_or(Unknown)).transpose().map(Self)
+    }
+
+    /// The cursor of the page after one that ends with this item.
+    pub fn behind(at: DateTime<Utc>, id: Uuid) -> String {
+        format!("{}.{}", at.timestamp_millis(), id.simple())
+    }
+
+    pub fn at(&self) -> Option<DateTime<Utc>> {
+        self.0.map(|place| place.0)
+    }
+
+    pub fn id(&self) -> Option<Uuid> {
+        self.0.map(|place| place.1)
+    }
+}
+
+fn place(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
+    let (at, id) = text.split_once('.')?;
+    let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
+    // No page ends outside the years that both databases know.
+    let known = DateTime::from_timestamp_millis(EARLIEST_MS)?..DateTime::from_timestamp_millis(LATEST_MS)?;
+    known.contains(&at).then_some((at, id.parse().ok()?))
+}
+
+/// The years 1 and 9999, as far as texts of dates sort like dates.
+pub(super) const EARLIEST_MS: i64 = -62_135_596_800_000;
+pub(super) const LATEST_MS: i64 = 253_402_300_799_999;

@@ -1,0 +1,37 @@
+//! How many tokens a text has for a model, roughly.
+//!
+//! Every provider counts differently, and tells only afterwards. A budget needs a number before, and the same one in every
+//! process: so this is an estimate, not a count. Four letters of a Latin script are about a token, and so is one character of
+//! Chinese, Japanese or Korean.
+
+/// Tokens that a message has beside its text: who speaks, and where it ends.
+pub const PER_MESSAGE: u32 = 4;
+
+/// Tokens of a text, rounded up.
+pub fn estimate(text: &str) -> u32 {
+    let quarters: u64 = text.chars().map(quarters_of).sum();
+    u32::try_from(quarters.div_ceil(4)).unwrap_or(u32::MAX)
+}
+
+const fn quarters_of(character: char) -> u64 {
+    match character.len_utf8() {
+        1 => 1,
+        2 => 2,
+        _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_letters_or_one_ideograph_are_about_a_token() {
+        let check = |text: &str, expected| assert_eq!(estimate(text), expected, "{text}");
+        check("", 0);
+        check("a", 1);
+        check("harbour!", 2);
+        check("为什么会这样？", 7);
+        check("über", 2);
+    }
+}
