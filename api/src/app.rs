@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use holdfast_shared::{
     approval::Decision,
     config::{ApiConfig, ToolsConfig},
-    conversation::Conversation,
+    conversation::{Conversation, Handle},
     ending::Ending,
     event::Event,
     event_id::EventId,
@@ -213,6 +213,30 @@ impl App {
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
+    /// The owner's conversation of a session, made if there is none.
+    pub async fn session(&self, owner: &str, name: String) -> Result<Conversation, Problem> {
+        let handle = Handle::Session(name);
+        self.storage.conversation_by_handle(owner, &handle).await?.ok_or_else(Problem::internal)
+    }
+
+    /// The owner's standing conversation with an agent, made if there is none.
+    pub async fn standing_conversation(&self, owner: &str, agent_id: Uuid) -> Result<Option<Conversation>, Problem> {
+        Ok(self.storage.conversation_by_handle(owner, &Handle::Agent(agent_id)).await?)
+    }
+
+    /// Adds a briefing's card to the standing conversation with its agent; answers the conversation and the card's message.
+    pub async fn talk_about(&self, owner: &str, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
+        let not_found = || Problem::briefing_not_found(briefing_id);
+        let briefing = self.storage.briefing(owner, briefing_id).await?.ok_or_else(not_found)?;
+        let agent_id = briefing.agent_id;
+        let conversation = self.standing_conversation(owner, agent_id).await?;
+        let conversation_id = conversation.ok_or_else(|| Problem::agent_not_found(agent_id))?.id;
+        let added = self.storage.add_card(owner, conversation_id, briefing).await?;
+        // Somebody deletes it at this very moment.
+        let gone = || Problem::conversation_not_found(conversation_id);
+        Ok((conversation_id, added.ok_or_else(gone)?))
+    }
+
     /// Waits until what this process has begun has come to an end.
     pub async fn settle(&self) {
         self.pending.close();
@@ -220,16 +244,11 @@ impl App {
     }
 
     async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
-        if new.content.trim().is_empty() {
-            return Err(Problem::empty_content());
-        }
-        if new.content.contains('\0') {
-            return Err(Problem::invalid_content());
-        }
-        if new.content.len() > self.config.max_content_bytes {
-            return Err(Problem::content_too_long(new.content.len(), self.config.max_content_bytes));
+        if let Some(content) = new.said.content() {
+            self.check_content(content)?;
         }
         let (app, user, target, max) = (Arc::clone(self), owner.to_owned(), target_id(&new.target), new.max_unfinished);
+        let replaced = new.said.replace_from().unwrap_or_default();
         let submitted = self.to_its_end(async move {
             let submitted = app.storage.submit(&user, &new).await?;
             Ok(match submitted {
@@ -253,9 +272,24 @@ impl App {
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
+            Submitted::MessageNotFound => Problem::message_not_found(replaced, target),
+            Submitted::NothingToAnswer => Problem::nothing_to_answer(replaced),
             Submitted::AgentNotFound => Problem::agent_not_found(target),
             _ => Problem::conversation_not_found(target),
         })
+    }
+
+    fn check_content(&self, content: &str) -> Result<(), Problem> {
+        if content.trim().is_empty() {
+            return Err(Problem::empty_content());
+        }
+        if content.contains('\0') {
+            return Err(Problem::invalid_content());
+        }
+        if content.len() > self.config.max_content_bytes {
+            return Err(Problem::content_too_long(content.len(), self.config.max_content_bytes));
+        }
+        Ok(())
     }
 
     /// Does what was asked for to its end, also when the client hangs up meanwhile: a commit without what follows it would

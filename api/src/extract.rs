@@ -95,6 +95,29 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentId {
     }
 }
 
+/// The id of a briefing in the path.
+pub struct BriefingId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for BriefingId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::briefing_not_found)
+    }
+}
+
+/// The name of a session in the path.
+pub struct SessionId(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await.unwrap_or(Path(String::new()));
+        Ok(Self(name))
+    }
+}
+
 /// The id of a run in the path, and the name of something of that run's behind it.
 pub struct PartOf<T>(pub T, pub String);
 

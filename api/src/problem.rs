@@ -64,6 +64,24 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
     }
 
+    pub fn message_not_found(id: Uuid, conversation_id: Uuid) -> Self {
+        let detail = format!("Conversation {conversation_id} has no message {id}, or no longer has it.");
+        Self::new(StatusCode::NOT_FOUND, "message_not_found", detail)
+    }
+
+    pub fn nothing_to_answer(id: Uuid) -> Self {
+        let detail = format!("Nobody has said anything just before message {id} that could be answered again; send content with replace_from.");
+        Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
+    }
+
+    pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "briefing_not_found", format!("There is no briefing {id}."))
+    }
+
+    pub fn invalid_briefing(problem: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_briefing", format!("{problem}."))
+    }
+
     pub fn agent_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
     }

@@ -8,15 +8,16 @@ use axum::{
     http::{StatusCode, header},
     response::IntoResponse,
 };
+use chrono::{DateTime, Utc};
 use holdfast_shared::{conversation::Conversation, page::Page};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, ConversationId, Query},
+    extract::{AgentId, Body, ConversationId, Query},
     problem::Problem,
 };
 
@@ -41,6 +42,28 @@ pub async fn create(
     let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
     let location = format!("/v1/conversations/{}", conversation.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(conversation)))
+}
+
+/// A conversation that is there as long as its agent is.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct StandingConversation {
+    #[serde(flatten)]
+    conversation: Conversation,
+    #[serde(serialize_with = "holdfast_shared::timestamp::milliseconds")]
+    started_at: DateTime<Utc>,
+}
+
+/// Get the one standing conversation with an agent; it is made the first time.
+#[utoipa::path(put, path = "/v1/agents/{id}/conversation", tag = "conversations", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = StandingConversation), (status = 404, body = Problem, description = "agent_not_found")
+))]
+pub async fn standing(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    AgentId(id): AgentId,
+) -> Result<Json<StandingConversation>, Problem> {
+    let conversation = app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?;
+    Ok(Json(StandingConversation { started_at: conversation.created_at, conversation }))
 }
 
 /// List conversations, those with the newest activity first.

@@ -7,7 +7,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
-    storage::{NewRun, Target},
+    storage::{NewRun, Said, Target, Which},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    ListQuery, accepted, checked_options,
+    accepted, checked_limit, checked_options,
     events::{StreamQuery, cursor, stream, stream_mode},
 };
 use crate::{
@@ -28,7 +28,10 @@ use crate::{
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMessageBody {
-    content: String,
+    /// Without it, with `replace_from`: the answer is made again.
+    content: Option<String>,
+    /// The message that this is said instead of; it and what follows it are superseded.
+    replace_from: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
     /// Whether the run writes `*.delta` events; true by default.
@@ -47,22 +50,43 @@ pub struct AcceptedMessage {
     run: Run,
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ListMessages {
+    /// Also messages that were replaced or rolled back; false by default.
+    #[serde(default)]
+    superseded: bool,
+    /// Most items of the page; 50 by default.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+impl ListMessages {
+    /// The page of the caller's conversation that is asked for.
+    pub async fn page(&self, app: &App, caller: &Caller, conversation_id: Uuid) -> Result<Json<Page<Message>>, Problem> {
+        let limit = checked_limit(app, self.limit)?;
+        let which = if self.superseded { Which::SupersededToo } else { Which::Current };
+        let page =
+            app.storage().messages(&caller.owner, conversation_id, which, limit, self.cursor.as_deref()).await?;
+        page.map(Json).ok_or_else(Problem::invalid_cursor)
+    }
+}
+
 /// List messages, oldest first.
-#[utoipa::path(get, path = "/v1/conversations/{id}/messages", tag = "messages", params(("id" = Uuid, Path), ListQuery), responses(
+#[utoipa::path(get, path = "/v1/conversations/{id}/messages", tag = "messages", params(("id" = Uuid, Path), ListMessages), responses(
     (status = 200, body = Page<Message>), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
     ConversationId(id): ConversationId,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<ListMessages>,
 ) -> Result<Json<Page<Message>>, Problem> {
-    let limit = query.limit(&app)?;
     if app.storage().conversation(&caller.owner, id).await?.is_none() {
         return Err(Problem::conversation_not_found(id));
     }
-    let page = app.storage().messages(&caller.owner, id, limit, query.cursor.as_deref()).await?;
-    page.map(Json).ok_or_else(Problem::invalid_cursor)
+    query.page(&app, &caller, id).await
 }
 
 /// Say something: the message is committed with a run. With `Accept: text/event-stream` the answer is the run's stream.
@@ -71,8 +95,8 @@ pub async fn list(
     responses(
         (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
-        (status = 404, body = Problem, description = "conversation_not_found"),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, nothing_to_answer, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found, message_not_found"),
         (status = 409, body = Problem, description = "conversation_busy"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
@@ -85,22 +109,44 @@ pub async fn post(
     Query(query): Query<StreamQuery>,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
-    let asked = ["message", &id.to_string(), &body.content, body.mode.as_str()];
-    let key = idempotency_key(&headers, &asked, &options)?;
+    say(&app, &caller, id, &headers, query, body).await
+}
+
+/// Commits what was said with its run, and answers with either of them or with the run's stream.
+pub async fn say(
+    app: &Arc<App>,
+    caller: &Caller,
+    conversation_id: Uuid,
+    headers: &HeaderMap,
+    query: StreamQuery,
+    body: NewMessageBody,
+) -> Result<Response, Problem> {
+    let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
+    let said = match (body.content, body.replace_from) {
+        (Some(content), None) => Said::New(content),
+        (Some(content), Some(replace_from)) => Said::Edit { content, replace_from },
+        (None, Some(replace_from)) => Said::Again { replace_from },
+        (None, None) => {
+            return Err(Problem::invalid_body("A message needs content; without it, replace_from names the answer to make again."));
+        }
+    };
+    let (conversation, replaced) = (conversation_id.to_string(), said.replace_from().map(|id| id.to_string()));
+    let mut asked = vec!["message", &conversation, said.content().unwrap_or_default(), body.mode.as_str()];
+    asked.extend(replaced.as_deref());
+    let key = idempotency_key(headers, &asked, &options)?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
-        target: Target::Existing(id),
-        content: body.content,
+        target: Target::Existing(conversation_id),
+        said,
         mode: body.mode,
         options,
         max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
     };
-    if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
-        let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
+    if accepts_event_stream(headers) {
+        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(headers, None)?).await?;
+        let mode = stream_mode(app, &posted.run, query.stream_mode).await?;
         return Ok(stream(&posted.run, opened, mode));
     }
     let posted = app.post(&caller.owner, new).await?;

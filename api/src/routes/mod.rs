@@ -2,6 +2,7 @@
 
 mod agents;
 mod answers;
+mod briefings;
 mod checkpoints;
 mod conversations;
 mod events;
@@ -9,6 +10,7 @@ mod health;
 mod home;
 mod messages;
 mod runs;
+mod sessions;
 mod trace;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -53,6 +55,11 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
+        .routes(routes!(sessions::list, sessions::post))
+        .routes(routes!(sessions::history))
+        .routes(routes!(briefings::create, briefings::list))
+        .routes(routes!(briefings::read))
+        .routes(routes!(briefings::start_conversation))
         .routes(routes!(runs::create, runs::list))
         .routes(routes!(runs::read))
         .routes(routes!(runs::wait))
@@ -65,6 +72,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(answers::complete))
         .routes(routes!(agents::create, agents::list))
         .routes(routes!(agents::read, agents::change, agents::delete))
+        .routes(routes!(conversations::standing))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::read))
         .routes(routes!(checkpoints::fork))

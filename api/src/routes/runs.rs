@@ -13,7 +13,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, RunStatus, SubmitMode},
-    storage::{NewRun, RunFilter, Target},
+    storage::{NewRun, RunFilter, Said, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ pub async fn create(
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        content: body.input,
+        said: Said::New(body.input),
         mode: body.mode,
         options,
         max_metadata: app.config().max_metadata_bytes,

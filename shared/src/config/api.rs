@@ -40,6 +40,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_PAGE", default_value = "200", value_parser = count)]
     pub max_page: usize,
 
+    /// Newest messages that a session's history has.
+    #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
+    pub max_history: usize,
+
     /// Longest time that a client may wait for a run in one request, in ms.
     #[arg(long = "max-wait-ms", env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
     pub max_wait: Duration,

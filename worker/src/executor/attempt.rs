@@ -4,18 +4,19 @@ use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use holdfast_shared::{
     agent::AgentDefinition,
-    config::Provider,
+    config::{Provider, RunConfig},
     event::EventBody,
     run::RunError,
     storable::storable,
-    storage::{self, Answer, Begun, Claim, NewCheckpoint, Progress},
+    storage::{self, Answer, Begun, Claim, NewCheckpoint, Progress, Window},
     tool::ClientTool,
     trace::{Node, TraceRole},
+    usage::Usage,
 };
 use tokio::time::Sleep;
 use uuid::Uuid;
 
-use super::{Stop, age, limits::Limits, memory::Memory};
+use super::{Stop, age, compress, limits::Limits, memory::Memory};
 use crate::{
     Shared,
     lease::Lease,
@@ -68,8 +69,8 @@ impl<'a> Attempt<'a> {
             Stop::Failed(RunError::new("model_not_configured", format!("the agent's model cannot be used: {error}")))
         })?;
         let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
-        let history_limit = definition.history_limit.unwrap_or(worker.config.history_limit);
-        let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, history_limit)).await?;
+        let window = window(&definition, &worker.config);
+        let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
         let Begun::Executing(mut start) = begun else { return Err(Stop::Fenced) };
         let client_tools = std::mem::take(&mut start.client_tools);
         let limits = Limits::of(definition.limits.or(worker.tools.limits()));
@@ -90,6 +91,7 @@ impl<'a> Attempt<'a> {
             first_token: true,
         };
         attempt.gather_tools(client_tools).await?;
+        compress::fit(&mut attempt).await?;
         attempt.note_input();
         Ok(attempt)
     }
@@ -179,16 +181,26 @@ impl<'a> Attempt<'a> {
         if let Some(prompt) = &self.definition.system_prompt {
             self.memory.push(TraceRole::System, prompt.clone(), 0);
         }
-        let input = self.memory.input.content.clone();
-        self.memory.push(TraceRole::User, input, 0);
+        let input = self.memory.input.content.told(self.definition.language);
+        // The run's usage is that of its trace: what a summary has taken belongs to the input.
+        let usage = (self.memory.usage != Usage::default()).then_some(self.memory.usage);
+        self.memory.push(TraceRole::User, input, 0).usage = usage;
         let messages = self.memory.trace.clone();
         self.checkpoint(Node::Input, Progress { messages, ..Progress::default() });
     }
 }
 
+/// How many earlier messages the agent's runs are shown.
+fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
+    match definition.history_limit {
+        Some(limit) => Window { usual: limit, standing: limit },
+        None => Window { usual: config.history_limit, standing: config.standing_history_limit },
+    }
+}
+
 /// Asks the database until it answers, while events are written. One that is there and cannot answer fails the run: a run
 /// that nobody can go on with must not be held for ever.
-async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
+pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
     lease: &mut Lease,
     recorder: &mut Recorder,
     mut ask: impl FnMut() -> F,

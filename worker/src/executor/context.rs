@@ -4,23 +4,22 @@ use super::memory::Memory;
 use crate::model::{Options, Request, ToolRequest, ToolSpec, Turn};
 use holdfast_shared::{
     agent::{AgentDefinition, ModelSettings},
-    message::{Message, Role},
-    storage::NewTraceMessage,
+    message::{Language, Message, Role},
+    storage::{NewTraceMessage, Summary},
     trace::{RequestedCall, TraceRole},
 };
 
-/// The system prompt; earlier messages, oldest first, and the run's own input; then what the run has come to so far.
+/// The system prompt; what was said before, oldest first, and the run's own input; then what the run has come to so far.
 /// `limit` says why the model gets no more tools, if that is so.
 pub fn request(definition: &AgentDefinition, memory: &Memory, tools: Vec<ToolSpec>, limit: Option<&str>) -> Request {
-    let earlier = memory.earlier.iter().filter_map(turn_of_message);
-    let input = turn_of_message(&memory.input);
+    let conversation = conversation(memory, definition.language);
     let so_far = memory.trace.iter().filter_map(|said| turn_of_trace(memory, said));
     let prompt = definition.system_prompt.clone();
     let told = limit.map(|limit| format!("{limit}. Call no more tools: answer now, with what you have."));
     let system: Vec<String> = prompt.into_iter().chain(told).collect();
     Request {
         system: (!system.is_empty()).then(|| system.join("\n\n")),
-        turns: earlier.chain(input).chain(so_far).collect(),
+        turns: conversation.chain(so_far).collect(),
         tools,
         options: definition.model.as_ref().map(options).unwrap_or_default(),
     }
@@ -36,17 +35,28 @@ fn options(settings: &ModelSettings) -> Options {
     }
 }
 
-/// Only what users and assistants said is ever sent.
-fn turn_of_message(message: &Message) -> Option<Turn> {
+fn conversation(memory: &Memory, language: Language) -> impl Iterator<Item = Turn> {
+    let summary = memory.summary.as_ref().map(turn_of_summary);
+    let said = memory.earlier.iter().map(|earlier| &earlier.message).chain([&memory.input]);
+    summary.into_iter().chain(said.filter_map(move |message| turn_of_message(message, language)))
+}
+
+/// What stands for older messages. Who reads it is not told to obey it, as instructions would be.
+pub fn turn_of_summary(summary: &Summary) -> Turn {
+    Turn::User(format!("[Summary of the conversation so far]\n{}", summary.content))
+}
+
+/// Providers take no system messages in the middle of a conversation: what the system has put there, the user says.
+pub fn turn_of_message(message: &Message, language: Language) -> Option<Turn> {
+    let text = message.content.told(language);
     // An answer of no words is nothing to a model, and an error to some providers.
-    if message.content.is_empty() {
+    if text.is_empty() {
         return None;
     }
-    match message.role {
-        Role::User => Some(Turn::User(message.content.clone())),
-        Role::Assistant => Some(Turn::Assistant { text: message.content.clone(), calls: Vec::new() }),
-        Role::System => None,
-    }
+    Some(match message.role {
+        Role::User | Role::System => Turn::User(text),
+        Role::Assistant => Turn::Assistant { text, calls: Vec::new() },
+    })
 }
 
 /// Of the trace, only what the run itself has brought: the rest is in the conversation.
@@ -75,8 +85,9 @@ fn tool_request(call: &RequestedCall) -> ToolRequest {
 mod tests {
     use chrono::DateTime;
     use holdfast_shared::{
-        message::MessageStatus,
-        storage::{History, Start},
+        briefing::BriefingCard,
+        message::{Content, MessageStatus},
+        storage::{Earlier, History, Start},
     };
     use serde_json::json;
     use uuid::Uuid;
@@ -87,19 +98,23 @@ mod tests {
         Message {
             id: Uuid::nil(),
             conversation_id: Uuid::nil(),
-            run_id: Uuid::nil(),
+            run_id: None,
             role,
-            content_type: "text".into(),
-            content: content.into(),
+            content: Content::Text(content.into()),
             status: MessageStatus::Complete,
             retrieval_context: None,
+            superseded_at: None,
             created_at: DateTime::UNIX_EPOCH,
         }
     }
 
     fn memory(earlier: Vec<Message>) -> Memory {
         Memory::of(Start {
-            history: History { earlier, input: message(Role::User, "c") },
+            history: History {
+                summary: None,
+                earlier: earlier.into_iter().map(|message| Earlier { turn: 1, message }).collect(),
+                input: message(Role::User, "c"),
+            },
             trace: Vec::new(),
             calls: Vec::new(),
             approvals: Vec::new(),
@@ -113,15 +128,29 @@ mod tests {
     }
 
     #[test]
-    fn the_model_sees_what_was_said_and_nothing_else() {
-        let memory = memory(vec![
-            message(Role::System, "stored"),
-            message(Role::User, "a"),
-            message(Role::Assistant, ""),
-            message(Role::Assistant, "b"),
-        ]);
-        let request = request(&AgentDefinition::default(), &memory, Vec::new(), None);
-        assert_eq!(request.turns, [Turn::User("a".into()), said("b"), Turn::User("c".into())]);
+    fn the_model_sees_what_was_said_and_what_was_put_there() {
+        let card = Content::BriefingCard(BriefingCard {
+            briefing_id: Uuid::nil(),
+            title: "t".into(),
+            summary: "s".into(),
+            priority: None,
+            data: None,
+            created_at: DateTime::UNIX_EPOCH,
+        });
+        let card = Message { content: card, ..message(Role::System, "") };
+        let told = vec![card, message(Role::User, "a"), message(Role::Assistant, ""), message(Role::Assistant, "b")];
+        let mut memory = memory(told);
+        memory.summary = Some(Summary { up_to: 0, content: "old".into() });
+        let definition = AgentDefinition { language: Language::En, ..AgentDefinition::default() };
+        let request = request(&definition, &memory, Vec::new(), None);
+        let expected = [
+            Turn::User("[Summary of the conversation so far]\nold".into()),
+            Turn::User("[Briefing 1970-01-01 00:00]\nTitle: t\nSummary: s".into()),
+            Turn::User("a".into()),
+            said("b"),
+            Turn::User("c".into()),
+        ];
+        assert_eq!(request.turns, expected);
         assert_eq!(request.system, None);
     }
 

@@ -3,7 +3,7 @@
 use holdfast_shared::{
     approval::Approval,
     message::Message,
-    storage::{CallState, NewTraceMessage, Start},
+    storage::{CallState, Earlier, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
@@ -14,8 +14,10 @@ use super::Next;
 
 /// The run so far. Whatever is pushed here is noted for the database by whoever pushes it.
 pub struct Memory {
+    /// What stands for all that came before `earlier`.
+    pub summary: Option<Summary>,
     /// Messages before the run's own input, oldest first.
-    pub earlier: Vec<Message>,
+    pub earlier: Vec<Earlier>,
     pub input: Message,
     pub trace: Vec<NewTraceMessage>,
     /// The calls of the newest step, in the order in which the model asked for them.
@@ -50,6 +52,7 @@ impl Memory {
         });
         let usage = trace.iter().filter_map(|said| said.usage).sum();
         Self {
+            summary: history.summary,
             earlier: history.earlier,
             input: history.input,
             calls: calls.collect(),

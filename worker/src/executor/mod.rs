@@ -5,6 +5,7 @@
 //! happens in between comes back as a `Stop`, which says what is to be done next.
 
 mod attempt;
+mod compress;
 mod context;
 mod limits;
 mod memory;

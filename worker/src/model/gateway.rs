@@ -21,6 +21,7 @@ use super::{
     upstream::{Signal, Signals, Upstream},
 };
 
+mod alternation;
 mod calls;
 mod conversation;
 mod dialect;

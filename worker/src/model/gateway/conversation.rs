@@ -7,11 +7,15 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use super::dialect::Dialect;
+use super::{alternation::alternating, dialect::Dialect};
 use crate::model::{Request, ToolRequest, ToolSpec, Turn};
 
 pub(super) fn translate(request: &Request, dialect: Dialect) -> ChatRequest {
-    let mut chat = ChatRequest::new(messages(&request.turns, dialect));
+    let chat_messages = match dialect {
+        Dialect::Anthropic | Dialect::Gemini => messages(&alternating(&request.turns), dialect),
+        Dialect::Ollama => messages(&request.turns, dialect),
+    };
+    let mut chat = ChatRequest::new(chat_messages);
     chat.system = request.system.clone();
     if !request.tools.is_empty() {
         chat.tools = Some(request.tools.iter().map(tool).collect());

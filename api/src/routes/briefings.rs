@@ -1,0 +1,142 @@
+//! `/v1/briefings`: what the caller is to be told, and the conversation about it.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use chrono::{DateTime, Utc};
+use holdfast_shared::{
+    briefing::Briefing,
+    page::Page,
+    storable::{has_nul, is_too_deep},
+    storage::NewBriefing,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::ListQuery;
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Body, BriefingId, Query},
+    problem::Problem,
+};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewBriefingBody {
+    /// The agent to talk to about it.
+    agent_id: Uuid,
+    title: String,
+    summary: String,
+    /// Such as `P1`; left out for none.
+    priority: Option<String>,
+    /// Any JSON, for the front end; no model sees it.
+    data: Option<Value>,
+    /// Now, if absent.
+    created_at: Option<DateTime<Utc>>,
+}
+
+/// Where a briefing is talked about.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct StartedConversation {
+    conversation_id: Uuid,
+    /// The card's message.
+    message_id: Uuid,
+}
+
+/// Store a briefing.
+#[utoipa::path(post, path = "/v1/briefings", tag = "briefings", request_body = NewBriefingBody, responses(
+    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found")
+))]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Body(body): Body<NewBriefingBody>,
+) -> Result<impl IntoResponse, Problem> {
+    let agent_id = body.agent_id;
+    let new = checked(&app, body)?;
+    let created = app.storage().create_briefing(&caller.owner, new).await?;
+    let briefing = created.ok_or_else(|| Problem::agent_not_found(agent_id))?;
+    let location = format!("/v1/briefings/{}", briefing.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(briefing)))
+}
+
+/// List briefings, the newest first.
+#[utoipa::path(get, path = "/v1/briefings", tag = "briefings", params(ListQuery), responses((status = 200, body = Page<Briefing>)))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Briefing>>, Problem> {
+    let limit = query.limit(&app)?;
+    let page = app.storage().briefings(&caller.owner, limit, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
+/// Read a briefing.
+#[utoipa::path(get, path = "/v1/briefings/{id}", tag = "briefings", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Briefing), (status = 404, body = Problem, description = "briefing_not_found")
+))]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    BriefingId(id): BriefingId,
+) -> Result<Json<Briefing>, Problem> {
+    app.storage().briefing(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::briefing_not_found(id))
+}
+
+/// Talk about a briefing: its card is added, once, to the standing conversation with its agent.
+#[utoipa::path(post, path = "/v1/briefings/{id}/actions/start_conversation", tag = "briefings", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = StartedConversation),
+    (status = 400, body = Problem, description = "agent_not_found: the agent was deleted"),
+    (status = 404, body = Problem, description = "briefing_not_found")
+))]
+pub async fn start_conversation(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    BriefingId(id): BriefingId,
+) -> Result<Json<StartedConversation>, Problem> {
+    let (conversation_id, message_id) = app.talk_about(&caller.owner, id).await?;
+    Ok(Json(StartedConversation { conversation_id, message_id }))
+}
+
+const MAX_PRIORITY_CHARS: usize = 64;
+
+fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
+    let NewBriefingBody { agent_id, title, summary, priority, data, created_at } = body;
+    let (max_title, max_content) = (app.config().max_title_chars, app.config().max_content_bytes);
+    let texts = [Some(&title), Some(&summary), priority.as_ref()];
+    if texts.into_iter().flatten().any(|text| text.contains('\0')) || data.as_ref().is_some_and(has_nul) {
+        return Err(Problem::invalid_content());
+    }
+    if title.trim().is_empty() || title.chars().count() > max_title {
+        return Err(Problem::invalid_briefing(&format!("A title has 1 to {max_title} characters")));
+    }
+    if summary.trim().is_empty() {
+        return Err(Problem::invalid_briefing("A briefing needs a summary"));
+    }
+    let data_bytes = data.as_ref().map_or(0, |data| data.to_string().len());
+    if let Some(bytes) = [summary.len(), data_bytes].into_iter().find(|bytes| *bytes > max_content) {
+        return Err(Problem::content_too_long(bytes, max_content));
+    }
+    if data.as_ref().is_some_and(is_too_deep) {
+        return Err(Problem::invalid_briefing("data is not nested deeper than 64"));
+    }
+    // A card has a line for each, so neither can look like another line of it.
+    if priority.as_ref().is_some_and(|own| own.trim().is_empty() || own.chars().count() > MAX_PRIORITY_CHARS) {
+        return Err(Problem::invalid_briefing(&format!("A priority has 1 to {MAX_PRIORITY_CHARS} characters; leave it out for none")));
+    }
+    if [Some(&title), priority.as_ref()].into_iter().flatten().any(|line| line.chars().any(char::is_control)) {
+        return Err(Problem::invalid_briefing("A title and a priority are one line each"));
+    }
+    if created_at.is_some_and(|at| !(1..=9999).contains(&chrono::Datelike::year(&at))) {
+        return Err(Problem::invalid_briefing("created_at is a time in the years 1 to 9999"));
+    }
+    Ok(NewBriefing { agent_id, title, summary, priority, data, created_at })
+}

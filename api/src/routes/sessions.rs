@@ -1,0 +1,93 @@
+//! `/v1/sessions/{session_id}`: the caller's one conversation of that name, made when something is said in it.
+//!
+//! A client may keep nothing but the name, and not even that: `-` is the default session.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, http::HeaderMap, response::Response};
+use holdfast_shared::{
+    conversation::Handle,
+    message::{Message, Role},
+    page::Page,
+};
+use serde::Serialize;
+
+use super::{
+    events::StreamQuery,
+    messages::{self, AcceptedMessage, ListMessages, NewMessageBody},
+};
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Body, Query, SessionId},
+    problem::Problem,
+};
+
+/// What somebody said.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Line {
+    role: Speaker,
+    content: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub enum Speaker {
+    User,
+    Assistant,
+}
+
+/// List the messages of a session, oldest first.
+#[utoipa::path(get, path = "/v1/sessions/{session_id}/messages", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session."), ListMessages),
+    responses((status = 200, body = Page<Message>), (status = 400, body = Problem, description = "invalid_session")))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    SessionId(name): SessionId,
+    Query(query): Query<ListMessages>,
+) -> Result<Json<Page<Message>>, Problem> {
+    match app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? {
+        Some(conversation) => query.page(&app, &caller, conversation.id).await,
+        None => Ok(Json(Page { items: Vec::new(), next: None })),
+    }
+}
+
+/// Say something in a session: as in a conversation.
+#[utoipa::path(post, path = "/v1/sessions/{session_id}/messages", tag = "sessions", request_body = NewMessageBody,
+    params(("session_id" = String, Path, description = "`-` is the default session."), StreamQuery), responses(
+    (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
+    (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
+    (status = 400, body = Problem, description = "invalid_session, and as for a conversation's messages")
+))]
+pub async fn post(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    SessionId(name): SessionId,
+    headers: HeaderMap,
+    Query(query): Query<StreamQuery>,
+    Body(body): Body<NewMessageBody>,
+) -> Result<Response, Problem> {
+    let conversation = app.session(&caller.owner, name).await?;
+    messages::say(&app, &caller, conversation.id, &headers, query, body).await
+}
+
+/// Read what was said in a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
+#[utoipa::path(get, path = "/v1/sessions/{session_id}/history", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session.")),
+    responses((status = 200, body = Vec<Line>), (status = 400, body = Problem, description = "invalid_session")))]
+pub async fn history(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    SessionId(name): SessionId,
+) -> Result<Json<Vec<Line>>, Problem> {
+    let Some(conversation) = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? else {
+        return Ok(Json(Vec::new()));
+    };
+    let said = app.storage().dialogue(&caller.owner, conversation.id, app.config().max_history).await?;
+    Ok(Json(said.into_iter().map(Line::from).collect()))
+}
+
+impl From<Message> for Line {
+    fn from(message: Message) -> Self {
+        let role = if message.role == Role::User { Speaker::User } else { Speaker::Assistant };
+        Self { role, content: message.content.to_stored() }
+    }
+}

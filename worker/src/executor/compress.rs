@@ -1,0 +1,144 @@
+//! The conversation within its budget: when it has more tokens than the agent's, older messages become a summary.
+//!
+//! The summary is asked of the agent's own model, kept, and taken up by later runs, so that most runs ask for none. A model
+//! that cannot give one fails no run: the older messages are left out, and a warning says so.
+
+use std::error::Error;
+
+use futures::StreamExt;
+use holdfast_shared::{
+    event::EventBody,
+    excerpt,
+    storable::storable,
+    storage::{Earlier, Summary},
+    tokens,
+    usage::Usage,
+};
+
+use super::{
+    Stop,
+    attempt::{Attempt, answered},
+    context::{turn_of_message, turn_of_summary},
+};
+use crate::model::{self, Delta, Request, Turn};
+
+/// Of the budget, the part of newest messages that stay as they are, and the part that a summary is to have.
+const KEPT: u32 = 2;
+const SUMMARY: u32 = 4;
+
+/// Brings the conversation of a run within the budget of its agent, and tells how much of it is used. A run that has made
+/// steps goes on with what they were told.
+pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+    let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
+    let older = match used(attempt) > budget {
+        true => older(attempt, budget / KEPT),
+        false => 0,
+    };
+    let is_fresh = attempt.memory.step == 0;
+    let mut compressed = false;
+    if older > 0 {
+        let left_out: Vec<Earlier> = attempt.memory.earlier.drain(..older).collect();
+        if is_fresh {
+            compressed = summarise(attempt, &left_out, budget / SUMMARY).await?;
+        }
+    }
+    if is_fresh {
+        let tokens = used(attempt);
+        attempt.recorder.emit(&EventBody::ContextUsage { tokens, budget, compressed });
+    }
+    Ok(())
+}
+
+/// Tokens that the conversation has for the model, roughly; instructions, tools and the run's own steps are not counted.
+fn used(attempt: &Attempt<'_>) -> u32 {
+    let memory = &attempt.memory;
+    let summary = memory.summary.as_ref().map_or(0, |summary| cost(&summary.content));
+    let earlier: u32 = memory.earlier.iter().map(|earlier| cost_of(attempt, earlier)).sum();
+    summary + earlier + cost(&memory.input.content.told(attempt.definition.language))
+}
+
+fn cost_of(attempt: &Attempt<'_>, earlier: &Earlier) -> u32 {
+    cost(&earlier.message.content.told(attempt.definition.language))
+}
+
+fn cost(text: &str) -> u32 {
+    tokens::estimate(text).saturating_add(tokens::PER_MESSAGE)
+}
+
+/// How many of the earlier messages are older than the newest turns that, with the input, have at most `room` tokens.
+fn older(attempt: &Attempt<'_>, room: u32) -> usize {
+    let earlier = &attempt.memory.earlier;
+    let mut room = room.saturating_sub(cost(&attempt.memory.input.content.told(attempt.definition.language)));
+    let mut kept_from = earlier.len();
+    for turn in earlier.chunk_by(|a, b| a.turn == b.turn).rev() {
+        let cost: u32 = turn.iter().map(|message| cost_of(attempt, message)).sum();
+        let Some(left) = room.checked_sub(cost) else { break };
+        room = left;
+        kept_from -= turn.len();
+    }
+    kept_from
+}
+
+/// Asks the model for a summary of what is left out, and keeps it. Answers whether there is one.
+async fn summarise(attempt: &mut Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Result<bool, Stop> {
+    let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
+    let request = request(attempt, left_out, tokens);
+    match ask(attempt, &request).await? {
+        Ok((text, usage)) if !text.trim().is_empty() => {
+            // A model that does not keep to what it was asked must not fill the budget again.
+            let content = excerpt::bytes(storable(text), tokens as usize * 8);
+            let summary = Summary { up_to, content };
+            let storage = &attempt.shared.worker.storage;
+            let claim = attempt.claim;
+            answered(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
+            attempt.memory.usage += usage;
+            attempt.memory.summary = Some(summary);
+            return Ok(true);
+        }
+        Ok(_) => tracing::warn!("the model gave an empty summary of the conversation"),
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn Error, "the conversation could not be summarised");
+        }
+    }
+    let message = "Older messages could not be summarised for the model, so it answers without them.";
+    attempt.warn("context_not_compressed", message);
+    Ok(false)
+}
+
+fn request(attempt: &Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Request {
+    let language = attempt.definition.language;
+    let before = attempt.memory.summary.as_ref().map(turn_of_summary);
+    let said = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
+    let words = tokens * 3 / 4;
+    let task = format!(
+        "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep what is needed to go on: \
+         facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
+         at most {words} words, and nothing but the summary."
+    );
+    Request {
+        turns: before.into_iter().chain(said).chain([Turn::User(task)]).collect(),
+        ..Request::default()
+    }
+}
+
+/// The whole text of an answer.
+async fn ask(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let asked = attempt.chosen.model.ask(request);
+    let mut answer = match attempt.alongside(asked).await? {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut text = String::new();
+    loop {
+        match attempt.alongside(answer.next()).await? {
+            Some(Ok(Delta::Text(piece))) => text.push_str(&piece),
+            Some(Ok(Delta::End(usage))) => return Ok(Ok((text, usage))),
+            Some(Ok(Delta::Reasoning(_) | Delta::Call(_))) => {}
+            Some(Err(error)) => return Ok(Err(error)),
+            None => return Ok(Ok((String::new(), Usage::default()))),
+        }
+        if text.len() > attempt.shared.worker.config.max_answer_bytes {
+            return Ok(Ok((text, Usage::default())));
+        }
+    }
+}
