@@ -70,7 +70,9 @@ impl Problem {
     }
 
     pub fn nothing_to_answer(id: Uuid) -> Self {
-        let detail = format!("Nobody has said anything just before message {id} that could be answered again; send content with replace_from.");
+        let detail = format!(
+            "Nobody has said anything just before message {id} that could be answered again; send content with replace_from."
+        );
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }
 

@@ -55,7 +55,9 @@ struct Labels {
 impl Labels {
     const fn of(language: Language) -> Self {
         match language {
-            Language::Zh => Self { heading: "简报", title: "标题：", summary: "摘要：", priority: "优先级：" },
+            Language::Zh => {
+                Self { heading: "简报", title: "标题：", summary: "摘要：", priority: "优先级：" }
+            }
             Language::En => {
                 Self { heading: "Briefing", title: "Title: ", summary: "Summary: ", priority: "Priority: " }
             }

@@ -130,7 +130,9 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
     }
     // A card has a line for each, so neither can look like another line of it.
     if priority.as_ref().is_some_and(|own| own.trim().is_empty() || own.chars().count() > MAX_PRIORITY_CHARS) {
-        return Err(Problem::invalid_briefing(&format!("A priority has 1 to {MAX_PRIORITY_CHARS} characters; leave it out for none")));
+        return Err(Problem::invalid_briefing(&format!(
+            "A priority has 1 to {MAX_PRIORITY_CHARS} characters; leave it out for none"
+        )));
     }
     if [Some(&title), priority.as_ref()].into_iter().flatten().any(|line| line.chars().any(char::is_control)) {
         return Err(Problem::invalid_briefing("A title and a priority are one line each"));

@@ -64,11 +64,15 @@ pub struct ListMessages {
 
 impl ListMessages {
     /// The page of the caller's conversation that is asked for.
-    pub async fn page(&self, app: &App, caller: &Caller, conversation_id: Uuid) -> Result<Json<Page<Message>>, Problem> {
+    pub async fn page(
+        &self,
+        app: &App,
+        caller: &Caller,
+        conversation_id: Uuid,
+    ) -> Result<Json<Page<Message>>, Problem> {
         let limit = checked_limit(app, self.limit)?;
         let which = if self.superseded { Which::SupersededToo } else { Which::Current };
-        let page =
-            app.storage().messages(&caller.owner, conversation_id, which, limit, self.cursor.as_deref()).await?;
+        let page = app.storage().messages(&caller.owner, conversation_id, which, limit, self.cursor.as_deref()).await?;
         page.map(Json).ok_or_else(Problem::invalid_cursor)
     }
 }
@@ -127,7 +131,9 @@ pub async fn say(
         (Some(content), Some(replace_from)) => Said::Edit { content, replace_from },
         (None, Some(replace_from)) => Said::Again { replace_from },
         (None, None) => {
-            return Err(Problem::invalid_body("A message needs content; without it, replace_from names the answer to make again."));
+            return Err(Problem::invalid_body(
+                "A message needs content; without it, replace_from names the answer to make again.",
+            ));
         }
     };
     let (conversation, replaced) = (conversation_id.to_string(), said.replace_from().map(|id| id.to_string()));

@@ -5,12 +5,7 @@ use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::{
-    Error, Storage,
-    database::args,
-    end::take_position,
-    newest::NewestFirst,
-};
+use super::{Error, Storage, database::args, end::take_position, newest::NewestFirst};
 use crate::{
     briefing::{Briefing, BriefingCard},
     message::Content,
@@ -112,7 +107,8 @@ impl Storage {
     ) -> Result<Option<Uuid>, Error> {
         let add = async {
             let mut tx = self.database.begin().await?;
-            let sql = "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
+            let sql =
+                "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
             if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
                 return Ok(None);
             }

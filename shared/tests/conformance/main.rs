@@ -1,6 +1,7 @@
 //! The conformance suite: what storage, run log and queue promise, held against every back end.
 #![allow(clippy::unwrap_used)]
 
+mod conversations;
 mod places;
 mod queue;
 mod run_log;

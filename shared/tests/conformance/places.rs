@@ -7,7 +7,7 @@ use holdfast_shared::{
     config::StoresConfig,
     queue::{self, Queue},
     run_log::{self, Push, RunLog},
-    storage::{self, ClaimTerms, Holder, NewRun, Storage, Submitted, Target},
+    storage::{self, ClaimTerms, Holder, NewRun, Said, Storage, Submitted, Target, Window},
 };
 use tempfile::TempDir;
 use test_servers::{Database, Postgres, Redis};
@@ -60,17 +60,7 @@ impl Places {
 
     /// Submits a message and answers its run and conversation.
     pub async fn submit(&self, target: Target, content: &str) -> (Uuid, Uuid) {
-        let new = NewRun {
-            run_id: Uuid::now_v7(),
-            target,
-            content: content.into(),
-            mode: Default::default(),
-            key: None,
-            options: Default::default(),
-            max_metadata: 100,
-            max_unfinished: 100,
-        };
-        match self.storage.submit("ann", &new).await.unwrap() {
+        match self.storage.submit("ann", &new_run(target, content)).await.unwrap() {
             Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
             _ => panic!("the message was not accepted"),
         }
@@ -90,6 +80,23 @@ impl Places {
         self.storage.void_unknown(&self.holder, vec![run_id]).await.unwrap();
     }
 }
+
+/// A message as most tests say it.
+pub fn new_run(target: Target, content: &str) -> NewRun {
+    NewRun {
+        run_id: Uuid::now_v7(),
+        target,
+        said: Said::New(content.into()),
+        mode: Default::default(),
+        key: None,
+        options: Default::default(),
+        max_metadata: 100,
+        max_unfinished: 100,
+    }
+}
+
+/// More messages than any test has.
+pub const ALL: Window = Window { usual: 1000, standing: 1000 };
 
 /// The terms of a holder.
 pub fn terms(holder: &Holder) -> ClaimTerms {

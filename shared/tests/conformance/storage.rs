@@ -6,10 +6,11 @@ use holdfast_shared::{
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
+    message::Content,
     run::{RunStatus, SubmitMode},
     storage::{
-        Answer, Begun, Cancelled, Chunk, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress, RunOptions,
-        Submitted, Target,
+        Answer, Begun, Cancelled, Chunk, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress, Submitted,
+        Target, Which, Window,
     },
     usage::Usage,
 };
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{LEASE, MAX_CRASHES, Places, terms},
+    places::{ALL, LEASE, MAX_CRASHES, Places, new_run, terms},
 };
 
 on_each_backend!(
@@ -73,10 +74,11 @@ async fn one_claim(places: &Places) -> Claim {
 }
 
 async fn begin(places: &Places, claim: &Claim) -> Vec<String> {
-    match places.storage.begin(claim, "test/test", 10).await.unwrap() {
+    match places.storage.begin(claim, "test/test", ALL).await.unwrap() {
         Begun::Executing(start) => {
             let history = start.history;
-            history.earlier.into_iter().chain([history.input]).map(|message| message.content).collect()
+            let said = history.earlier.into_iter().map(|earlier| earlier.message).chain([history.input]);
+            said.map(|message| message.content.to_stored()).collect()
         }
         Begun::Fenced => panic!("the claim is fenced"),
     }
@@ -104,7 +106,7 @@ async fn a_run_goes_from_submit_to_its_end(places: Places) {
         (run.status, run.last_event_id, run.model.as_deref()),
         (RunStatus::Completed, EventId::new(1, 6), Some("test/test"))
     );
-    assert_eq!(run.output_message.unwrap().content, "2 3 4 ");
+    assert_eq!(run.output_message.unwrap().content, Content::Text("2 3 4 ".into()));
     assert_eq!(run.usage.unwrap().output_tokens, 2);
     let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
     assert_eq!(archived.position.archived_to, EventId::new(1, 6));
@@ -125,7 +127,7 @@ async fn a_stale_claim_writes_nothing(places: Places) {
         Finished::Fenced
     ));
     assert_eq!(places.storage.leave(&stale, None, stale.started.id, Leave::Queued).await.unwrap(), Left::Fenced);
-    assert!(matches!(places.storage.begin(&stale, "test", 10).await.unwrap(), Begun::Fenced));
+    assert!(matches!(places.storage.begin(&stale, "test", ALL).await.unwrap(), Begun::Fenced));
     assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
     let run = places.storage.run("ann", stale.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.attempt, run.output_message), (RunStatus::Running, 2, None));
@@ -154,7 +156,8 @@ async fn a_finish_whose_answer_was_lost_can_be_repeated(places: Places) {
         }
     }
     assert_eq!(endings[0], endings[1]);
-    let messages = places.storage.messages("ann", claim.conversation_id, 10, None).await.unwrap().unwrap();
+    let messages =
+        places.storage.messages("ann", claim.conversation_id, Which::Current, 10, None).await.unwrap().unwrap();
     assert_eq!(messages.items.len(), 2);
 }
 
@@ -261,7 +264,7 @@ async fn a_run_that_took_down_three_workers_can_only_end(places: Places) {
     assert_eq!((ended.run_id, ended.attempt, ended.events[0].base), (claim.run_id, 4, Some(EventId::new(3, 3))));
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.error.unwrap().code.as_str()), (RunStatus::Failed, "max_attempts"));
-    assert_eq!(run.output_message.unwrap().content, "2 3 ");
+    assert_eq!(run.output_message.unwrap().content, Content::Text("2 3 ".into()));
 }
 
 async fn a_hand_over_charges_no_crash(places: Places) {
@@ -302,7 +305,10 @@ async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places)
         Finished::Fenced
     ));
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
-    assert_eq!((run.status, run.output_message.unwrap().content.as_str()), (RunStatus::Cancelled, "2 3 "));
+    assert_eq!(
+        (run.status, run.output_message.unwrap().content.to_stored()),
+        (RunStatus::Cancelled, "2 3 ".to_owned())
+    );
 }
 
 async fn an_ended_run_stays_as_it_is(places: Places) {
@@ -322,23 +328,21 @@ async fn a_model_sees_only_what_came_before(places: Places) {
     places.storage.finish(&first, None, first.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     let second = places.claim(1).await.remove(0);
     assert_eq!(begin(&places, &second).await, ["one", "answer", "two"]);
-    let Begun::Executing(start) = places.storage.begin(&second, "test", 1).await.unwrap() else { panic!("fenced") };
-    assert_eq!(start.history.earlier.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["answer"]);
+    let Begun::Executing(start) =
+        places.storage.begin(&second, "test", Window { usual: 1, standing: 9 }).await.unwrap()
+    else {
+        panic!("fenced")
+    };
+    assert_eq!(
+        start.history.earlier.iter().map(|earlier| earlier.message.content.to_stored()).collect::<Vec<_>>(),
+        ["answer"]
+    );
 }
 
 async fn the_same_key_gives_the_same_run(places: Places) {
     let submit = async |content: &str, owner: &str| {
         let key = Some(IdempotencyKey::new("k".into(), &[content]));
-        let new = NewRun {
-            run_id: Uuid::now_v7(),
-            target: NEW,
-            content: content.into(),
-            mode: SubmitMode::Enqueue,
-            key,
-            options: RunOptions::default(),
-            max_metadata: 100,
-            max_unfinished: 100,
-        };
+        let new = NewRun { key, ..new_run(NEW, content) };
         places.storage.submit(owner, &new).await.unwrap()
     };
     let Submitted::Accepted(first) = submit("hi", "ann").await else { panic!("not accepted") };
@@ -352,17 +356,7 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Plac
     let conversation = places.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap().unwrap();
     let submit = async || {
         let key = Some(IdempotencyKey::new("k".into(), &["hi"]));
-        let (target, mode) = (Target::Existing(conversation.id), SubmitMode::Reject);
-        let new = NewRun {
-            run_id: Uuid::now_v7(),
-            target,
-            content: "hi".into(),
-            mode,
-            options: RunOptions::default(),
-            max_metadata: 100,
-            key,
-            max_unfinished: 100,
-        };
+        let new = NewRun { mode: SubmitMode::Reject, key, ..new_run(Target::Existing(conversation.id), "hi") };
         match places.storage.submit("ann", &new).await.unwrap() {
             Submitted::Accepted(accepted) => accepted.run.id,
             Submitted::Repeated(repeated) => repeated.2.id,
@@ -376,17 +370,7 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Plac
 async fn a_conversation_takes_only_so_many_runs(places: Places) {
     let (_, conversation) = places.submit(NEW, "one").await;
     let submit = async |mode| {
-        let target = Target::Existing(conversation);
-        let new = NewRun {
-            run_id: Uuid::now_v7(),
-            target,
-            content: "hi".into(),
-            mode,
-            options: RunOptions::default(),
-            max_metadata: 100,
-            key: None,
-            max_unfinished: 2,
-        };
+        let new = NewRun { mode, max_unfinished: 2, ..new_run(Target::Existing(conversation), "hi") };
         places.storage.submit("ann", &new).await.unwrap()
     };
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::Accepted(_)));

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{LEASE, Places},
+    places::{ALL, LEASE, Places},
 };
 
 on_each_backend!(
@@ -106,7 +106,7 @@ async fn executing(places: &Places) -> Claim {
 }
 
 async fn start(places: &Places, claim: &Claim) -> Start {
-    match places.storage.begin(claim, "test", 10).await.unwrap() {
+    match places.storage.begin(claim, "test", ALL).await.unwrap() {
         Begun::Executing(start) => *start,
         Begun::Fenced => panic!("the claim is fenced"),
     }

@@ -115,10 +115,7 @@ fn request(attempt: &Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Request 
          facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
          at most {words} words, and nothing but the summary."
     );
-    Request {
-        turns: before.into_iter().chain(said).chain([Turn::User(task)]).collect(),
-        ..Request::default()
-    }
+    Request { turns: before.into_iter().chain(said).chain([Turn::User(task)]).collect(), ..Request::default() }
 }
 
 /// The whole text of an answer.
