@@ -122,12 +122,22 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 #[derive(Default)]
 struct Expected {
     turns: Vec<(usize, Vec<(Uuid, Role)>)>,
-    /// Runs, with the turns that they answer in.
-    queue: VecDeque<(Uuid, usize)>,
+    queue: VecDeque<Queued>,
     next_turn: usize,
 }
 
+struct Queued {
+    run_id: Uuid,
+    /// The turn that it answers in.
+    turn: usize,
+    question: Uuid,
+}
+
 impl Expected {
+    fn queue(&mut self, accepted: &Accepted, turn: usize) {
+        self.queue.push_back(Queued { run_id: accepted.run.id, turn, question: accepted.message.id });
+    }
+
     fn begin_turn(&mut self, messages: Vec<(Uuid, Role)>) -> usize {
         self.next_turn += 1;
         self.turns.push((self.next_turn, messages));
@@ -151,7 +161,7 @@ impl Expected {
         let (turn, start) = (*turn, before - messages.len());
         messages.truncate(place - start + usize::from(keep));
         self.turns.truncate(index + 1);
-        self.queue.retain(|(_, own)| *own < turn);
+        self.queue.retain(|run| run.turn < turn);
     }
 }
 
@@ -174,26 +184,21 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
             Deed::Say => {
                 let accepted = submitted(places, new_run(target.clone(), "a")).await;
                 let turn = expected.begin_turn(vec![(accepted.message.id, Role::User)]);
-                expected.queue.push_back((accepted.run.id, turn));
+                expected.queue(&accepted, turn);
             }
             Deed::RollBack => {
                 let new = NewRun { mode: SubmitMode::Rollback, ..new_run(target.clone(), "b") };
                 let accepted = submitted(places, new).await;
-                let rolled_back: Vec<usize> = expected.queue.drain(..).map(|(_, turn)| turn).collect();
                 // A run that was to answer again takes its question with it.
-                let is_again = |turn: usize| expected.turns.iter().all(|(own, said)| *own != turn || said.is_empty());
-                let questions = rolled_back.iter().filter(|turn| is_again(**turn)).count();
-                expected.turns.retain(|(turn, _)| !rolled_back.contains(turn));
-                if questions > 0 {
-                    let asked =
-                        expected.turns.iter().rposition(|(_, said)| said.iter().any(|said| said.1 == Role::User));
-                    expected.turns[asked.unwrap()].1.retain(|said| said.1 != Role::User);
-                }
+                let (turns, questions): (Vec<usize>, Vec<Uuid>) =
+                    expected.queue.drain(..).map(|run| (run.turn, run.question)).unzip();
+                expected.turns.retain(|(turn, _)| !turns.contains(turn));
+                expected.turns.iter_mut().for_each(|(_, said)| said.retain(|said| !questions.contains(&said.0)));
                 let turn = expected.begin_turn(vec![(accepted.message.id, Role::User)]);
-                expected.queue.push_back((accepted.run.id, turn));
+                expected.queue(&accepted, turn);
             }
             Deed::Answer => {
-                let Some((run_id, turn)) = expected.queue.pop_front() else { continue };
+                let Some(Queued { run_id, turn, .. }) = expected.queue.pop_front() else { continue };
                 let claim = claim_of(places, run_id).await;
                 let before = expected.turns.iter().filter(|(own, _)| *own < turn);
                 let mut tells: Vec<Uuid> = before.flat_map(|(_, said)| said).map(|said| said.0).collect();
@@ -214,7 +219,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
                 let accepted = submitted(places, NewRun { said, ..new_run(target.clone(), "") }).await;
                 expected.cut(place, false);
                 let turn = expected.begin_turn(vec![(accepted.message.id, Role::User)]);
-                expected.queue.push_back((accepted.run.id, turn));
+                expected.queue(&accepted, turn);
             }
             Deed::Again(place) => {
                 let place = place % all.len();
@@ -232,7 +237,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
                         assert_eq!(accepted.message.id, asked.0);
                         expected.cut(place, all[place].1 == Role::User);
                         let turn = expected.begin_turn(Vec::new());
-                        expected.queue.push_back((accepted.run.id, turn));
+                        expected.queue(&accepted, turn);
                     }
                 }
             }
