@@ -8,6 +8,8 @@ mod api;
 mod approvals;
 mod cancel;
 mod chat;
+mod context;
+mod conversations;
 mod drain;
 mod effects;
 mod limits;

@@ -8,7 +8,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// Answers every request with the same words.
+/// Answers every request with the same words, but for those that it refuses.
 pub struct Upstream {
     pub base_url: String,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -16,13 +16,22 @@ pub struct Upstream {
 
 impl Upstream {
     pub async fn start(words: &'static [&'static str]) -> Self {
+        Self::serving(None, words).await
+    }
+
+    /// Refuses, for good, what has this text in its last message.
+    pub async fn refusing(text: &'static str, words: &'static [&'static str]) -> Self {
+        Self::serving(Some(text), words).await
+    }
+
+    async fn serving(refused: Option<&'static str>, words: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let requests = Arc::clone(&asked);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, words, Arc::clone(&requests)));
+                tokio::spawn(serve(socket, refused, words, Arc::clone(&requests)));
             }
         });
         Self { base_url, asked }
@@ -34,7 +43,7 @@ impl Upstream {
     }
 }
 
-async fn serve(socket: TcpStream, words: &[&str], asked: Arc<Mutex<Vec<Value>>>) {
+async fn serve(socket: TcpStream, refused: Option<&str>, words: &[&str], asked: Arc<Mutex<Vec<Value>>>) {
     let mut socket = BufReader::new(socket);
     let mut length = 0;
     loop {
@@ -51,7 +60,14 @@ async fn serve(socket: TcpStream, words: &[&str], asked: Arc<Mutex<Vec<Value>>>)
     }
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await.unwrap();
-    asked.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let last = body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    if refused.is_some_and(|refused| last.contains(refused)) {
+        let answer = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{\"error\": {\"message\": \"no\"}}";
+        let _ = socket.get_mut().write_all(answer.as_bytes()).await;
+        return;
+    }
+    asked.lock().unwrap().push(body);
     let mut answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned();
     for word in words {
         answer += &format!(

@@ -1,0 +1,208 @@
+//! What the model is told of a conversation, as its provider receives it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, Frame, agent, frames_of, of_kind, upstream::Upstream},
+};
+
+in_both_modes!(
+    a_card_is_told_apart_from_the_dialogue,
+    cards_have_the_labels_of_the_agents_language,
+    of_a_standing_conversation_the_last_twenty_messages_are_told,
+    an_agents_own_window_holds_everywhere,
+    older_messages_become_a_summary_that_is_kept_and_used_again,
+    without_a_summary_the_run_goes_on_and_says_so,
+    what_was_replaced_is_not_told,
+);
+
+/// A deployment that asks this upstream.
+fn asking(deployment: Deployment, upstream: &Upstream) -> Deployment {
+    deployment
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "m")
+        .with("OPENAI_BASE_URL", &upstream.base_url)
+}
+
+/// Says something and waits for the answer; answers `{message, run}`.
+async fn say(client: &Client, conversation: &str, body: Value) -> Value {
+    let said = client.post(&format!("/v1/conversations/{conversation}/messages"), body).await.unwrap();
+    client.ended(said["run"]["id"].as_str().unwrap()).await;
+    said
+}
+
+async fn standing(client: &Client, agent_id: &str) -> String {
+    let answer =
+        client.request(reqwest::Method::PUT, &format!("/v1/agents/{agent_id}/conversation")).send().await.unwrap();
+    let conversation: Value = answer.json().await.unwrap();
+    conversation["id"].as_str().unwrap().to_owned()
+}
+
+async fn add_briefing(client: &Client, agent_id: &str, priority: Value) -> String {
+    let briefing = json!({"agent_id": agent_id, "title": "Review耗时超标", "summary": "中位耗时30小时...\n第二行", "priority": priority,
+        "data": {"hidden": "never told"}, "created_at": "2026-01-07T18:00:00+08:00"});
+    let id = client.post("/v1/briefings", briefing).await.unwrap()["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/briefings/{id}/actions/start_conversation");
+    client.post(&path, json!({})).await.unwrap()["conversation_id"].as_str().unwrap().to_owned()
+}
+
+/// The role and content of each message of the newest request.
+fn told(upstream: &Upstream) -> Vec<(String, String)> {
+    told_in(upstream.asked().last().unwrap())
+}
+
+fn told_in(request: &Value) -> Vec<(String, String)> {
+    let text = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
+    let messages = request["messages"].as_array().unwrap().iter();
+    messages.map(|message| (text(message, "role"), text(message, "content"))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
+}
+
+async fn a_card_is_told_apart_from_the_dialogue(deployment: Deployment) {
+    let upstream = Upstream::start(&["因为", "……"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"system_prompt": "Be brief."})).await;
+    let conversation = add_briefing(&client, &agent_id, json!("P1")).await;
+    say(&client, &conversation, json!({"content": "为什么会这样？"})).await;
+    let expected = pairs(&[
+        ("system", "Be brief."),
+        ("user", "[简报 2026-01-07 10:00]\n标题：Review耗时超标\n摘要：中位耗时30小时...\n第二行\n优先级：P1"),
+        ("user", "为什么会这样？"),
+    ]);
+    assert_eq!(told(&upstream), expected);
+    assert_eq!(add_briefing(&client, &agent_id, json!("P2")).await, conversation, "briefings land in one conversation");
+    say(&client, &conversation, json!({"content": "然后呢？"})).await;
+    let all = told(&upstream);
+    assert_eq!(all[..3], expected);
+    assert_eq!(all[3], ("assistant".to_owned(), "因为……".to_owned()));
+    assert!(all[4].0 == "user" && all[4].1.ends_with("优先级：P2"), "{all:?}");
+    assert_eq!(all[5].1, "然后呢？");
+    assert!(all[1..].iter().all(|(role, _)| role != "system"));
+    assert!(!upstream.asked().iter().any(|request| request.to_string().contains("never told")));
+}
+
+async fn cards_have_the_labels_of_the_agents_language(deployment: Deployment) {
+    let upstream = Upstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"language": "en"})).await;
+    let conversation = add_briefing(&client, &agent_id, Value::Null).await;
+    say(&client, &conversation, json!({"content": "why?"})).await;
+    let card = "[Briefing 2026-01-07 10:00]\nTitle: Review耗时超标\nSummary: 中位耗时30小时...\n第二行";
+    assert_eq!(told(&upstream), pairs(&[("user", card), ("user", "why?")]));
+}
+
+async fn of_a_standing_conversation_the_last_twenty_messages_are_told(deployment: Deployment) {
+    let upstream = Upstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
+    for (conversation, most) in
+        [(standing(&client, &agent_id).await, 20), (free["id"].as_str().unwrap().to_owned(), 10)]
+    {
+        for turn in 1..=12 {
+            say(&client, &conversation, json!({"content": format!("turn {turn}")})).await;
+        }
+        let told = told(&upstream);
+        assert_eq!(told.len(), most + 1, "and its own input");
+        assert_eq!(told[0].1, format!("turn {}", 12 - most / 2));
+        assert_eq!(told[most].1, "turn 12");
+        assert!(told.chunks(2).all(|turn| turn[0].0 == "user"), "{told:?}");
+    }
+}
+
+async fn an_agents_own_window_holds_everywhere(deployment: Deployment) {
+    let upstream = Upstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"history_limit": 2})).await;
+    let conversation = standing(&client, &agent_id).await;
+    for turn in 1..=3 {
+        say(&client, &conversation, json!({"content": format!("turn {turn}")})).await;
+    }
+    assert_eq!(told(&upstream), pairs(&[("user", "turn 2"), ("assistant", "ok"), ("user", "turn 3")]));
+}
+
+fn usage(frames: &[Frame]) -> Value {
+    let usage = of_kind(frames, "context.usage");
+    assert_eq!(usage.len(), 1);
+    usage[0].clone()
+}
+
+async fn stream_in(client: &Client, conversation: &str, content: &str) -> Vec<Frame> {
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let request = client.request(reqwest::Method::POST, &path).header("accept", "text/event-stream");
+    let answer = request.json(&json!({"content": content})).send().await.unwrap();
+    crate::support::Events::new(answer).rest().await
+}
+
+async fn older_messages_become_a_summary_that_is_kept_and_used_again(deployment: Deployment) {
+    let upstream = Upstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"context_tokens": 300})).await;
+    let (a, b, third) = ("a".repeat(700), "b".repeat(200), "c".repeat(300));
+    let first = frames_of(&client, &agent_id, &a).await;
+    let first_usage = usage(&first);
+    assert_eq!((&first_usage["tokens"], &first_usage["budget"]), (&json!(179), &json!(300)));
+    assert_eq!(first_usage["compressed"], false);
+    let conversation = of_kind(&first, "run.queued")[0]["conversation_id"].as_str().unwrap().to_owned();
+    assert_eq!(usage(&stream_in(&client, &conversation, &b).await)["compressed"], false);
+    let asked_before = upstream.asked().len();
+
+    let run = stream_in(&client, &conversation, &third).await;
+    assert_eq!(usage(&run)["compressed"], true);
+    let asked = upstream.asked();
+    assert_eq!(asked.len(), asked_before + 2, "a summary, and the answer");
+    let summarised = told_in(&asked[asked_before]);
+    assert_eq!(summarised[..2], pairs(&[("user", &a), ("assistant", "ok")]));
+    assert!(summarised.last().unwrap().1.starts_with("Summarise our conversation"), "{summarised:?}");
+    let summary = ("user", "[Summary of the conversation so far]\nok");
+    let expected = pairs(&[summary, ("user", &b), ("assistant", "ok"), ("user", &third)]);
+    assert_eq!(told(&upstream), expected);
+    let run = client.run(run[0].data["run_id"].as_str().unwrap()).await;
+    assert_eq!(run["usage"]["input_tokens"], 14, "what the summary has taken counts");
+
+    let fourth = stream_in(&client, &conversation, "fourth").await;
+    assert_eq!(usage(&fourth)["compressed"], false);
+    assert_eq!(upstream.asked().len(), asked_before + 3, "no summary is asked for again");
+    assert_eq!(told(&upstream)[..4], expected);
+    let message = &of_kind(&fourth, "message.completed")[0]["message"];
+    assert_eq!(message["content"], "ok");
+}
+
+async fn without_a_summary_the_run_goes_on_and_says_so(deployment: Deployment) {
+    let upstream = Upstream::refusing("Summarise our conversation", &["ok"]).await;
+    let mut deployment = asking(deployment, &upstream).with("HOLDFAST_CONTEXT_TOKENS", 100);
+    let client = deployment.client();
+    let started = client.start(&"a".repeat(300)).await;
+    client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let conversation = started["conversation"]["id"].as_str().unwrap();
+    let frames = stream_in(&client, conversation, &"b".repeat(100)).await;
+    assert_eq!(of_kind(&frames, "warning.raised")[0]["code"], "context_not_compressed");
+    assert_eq!(usage(&frames)["compressed"], false);
+    assert_eq!(told(&upstream), pairs(&[("user", &"b".repeat(100))]));
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn what_was_replaced_is_not_told(deployment: Deployment) {
+    let upstream = Upstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let started = client.start("one").await;
+    client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let conversation = started["conversation"]["id"].as_str().unwrap();
+    let second = say(&client, conversation, json!({"content": "two"})).await;
+    let before = [("user", "one"), ("assistant", "ok")];
+    assert_eq!(told(&upstream), pairs(&[before[0], before[1], ("user", "two")]));
+    say(&client, conversation, json!({"content": "zwei", "replace_from": second["message"]["id"]})).await;
+    assert_eq!(told(&upstream), pairs(&[before[0], before[1], ("user", "zwei")]));
+    say(&client, conversation, json!({"replace_from": started["message"]["id"]})).await;
+    assert_eq!(told(&upstream), pairs(&[before[0]]), "the answer to the first message was made again");
+}

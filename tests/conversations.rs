@@ -1,0 +1,262 @@
+//! Conversations: sessions, the standing one with an agent, briefings, edits and rollbacks.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, agent, answer, until},
+};
+
+in_both_modes!(
+    a_session_needs_nothing_but_its_name,
+    fifty_first_calls_give_one_standing_conversation,
+    a_briefing_is_talked_about_in_the_standing_conversation,
+    bad_briefings_are_refused,
+    an_edit_replaces_a_message_and_what_follows_it,
+    an_answer_can_be_made_again,
+    an_answer_that_is_being_made_can_be_made_again,
+    a_rollback_takes_back_what_it_interrupts,
+    listings_are_chronological_whatever_the_kind,
+);
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_else(|| panic!("{value} has no {field}"))
+}
+
+async fn listed(client: &Client, conversation: &str, query: &str) -> Vec<Value> {
+    let page = client.get(&format!("/v1/conversations/{conversation}/messages{query}")).await.unwrap();
+    page["items"].as_array().unwrap().clone()
+}
+
+fn contents(messages: &[Value]) -> Vec<&Value> {
+    messages.iter().map(|message| &message["content"]).collect()
+}
+
+/// Says something and waits for the answer; answers `{message, run}`.
+async fn say(client: &Client, conversation: &str, body: Value) -> Value {
+    let mut said = client.post(&format!("/v1/conversations/{conversation}/messages"), body).await.unwrap();
+    said["run"] = client.ended(text(&said["run"], "id")).await;
+    said
+}
+
+async fn put(client: &Client, agent_id: &str) -> Value {
+    answer(client.request(Method::PUT, &format!("/v1/agents/{agent_id}/conversation"))).await.unwrap()
+}
+
+async fn a_session_needs_nothing_but_its_name(mut deployment: Deployment) {
+    let (ann, bob) = {
+        let client = deployment.client();
+        (client.user("ann"), client.user("bob"))
+    };
+    assert_eq!(ann.get("/v1/sessions/plans/messages").await.unwrap(), json!({"items": [], "next": null}));
+    assert_eq!(ann.get("/v1/sessions/plans/history").await.unwrap(), json!([]));
+    let first = ann.post("/v1/sessions/plans/messages", json!({"content": "[tokens=1] 为什么会这样？"})).await.unwrap();
+    ann.ended(text(&first["run"], "id")).await;
+    let second = ann.post("/v1/sessions/plans/messages", json!({"content": "[tokens=2]"})).await.unwrap();
+    ann.ended(text(&second["run"], "id")).await;
+    assert_eq!(first["run"]["conversation_id"], second["run"]["conversation_id"]);
+    let expected = json!([
+        {"role": "User", "content": "[tokens=1] 为什么会这样？"},
+        {"role": "Assistant", "content": "This "},
+        {"role": "User", "content": "[tokens=2]"},
+        {"role": "Assistant", "content": "This is "},
+    ]);
+    assert_eq!(ann.get("/v1/sessions/plans/history").await.unwrap(), expected);
+    assert_eq!(ann.get("/v1/sessions/plans/messages").await.unwrap()["items"].as_array().unwrap().len(), 4);
+    assert_eq!(ann.get("/v1/sessions/other/history").await.unwrap(), json!([]));
+    assert_eq!(bob.get("/v1/sessions/plans/history").await.unwrap(), json!([]));
+    let starts = ann.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap();
+    assert_ne!(starts["conversation"]["id"], first["run"]["conversation_id"], "no session, a new conversation");
+}
+
+async fn fifty_first_calls_give_one_standing_conversation(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let found = futures::future::join_all((0..50).map(|_| put(&client, &agent_id))).await;
+    assert!(found.iter().all(|conversation| conversation == &found[0]), "{found:?}");
+    let id = text(&found[0], "id");
+    assert_eq!((text(&found[0], "agent_id"), &found[0]["last_message_at"]), (agent_id.as_str(), &Value::Null));
+    assert_eq!(found[0]["started_at"], found[0]["created_at"]);
+    say(&client, id, json!({"content": "[tokens=1]"})).await;
+    assert!(put(&client, &agent_id).await["last_message_at"].is_string());
+    let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
+    assert_ne!(text(&free, "id"), id);
+    assert_ne!(put(&client.user("bob"), &agent_id).await["id"], found[0]["id"]);
+    let unknown = "01890000-0000-7000-8000-000000000000";
+    let missing = answer(client.request(Method::PUT, &format!("/v1/agents/{unknown}/conversation"))).await.unwrap_err();
+    assert_eq!((missing.status, missing.code.as_str()), (404, "agent_not_found"));
+    client.delete(&format!("/v1/conversations/{id}")).await.unwrap();
+    assert_ne!(put(&client, &agent_id).await["id"], found[0]["id"], "a deleted one is not found again");
+}
+
+async fn a_briefing_is_talked_about_in_the_standing_conversation(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let new = json!({"agent_id": agent_id, "title": "为什么会这样？", "summary": "a\nb", "priority": "P1", "data": {"k": [1]},
+        "created_at": "2026-01-07T10:00:00Z"});
+    let briefing = client.post("/v1/briefings", new).await.unwrap();
+    assert_eq!(client.get(&format!("/v1/briefings/{}", text(&briefing, "id"))).await.unwrap(), briefing);
+    assert_eq!(client.get("/v1/briefings").await.unwrap()["items"], json!([briefing]));
+    let path = format!("/v1/briefings/{}/actions/start_conversation", text(&briefing, "id"));
+    let start = || client.post(&path, json!({}));
+    let started = futures::future::join_all((0..10).map(|_| start())).await;
+    let first = started[0].as_ref().unwrap();
+    assert!(started.iter().all(|other| other.as_ref().unwrap() == first), "{started:?}");
+    let conversation = text(first, "conversation_id");
+    assert_eq!(put(&client, &agent_id).await["id"], conversation);
+    let cards = listed(&client, conversation, "").await;
+    assert_eq!(cards.len(), 1);
+    let card = &cards[0];
+    assert_eq!((text(card, "role"), text(card, "content_type")), ("system", "briefing_card"));
+    let content = json!({"briefing_id": briefing["id"], "title": "为什么会这样？", "summary": "a\nb", "priority": "P1",
+        "data": {"k": [1]}, "created_at": "2026-01-07T10:00:00.000Z"});
+    assert_eq!((&card["content"], &card["id"]), (&content, &first["message_id"]));
+    assert!(text(card, "created_at") > "2026-02", "the message has its own time");
+    let bare = client.post("/v1/briefings", json!({"agent_id": agent_id, "title": "t", "summary": "s"})).await.unwrap();
+    assert_eq!((&bare["priority"], &bare["data"]), (&Value::Null, &Value::Null));
+    assert!(text(&bare, "created_at") > "2026-02");
+    let another =
+        client.post(&format!("/v1/briefings/{}/actions/start_conversation", text(&bare, "id")), json!({})).await;
+    assert_eq!(another.unwrap()["conversation_id"], conversation);
+    let bob = client.user("bob");
+    for (method, path) in [(Method::GET, format!("/v1/briefings/{}", text(&briefing, "id"))), (Method::POST, path)] {
+        let failure = answer(bob.request(method, &path)).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (404, "briefing_not_found"));
+    }
+}
+
+async fn bad_briefings_are_refused(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let unknown = "01890000-0000-7000-8000-000000000000";
+    let refused: [(Value, &str); 11] = [
+        (json!({"title": " "}), "invalid_briefing"),
+        (json!({"title": "a".repeat(201)}), "invalid_briefing"),
+        (json!({"title": "two\nlines"}), "invalid_briefing"),
+        (json!({"summary": ""}), "invalid_briefing"),
+        (json!({"summary": "a".repeat(65_537)}), "content_too_long"),
+        (json!({"summary": "a\u{0}"}), "invalid_content"),
+        (json!({"priority": ""}), "invalid_briefing"),
+        (json!({"priority": "p".repeat(65)}), "invalid_briefing"),
+        (json!({"created_at": "yesterday"}), "invalid_body"),
+        (json!({"colour": "red"}), "invalid_body"),
+        (json!({"agent_id": unknown}), "agent_not_found"),
+    ];
+    for (change, code) in refused {
+        let mut briefing = json!({"agent_id": agent_id, "title": "t", "summary": "s"});
+        briefing.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let failure = client.post("/v1/briefings", briefing).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (400, code), "{change}");
+    }
+    assert_eq!(client.get("/v1/briefings").await.unwrap()["items"], json!([]));
+    let edges = json!({"agent_id": agent_id, "title": "a".repeat(200), "summary": "a".repeat(65_536), "priority": "p".repeat(64)});
+    client.post("/v1/briefings", edges).await.unwrap();
+}
+
+async fn an_edit_replaces_a_message_and_what_follows_it(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.start("[tokens=1] one").await;
+    client.ended(text(&started["run"], "id")).await;
+    let conversation = text(&started["conversation"], "id");
+    let second = say(&client, conversation, json!({"content": "[tokens=2] two"})).await;
+    let edit = json!({"content": "[tokens=3] zwei", "replace_from": second["message"]["id"]});
+    say(&client, conversation, edit.clone()).await;
+    let current = listed(&client, conversation, "").await;
+    assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=3] zwei", "This is Holdfast's "]);
+    assert!(current.iter().all(|message| message["superseded_at"].is_null()));
+    let everything = listed(&client, conversation, "?superseded=true").await;
+    let replaced: Vec<&Value> = everything.iter().filter(|message| message["superseded_at"].is_string()).collect();
+    assert_eq!(replaced.iter().map(|message| &message["content"]).collect::<Vec<_>>(), ["[tokens=2] two", "This is "]);
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let again = client.post(&path, edit).await.unwrap_err();
+    assert_eq!((again.status, again.code.as_str()), (404, "message_not_found"), "it was replaced before");
+    let nothing = client.post(&path, json!({})).await.unwrap_err();
+    assert_eq!((nothing.status, nothing.code.as_str()), (400, "invalid_body"));
+    let empty = json!({"content": " ", "replace_from": current[2]["id"]});
+    assert_eq!(client.post(&path, empty).await.unwrap_err().code, "empty_content");
+    assert_eq!(listed(&client, conversation, "").await, current);
+}
+
+async fn an_answer_can_be_made_again(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.start("[tokens=1] one").await;
+    let first = client.ended(text(&started["run"], "id")).await;
+    let conversation = text(&started["conversation"], "id");
+    say(&client, conversation, json!({"content": "[tokens=2] two"})).await;
+    let again = say(&client, conversation, json!({"replace_from": first["output_message"]["id"]})).await;
+    assert_eq!(again["message"], started["message"], "the question stays");
+    assert_eq!(again["run"]["input_message_id"], started["message"]["id"]);
+    let current = listed(&client, conversation, "").await;
+    assert_eq!(contents(&current), ["[tokens=1] one", "This "]);
+    assert_eq!(current[1]["id"], again["run"]["output_message"]["id"]);
+    assert_ne!(current[1]["id"], first["output_message"]["id"]);
+    let once_more = say(&client, conversation, json!({"replace_from": started["message"]["id"]})).await;
+    let current = listed(&client, conversation, "").await;
+    assert_eq!((current.len(), &current[1]["id"]), (2, &once_more["run"]["output_message"]["id"]));
+}
+
+async fn an_answer_that_is_being_made_can_be_made_again(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.start("[tokens=400] [delay=20] one").await;
+    let (run, conversation) = (text(&started["run"], "id"), text(&started["conversation"], "id"));
+    until("it has said something", || async {
+        let run = client.run(run).await;
+        (run["status"] == "running").then_some(())
+    })
+    .await;
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let edit = json!({"content": "[tokens=1] two", "replace_from": started["message"]["id"]});
+    let edited = client.post(&path, edit).await.unwrap();
+    client.ended(text(&edited["run"], "id")).await;
+    assert_eq!(client.ended(run).await["status"], "cancelled");
+    assert_eq!(contents(&listed(&client, conversation, "").await), ["[tokens=1] two", "This "]);
+}
+
+async fn a_rollback_takes_back_what_it_interrupts(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.start("[tokens=1] one").await;
+    client.ended(text(&started["run"], "id")).await;
+    let conversation = text(&started["conversation"], "id");
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let long = client.post(&path, json!({"content": "[tokens=400] [delay=20] two"})).await.unwrap();
+    let mut events = client.events(text(&long["run"], "id"), None).await;
+    events.up_to("message.delta").await;
+    let back = client.post(&path, json!({"content": "[tokens=2] three", "mode": "rollback"})).await.unwrap();
+    client.ended(text(&back["run"], "id")).await;
+    assert_eq!(client.ended(text(&long["run"], "id")).await["status"], "cancelled");
+    let current = listed(&client, conversation, "").await;
+    assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=2] three", "This is "]);
+    let everything = listed(&client, conversation, "?superseded=true").await;
+    assert!(everything.len() > current.len() + 1, "the interrupted question and its partial answer are kept");
+    let quiet = client.post(&path, json!({"content": "[tokens=1] four", "mode": "rollback"})).await.unwrap();
+    client.ended(text(&quiet["run"], "id")).await;
+    assert_eq!(listed(&client, conversation, "").await.len(), 6, "without a live run there is nothing to take back");
+}
+
+async fn listings_are_chronological_whatever_the_kind(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let conversation = text(&put(&client, &agent_id).await, "id").to_owned();
+    say(&client, &conversation, json!({"content": "[tokens=1] one"})).await;
+    let new = json!({"agent_id": agent_id, "title": "t", "summary": "s", "created_at": "2020-01-01T00:00:00Z"});
+    let briefing = client.post("/v1/briefings", new).await.unwrap();
+    let path = format!("/v1/briefings/{}/actions/start_conversation", text(&briefing, "id"));
+    client.post(&path, json!({})).await.unwrap();
+    say(&client, &conversation, json!({"content": "[tokens=1] two"})).await;
+    let kinds = |messages: &[Value]| messages.iter().map(|m| text(m, "content_type").to_owned()).collect::<Vec<_>>();
+    let all = listed(&client, &conversation, "").await;
+    assert_eq!(kinds(&all), ["text", "text", "briefing_card", "text", "text"]);
+    assert!(all.is_sorted_by_key(|message| text(message, "created_at")));
+    let mut paged = Vec::new();
+    let mut query = "?limit=1".to_owned();
+    loop {
+        let page = client.get(&format!("/v1/conversations/{conversation}/messages{query}")).await.unwrap();
+        paged.extend(page["items"].as_array().unwrap().clone());
+        match page["next"].as_str() {
+            Some(next) => query = format!("?limit=1&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(paged, all);
+}
