@@ -65,6 +65,7 @@ async fn a_message_and_its_answer_are_read_in_order() {
         "role",
         "run_id",
         "status",
+        "superseded_at",
     ];
     assert_eq!(fields(&accepted["message"]), message_fields);
     let run = client.ended(accepted["run"]["id"].as_str().unwrap()).await;
@@ -112,7 +113,7 @@ async fn a_run_can_be_started_streamed_and_read_as_json() {
     let text = response.text().await.unwrap();
     assert!(text.starts_with("retry: 1000\n"), "{text}");
     let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
-    assert_eq!(kinds[..3], ["run.queued", "attempt.started", "step.started"]);
+    assert_eq!(kinds[..4], ["run.queued", "attempt.started", "context.usage", "step.started"]);
     assert_eq!(kinds[kinds.len() - 2..], ["message.completed", "run.completed"]);
     assert_eq!(kinds.iter().filter(|kind| **kind == "message.delta").count(), 5);
 

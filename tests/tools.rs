@@ -50,6 +50,7 @@ async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
         [
             "run.queued",
             "attempt.started",
+            "context.usage",
             "step.started",
             "message.delta",
             "tool_call.delta",

@@ -21,6 +21,7 @@ mod end;
 mod error;
 mod flush;
 mod messages;
+mod new_run;
 mod newest;
 mod progress;
 mod retire;
@@ -44,10 +45,10 @@ pub use end::{Answer, EndedRun};
 pub use error::Error;
 pub use flush::{Finished, Flushed, Leave, Left};
 pub use messages::Which;
+pub use new_run::{Accepted, NewRun, RunOptions, Said, Submitted, Target};
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
 pub use runs::RunFilter;
-pub use submit::{Accepted, NewRun, RunOptions, Said, Submitted, Target};
 
 use database::Database;
 

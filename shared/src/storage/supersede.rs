@@ -6,9 +6,9 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
+    Said,
     database::{Tx, args},
     rows::{MessageRow, message_columns},
-    submit::Said,
 };
 use crate::message::{Message, Role};
 

@@ -1,0 +1,118 @@
+//! What is submitted, and what becomes of it.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::EndedRun;
+use crate::{
+    conversation::Conversation,
+    event::Event,
+    idempotency::IdempotencyKey,
+    message::Message,
+    run::{Run, SubmitMode},
+    tool::ClientTool,
+};
+
+/// A message that is to start a run.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Chosen by the caller, so that it can follow the run before it exists.
+    pub run_id: Uuid,
+    pub target: Target,
+    pub said: Said,
+    pub mode: SubmitMode,
+    pub options: RunOptions,
+    /// Bytes of JSON that the metadata of one conversation may have.
+    pub max_metadata: usize,
+    pub key: Option<IdempotencyKey>,
+    /// Runs that may wait in one conversation.
+    pub max_unfinished: usize,
+}
+
+/// How a run is to be executed, as its client wants it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOptions {
+    /// Whether pieces of the answer are written as events.
+    pub stream: bool,
+    /// Tools that the client executes.
+    pub client_tools: Vec<ClientTool>,
+    /// A JSON object, kept with the run and its checkpoints; later runs of the conversation take it over.
+    pub metadata: Option<Value>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { stream: true, client_tools: Vec::new(), metadata: None }
+    }
+}
+
+/// What the run is to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// A new message, after all others.
+    New(String),
+    /// A new message instead of this one and what follows it.
+    Edit { content: String, replace_from: Uuid },
+    /// The message before, once more, instead of this answer and what follows it. Instead of a user's message: that message.
+    Again { replace_from: Uuid },
+}
+
+impl Said {
+    /// The new message, if there is one.
+    pub fn content(&self) -> Option<&str> {
+        match self {
+            Self::New(content) | Self::Edit { content, .. } => Some(content),
+            Self::Again { .. } => None,
+        }
+    }
+
+    /// The message that is no longer part of the conversation, if there is one.
+    pub const fn replace_from(&self) -> Option<Uuid> {
+        match self {
+            Self::New(_) => None,
+            Self::Edit { replace_from, .. } | Self::Again { replace_from } => Some(*replace_from),
+        }
+    }
+}
+
+/// The conversation that a message goes to.
+#[derive(Debug, Clone)]
+pub enum Target {
+    Existing(Uuid),
+    New { agent_id: Option<Uuid> },
+}
+
+/// What became of a message.
+pub enum Submitted {
+    /// Message and run are committed.
+    Accepted(Box<Accepted>),
+    /// The same request was accepted before, under the same key.
+    Repeated(Box<(Conversation, Message, Run)>),
+    /// The key belongs to another request.
+    KeyReused,
+    /// The conversation has a run that has not ended, and the mode was `reject`.
+    Busy,
+    /// The conversation has as many unfinished runs as it may.
+    TooMany,
+    /// With what earlier runs have brought, the metadata is too large.
+    MetadataTooLarge,
+    ConversationNotFound,
+    AgentNotFound,
+    /// The conversation has no such message any more, or never had.
+    MessageNotFound,
+    /// Nobody has said anything before what is to be replaced.
+    NothingToAnswer,
+}
+
+/// A committed message and what its commit has brought with it.
+pub struct Accepted {
+    pub conversation: Conversation,
+    pub message: Message,
+    pub run: Run,
+    /// The run's first event, `run.queued`.
+    pub queued: Event,
+    /// Runs that the message has ended at once (`interrupt`).
+    pub ended: Vec<EndedRun>,
+    /// Running runs that were asked to stop (`interrupt`); their workers are to be told.
+    pub cancel_requested: Vec<Uuid>,
+}
