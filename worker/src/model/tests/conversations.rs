@@ -212,3 +212,21 @@ async fn without_options_only_the_deployments_limit_is_sent() {
     assert_eq!(sent_for(Options::default(), &gemini()).await, json!({"generationConfig": {"maxOutputTokens": 99}}));
     assert_eq!(sent_for(Options::default(), &ollama()).await, json!({"options": {"num_predict": 99}}));
 }
+
+#[tokio::test]
+async fn only_providers_that_want_turns_get_messages_merged() {
+    let said = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
+    let turns = vec![said("old"), user("card"), user("why?"), said("so"), said("and so"), user("thanks")];
+    let request = Request { turns, ..Request::default() };
+    let roles = |body: &Value, list: &str| {
+        let messages = body[list].as_array().unwrap().iter();
+        messages.map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let body = sent(&request, &anthropic()).await;
+    assert_eq!(roles(&body, "messages"), ["user", "assistant", "user"]);
+    assert!(body["messages"][0].to_string().contains("card\\n\\nwhy?"), "{body}");
+    assert_eq!(roles(&sent(&request, &gemini()).await, "contents"), ["user", "model", "user"]);
+    let all = ["assistant", "user", "user", "assistant", "assistant", "user"];
+    assert_eq!(roles(&sent(&request, &openai()).await, "messages"), all);
+    assert_eq!(roles(&sent(&request, &ollama()).await, "messages"), all);
+}
