@@ -26,12 +26,20 @@ pub struct Database {
     url: String,
 }
 
+/// The one user whose password is asked for, and is always wrong.
+const STRANGER: &str = "stranger";
+
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 impl Database {
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The database's URL with a password that the server refuses.
+    pub fn url_with_wrong_password(&self) -> String {
+        self.url.replacen("postgres@", &format!("{STRANGER}:wrong@"), 1)
     }
 }
 
@@ -55,6 +63,9 @@ impl Postgres {
         );
         let initdb = as_unprivileged(initdb);
         run(Command::new(&initdb[0]).args(&initdb[1..]).current_dir("/"));
+        let rules = data.join("pg_hba.conf");
+        let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
+        fs::write(&rules, format!("host all {STRANGER} all scram-sha-256\n{trusting}")).expect("rules can be added");
         let mut postgres = Self { port: free_port(), folder, server: None };
         postgres.restart();
         postgres
