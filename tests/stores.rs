@@ -47,6 +47,17 @@ async fn a_postgres_that_starts_later_is_waited_for_by_every_role() {
 }
 
 #[tokio::test]
+async fn a_postgres_that_is_still_starting_up_is_waited_for() {
+    let (mut postgres, scaled) = on_its_own_postgres();
+    postgres.restart_unready();
+    let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
+    let tries = tries(&mut holdfast);
+    assert!(tries[0].contains("the database system is not accepting connections"), "{tries:?}");
+    postgres.restart();
+    answers(&holdfast.client()).await;
+}
+
+#[tokio::test]
 async fn a_redis_that_starts_later_is_waited_for() {
     let mut scaled = ScaledOut::new();
     scaled.redis.kill();
