@@ -7,6 +7,7 @@ mod agents;
 mod chat;
 mod cli;
 mod logging;
+mod patience;
 mod roles;
 mod shutdown;
 
@@ -29,7 +30,7 @@ async fn main() -> ExitCode {
                 None => roles::embedded(cli.settings, shutdown).await,
                 Some(Role::Api) => roles::api(cli.settings, shutdown).await,
                 Some(Role::Worker) => roles::worker(cli.settings, shutdown).await,
-                Some(Role::Migrate) => roles::migrate(cli.settings).await,
+                Some(Role::Migrate) => roles::migrate(cli.settings, shutdown).await,
                 Some(Role::Chat(_)) => unreachable!("chat has returned above"),
             }
         }

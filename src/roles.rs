@@ -1,5 +1,7 @@
 //! The roles of a process, each composed of the same parts.
 
+use std::error::Error;
+
 use anyhow::{Context, bail};
 use holdfast_api::{Api, Listener, Metrics, serve_metrics};
 use holdfast_shared::{
@@ -12,7 +14,7 @@ use holdfast_worker::{Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{agents, cli::Settings};
+use crate::{agents, cli::Settings, patience::Patience};
 
 /// The three places where API and workers meet.
 struct MeetingPlaces {
@@ -28,8 +30,8 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let models = Models::new(&settings.model)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install();
-    let places = connect(&stores, &settings).await?;
-    say_what_it_uses(&stores, &settings)?;
+    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    say_what_it_uses(&stores, &places.storage, &settings)?;
     say_where_it_listens(&listener);
     let worker = make_worker(&places, &settings, models);
     let api = make_api(places, &settings, metrics);
@@ -42,7 +44,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
     let stores = scaled_out(&settings, "api")?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install();
-    let places = connect(&stores, &settings).await?;
+    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
     say_where_it_listens(&listener);
     make_api(places, &settings, metrics).run(listener, shutdown).await;
     Ok(())
@@ -53,8 +55,8 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
     let metrics = Metrics::install();
-    let places = connect(&stores, &settings).await?;
-    say_what_it_uses(&stores, &settings)?;
+    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    say_what_it_uses(&stores, &places.storage, &settings)?;
     if let Some(address) = settings.run.metrics_addr {
         let served = serve_metrics(address, metrics, shutdown.clone());
         let served = async move {
@@ -71,9 +73,16 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
 }
 
 /// The schema, brought up to date.
-pub async fn migrate(settings: Settings) -> anyhow::Result<()> {
+pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
-    storage::migrate(&stores, &settings.stores).await?;
+    let patience = Patience::of(settings.stores.start_patience);
+    let migrated =
+        patience.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
+    // Each migration is a transaction, so that one that is cut off leaves nothing.
+    match shutdown.run_until_cancelled(migrated).await {
+        Some(migrated) => migrated?,
+        None => bail!("interrupted before the schema was up to date; run `holdfast migrate` again"),
+    }
     tracing::info!("the schema is up to date");
     Ok(())
 }
@@ -87,14 +96,28 @@ fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
     }
 }
 
-async fn connect(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPlaces> {
-    let storage = storage::connect(stores, &settings.stores).await?;
+/// Connects to the meeting places; `None` if the process is to end before they are reached.
+async fn connect(
+    stores: &Stores,
+    settings: &Settings,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Option<MeetingPlaces>> {
+    shutdown.run_until_cancelled(reach(stores, settings)).await.transpose()
+}
+
+async fn reach(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPlaces> {
+    let config = &settings.stores;
+    let patience = Patience::of(config.start_patience);
+    let unreached = "could not use the Redis that REDIS_URL names";
+    let database = || storage::connect(stores, config);
+    let storage = patience.reach("the database", storage::Error::is_away, database).await?;
     if let Some(path) = &settings.tools.agents_file {
         agents::load(path, &storage).await?;
     }
-    let (run_log, pushes) =
-        run_log::connect(stores, &settings.stores).await.context("could not reach the Redis that REDIS_URL names")?;
-    let queue = queue::connect(stores).await.context("could not reach the Redis that REDIS_URL names")?;
+    let log = || run_log::connect(stores, config);
+    let (run_log, pushes) = patience.reach("Redis", run_log::Error::is_away, log).await.context(unreached)?;
+    let queue = || queue::connect(stores);
+    let queue = patience.reach("Redis", queue::Error::is_away, queue).await.context(unreached)?;
     Ok(MeetingPlaces { storage, run_log, pushes, queue })
 }
 
@@ -115,13 +138,19 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> W
     }
 }
 
-fn say_what_it_uses(stores: &Stores, settings: &Settings) -> anyhow::Result<()> {
-    match stores {
-        Stores::Embedded { data_dir } => tracing::info!("database: SQLite, {}", data_dir.join("holdfast.db").display()),
-        Stores::EmbeddedInMemory => {
+fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> anyhow::Result<()> {
+    match (storage.caution(), stores) {
+        (Some(caution), _) => tracing::warn!(
+            error = &caution.cause as &dyn Error,
+            "THE DATABASE CANNOT BE USED; as CHAT_MEMORY_FALLBACK says, everything is kept in memory and lost when this process ends"
+        ),
+        (None, Stores::Embedded { data_dir }) => {
+            tracing::info!("database: SQLite, {}", data_dir.join("holdfast.db").display())
+        }
+        (None, Stores::EmbeddedInMemory) => {
             tracing::warn!("database: SQLite in memory; everything is lost when this process ends")
         }
-        Stores::ScaledOut { .. } => tracing::info!("database: PostgreSQL, as DATABASE_URL says"),
+        (None, Stores::ScaledOut { .. }) => tracing::info!("database: PostgreSQL, as DATABASE_URL says"),
     }
     let choice = settings.model.choice()?;
     match choice.provider {

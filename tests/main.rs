@@ -21,6 +21,7 @@ mod redis;
 mod resume;
 mod run_limits;
 mod start;
+mod stores;
 mod takeover;
 mod tools;
 mod watchers;

@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use redis::{
-    Client, RedisError,
+    Client, ErrorKind, RedisError, ServerErrorKind,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -25,6 +25,20 @@ pub fn settings() -> ConnectionManagerConfig {
         .set_max_delay(Duration::from_millis(500))
         .set_connection_timeout(Some(Duration::from_secs(2)))
         .set_response_timeout(Some(Duration::from_secs(2)))
+}
+
+/// Connects once and asks for a sign of life. A `ConnectionManager` would try again by itself, and hide why it cannot.
+pub async fn try_once(client: &Client) -> Result<(), RedisError> {
+    let answer = async {
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        redis::cmd("PING").query_async(&mut connection).await
+    };
+    within(CONNECT_LIMIT, answer).await
+}
+
+/// Whether Redis cannot answer now, so that the same call may succeed later.
+pub fn is_away(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Io | ErrorKind::Server(ServerErrorKind::BusyLoading))
 }
 
 /// Opens a connection.

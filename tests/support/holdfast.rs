@@ -68,6 +68,18 @@ impl Holdfast {
         }
     }
 
+    /// Waits for the first `n` lines of the log with this part.
+    pub fn wait_for_logs(&mut self, part: &str, n: usize) -> Vec<String> {
+        loop {
+            let lines: Vec<String> = self.seen.iter().filter(|line| line.contains(part)).take(n).cloned().collect();
+            if lines.len() == n {
+                return lines;
+            }
+            let line = self.log.recv_timeout(PATIENCE);
+            self.seen.push(line.unwrap_or_else(|_| panic!("only {lines:#?} have {part:?}: {:#?}", self.seen)));
+        }
+    }
+
     /// All that it has logged so far.
     pub fn log_so_far(&mut self) -> String {
         self.seen.extend(self.log.try_iter());

@@ -23,7 +23,7 @@ pub async fn healthz() -> &'static str {
 
 /// Whether requests can be answered: database and Redis are reachable, and the process is not shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses(
-    (status = 200, description = "Ready."),
+    (status = 200, description = "Ready; `warnings`, if there are any, say what an operator should know."),
     (status = 503, description = "Not ready; `reason` says why: draining, database or redis.")
 ))]
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
@@ -36,7 +36,10 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     let places =
         tokio::join!(sign_of_life("database", app.storage().ping()), sign_of_life("redis", app.run_log().ping()));
     match places.0.and(places.1) {
-        Ok(()) => Json(json!({"ready": true})).into_response(),
+        Ok(()) => match app.storage().caution() {
+            Some(caution) => Json(json!({"ready": true, "warnings": [caution.message]})).into_response(),
+            None => Json(json!({"ready": true})).into_response(),
+        },
         Err((reason, detail)) => not_ready(reason, detail).into_response(),
     }
 }

@@ -18,6 +18,14 @@ pub struct StoresConfig {
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<SecretString>,
 
+    /// Another name for DATABASE_URL.
+    #[arg(long, env = "SESSION_SERVICE_URI", hide_env_values = true)]
+    pub session_service_uri: Option<SecretString>,
+
+    /// Refused: there is no back end for it.
+    #[arg(long, env = "MONGO_URI", hide = true, hide_env_values = true)]
+    pub mongo_uri: Option<SecretString>,
+
     /// Redis to scale out with, as redis://host:port; needs DATABASE_URL too.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<SecretString>,
@@ -25,6 +33,19 @@ pub struct StoresConfig {
     /// Where conversations are kept; by default what DATABASE_URL says.
     #[arg(long = "chat-memory-backend", env = "CHAT_MEMORY_BACKEND", value_enum)]
     pub memory_backend: Option<MemoryBackend>,
+
+    /// Whether to go on in memory, where all is lost on restart, when the embedded database cannot be used at start.
+    #[arg(
+        long = "chat-memory-fallback",
+        env = "CHAT_MEMORY_FALLBACK",
+        default_value = "false",
+        action = clap::ArgAction::Set
+    )]
+    pub memory_fallback: bool,
+
+    /// Time that the start waits for a database and a Redis that cannot be reached, in ms.
+    #[arg(long = "start-patience-ms", env = "HOLDFAST_START_PATIENCE_MS", default_value = "30000", value_parser = milliseconds)]
+    pub start_patience: Duration,
 
     /// Connections that one process keeps to PostgreSQL.
     #[arg(long, env = "HOLDFAST_DATABASE_POOL", default_value = "16", value_parser = count)]
@@ -64,13 +85,21 @@ pub enum Stores {
 impl StoresConfig {
     /// Decides the mode; the one place that does.
     pub fn stores(&self) -> Result<Stores, Error> {
-        let (database_url, redis_url) = match (&self.database_url, &self.redis_url) {
+        if self.mongo_uri.as_ref().is_some_and(|uri| !uri.expose_secret().is_empty()) {
+            return Err(Error::new(
+                "MONGO_URI",
+                "cannot be used, because conversations are kept in PostgreSQL or SQLite; unset it, and set DATABASE_URL and REDIS_URL, or neither to keep them in a SQLite file under HOLDFAST_DATA_DIR",
+            ));
+        }
+        let (variable, database_url, redis_url) = match (self.database()?, &self.redis_url) {
             (None, None) => return self.embedded(),
-            (Some(database_url), Some(redis_url)) => (database_url, redis_url),
-            (Some(_), None) => {
+            (Some((variable, database_url)), Some(redis_url)) => (variable, database_url, redis_url),
+            (Some((variable, _)), None) => {
                 return Err(Error::new(
                     "REDIS_URL",
-                    "is needed beside DATABASE_URL, such as redis://127.0.0.1:6379; or unset both to run embedded",
+                    format!(
+                        "is needed beside {variable}, such as redis://127.0.0.1:6379; or unset both to run embedded"
+                    ),
                 ));
             }
             (None, Some(_)) => {
@@ -80,15 +109,36 @@ impl StoresConfig {
                 ));
             }
         };
-        expect_scheme("DATABASE_URL", database_url, &["postgres://", "postgresql://"])?;
+        expect_scheme(variable, database_url, &["postgres://", "postgresql://"])?;
         expect_scheme("REDIS_URL", redis_url, &["redis://", "rediss://", "unix://"])?;
         if !matches!(self.memory_backend, None | Some(MemoryBackend::Postgres)) {
             return Err(Error::new(
                 "CHAT_MEMORY_BACKEND",
-                "contradicts DATABASE_URL, which names PostgreSQL; unset one of them",
+                format!("contradicts {variable}, which names PostgreSQL; unset one of them"),
+            ));
+        }
+        if self.memory_fallback {
+            return Err(Error::new(
+                "CHAT_MEMORY_FALLBACK",
+                format!(
+                    "contradicts {variable}: other processes would not see what this one keeps in memory; unset one of them"
+                ),
             ));
         }
         Ok(Stores::ScaledOut { database_url: database_url.clone(), redis_url: redis_url.clone() })
+    }
+
+    /// The database's URL, and the variable that names it.
+    fn database(&self) -> Result<Option<(&'static str, &SecretString)>, Error> {
+        match (&self.database_url, &self.session_service_uri) {
+            (Some(url), Some(other)) if url.expose_secret() != other.expose_secret() => Err(Error::new(
+                "SESSION_SERVICE_URI",
+                "is another name for DATABASE_URL, and names another database; unset one of them",
+            )),
+            (Some(url), _) => Ok(Some(("DATABASE_URL", url))),
+            (None, Some(url)) => Ok(Some(("SESSION_SERVICE_URI", url))),
+            (None, None) => Ok(None),
+        }
     }
 
     fn embedded(&self) -> Result<Stores, Error> {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 pub use backend::{ClaimSettings, Claims};
 
-use crate::config::Stores;
+use crate::{config::Stores, redis_link};
 
 /// Redis could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,13 @@ use crate::config::Stores;
 pub struct Error {
     doing: &'static str,
     source: ::redis::RedisError,
+}
+
+impl Error {
+    /// Whether Redis cannot be reached now, so that the same call may succeed later.
+    pub fn is_away(&self) -> bool {
+        redis_link::is_away(&self.source)
+    }
 }
 
 /// Wake-ups and cancel signals; cheap to clone.

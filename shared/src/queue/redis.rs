@@ -33,6 +33,7 @@ pub struct RedisQueue {
 impl RedisQueue {
     pub async fn connect(url: &SecretString) -> Result<Self, Error> {
         let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
+        redis_link::try_once(&client).await.map_err(doing("open a connection"))?;
         let patient = redis_link::settings().set_response_timeout(None);
         let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
         let blocking = redis_link::open(&client, patient).await.map_err(doing("open a connection"))?;

@@ -17,6 +17,7 @@ use crate::{
     config::{Stores, StoresConfig},
     event::{Damaged, Event},
     event_id::EventId,
+    redis_link,
 };
 
 /// Events in a row of one attempt, in their encoded form.
@@ -72,6 +73,13 @@ pub enum Error {
     Redis { doing: &'static str, source: ::redis::RedisError },
     #[error("could not read the run log")]
     Damaged(#[from] Damaged),
+}
+
+impl Error {
+    /// Whether Redis cannot be reached now, so that the same call may succeed later.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Redis { source, .. } if redis_link::is_away(source))
+    }
 }
 
 /// The hot log of every run; cheap to clone.

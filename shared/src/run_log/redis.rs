@@ -31,6 +31,7 @@ impl RedisLog {
     pub async fn connect(url: &SecretString, ttl: Duration) -> Result<(Self, mpsc::UnboundedReceiver<Push>), Error> {
         let (sender, pushes) = mpsc::unbounded_channel();
         let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
+        redis_link::try_once(&client).await.map_err(doing("open a connection"))?;
         let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
         let relayed =
             redis_link::settings().set_automatic_resubscription().set_push_sender(move |info| match push_of(info) {

@@ -1,22 +1,48 @@
 //! Opens the database that the settings name.
 
-use std::{fs, path::Path, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    PgPool, SqlitePool,
+    Connection as _, PgConnection, PgPool, SqlitePool,
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Error, Storage, database::Database, schema};
+use super::{Caution, Error, Storage, database::Database, schema};
 use crate::config::{Stores, StoresConfig};
 
 /// Longest wait for a connection; a database that takes longer counts as away.
 const ACQUIRE: Duration = Duration::from_secs(3);
 
-/// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused.
+/// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused. Where the file
+/// cannot be used, `CHAT_MEMORY_FALLBACK` replaces it by memory, with a caution.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
+    match prepare(stores, config).await.map_err(|error| of_file(error, stores)) {
+        Err(unusable) if config.memory_fallback && unusable.is_unusable() => {
+            let in_memory = prepare(&Stores::EmbeddedInMemory, config).await?;
+            Ok(Storage { caution: Some(Caution::kept_in_memory(unusable)), ..in_memory })
+        }
+        connected => connected,
+    }
+}
+
+/// Brings the schema up to date, whatever it was.
+pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
+    let migrated = async {
+        let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
+        schema::migrate(&storage.database).await
+    };
+    migrated.await.map_err(|error| of_file(error, stores))
+}
+
+async fn prepare(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
     let storage = open(stores, config, &SERVER_LIMITS).await?;
     let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && schema::is_empty(&storage.database).await?;
     if fresh_file {
@@ -29,32 +55,35 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, 
     Ok(storage)
 }
 
-/// Brings the schema up to date, whatever it was.
-pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
-    let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
-    schema::migrate(&storage.database).await
-}
-
 async fn open(stores: &Stores, config: &StoresConfig, limits: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
         Stores::ScaledOut { database_url, .. } => Ok(Storage {
             database: Database::Postgres(postgres(database_url, config.database_pool, limits).await?),
             _folder: None,
+            caution: None,
         }),
         Stores::Embedded { data_dir } => {
             let folder = lock_folder(data_dir)?;
-            let options = SqliteConnectOptions::new().filename(data_dir.join("holdfast.db")).create_if_missing(true);
+            let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
             let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
             let options = options.foreign_keys(true).busy_timeout(ACQUIRE);
             let writer = sqlite(options.clone(), 1).await?;
             let reader = sqlite(options, 4).await?;
-            Ok(Storage { database: Database::Sqlite { writer, reader }, _folder: Some(Arc::new(folder)) })
+            Ok(Storage {
+                database: Database::Sqlite { writer, reader },
+                _folder: Some(Arc::new(folder)),
+                caution: None,
+            })
         }
         Stores::EmbeddedInMemory => {
             let options =
                 SqliteConnectOptions::from_str("sqlite::memory:").expect("a constant URL is valid").foreign_keys(true);
             let only = sqlite(options, 1).await?;
-            Ok(Storage { database: Database::Sqlite { writer: only.clone(), reader: only }, _folder: None })
+            Ok(Storage {
+                database: Database::Sqlite { writer: only.clone(), reader: only },
+                _folder: None,
+                caution: None,
+            })
         }
     }
 }
@@ -75,8 +104,18 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
 async fn postgres(url: &SecretString, pool: usize, limits: &[(&str, &str)]) -> Result<PgPool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(limits.iter().copied());
+    // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
+    try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
     pool.connect_with(options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))
+}
+
+async fn try_once(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+    let connection = async { PgConnection::connect_with(options).await?.close().await };
+    match tokio::time::timeout(ACQUIRE, connection).await {
+        Ok(tried) => tried,
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time").into()),
+    }
 }
 
 async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
@@ -84,6 +123,17 @@ async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<Sqlit
     let pool =
         SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
     pool.connect_with(options).await.map_err(Error::doing("open the SQLite database"))
+}
+
+fn file_in(folder: &Path) -> PathBuf {
+    folder.join("holdfast.db")
+}
+
+fn of_file(error: Error, stores: &Stores) -> Error {
+    match stores {
+        Stores::Embedded { data_dir } => error.of_file(&file_in(data_dir)),
+        _ => error,
+    }
 }
 
 /// Takes the data folder for this process alone, until the file is dropped.

@@ -1,5 +1,9 @@
 //! What can go wrong with the database.
 
+use std::path::Path;
+
+use sqlx::migrate::MigrateError;
+
 /// A call to the database failed; nothing of it was committed, unless the answer to a commit was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -15,10 +19,15 @@ pub enum Error {
     OldSchema,
 
     #[error("could not bring the schema up to date")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    Migrate(#[from] MigrateError),
 
     #[error("could not use the data folder {folder}: set HOLDFAST_DATA_DIR to a folder that can be written")]
     Folder { folder: String, source: std::io::Error },
+
+    #[error(
+        "could not use the database file {file}: make room for it, restore it from a backup, or set HOLDFAST_DATA_DIR to another folder"
+    )]
+    File { file: String, source: Box<Error> },
 
     #[error(
         "the data folder {folder} is in use by another Holdfast: stop that one, or set HOLDFAST_DATA_DIR to another folder"
@@ -38,13 +47,24 @@ impl Error {
     /// Whether the database cannot answer now, so that the same call may succeed later.
     pub fn is_away(&self) -> bool {
         use sqlx::Error as Cause;
-        match self {
-            Self::TooSlow { .. } => true,
-            Self::Database { source, .. } => {
-                matches!(source, Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)
-                    || self.code().is_some_and(|code| verdict(&code) == Verdict::Later)
-            }
-            _ => false,
+        match (self, self.cause()) {
+            (Self::TooSlow { .. }, _) => true,
+            (_, Some(Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)) => true,
+            _ => self.code().is_some_and(|code| verdict(&code) == Verdict::Later),
+        }
+    }
+
+    /// Whether there is no database to be had: the folder or the file under it is out of reach, damaged, or without room. It
+    /// is not, where a database was found that must not be used: another process has it, or its schema is old.
+    pub fn is_unusable(&self) -> bool {
+        matches!(self, Self::Folder { .. } | Self::File { .. })
+    }
+
+    /// Names the file, if it is the file that fails.
+    pub(super) fn of_file(self, file: &Path) -> Self {
+        match self.code().is_some_and(|code| blames_the_file(&code)) {
+            true => Self::File { file: file.display().to_string(), source: Box::new(self) },
+            false => self,
         }
     }
 
@@ -54,8 +74,16 @@ impl Error {
     }
 
     fn code(&self) -> Option<String> {
+        match self.cause()? {
+            sqlx::Error::Database(error) => error.code().map(|code| code.into_owned()),
+            _ => None,
+        }
+    }
+
+    fn cause(&self) -> Option<&sqlx::Error> {
         match self {
-            Self::Database { source: sqlx::Error::Database(error), .. } => error.code().map(|code| code.into_owned()),
+            Self::Database { source, .. }
+            | Self::Migrate(MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _)) => Some(source),
             _ => None,
         }
     }
@@ -91,6 +119,12 @@ fn verdict(code: &str) -> Verdict {
     }
 }
 
+/// Whether SQLite's code, perhaps an extended one, means that the file itself cannot be read or written.
+fn blames_the_file(code: &str) -> bool {
+    // No permission, read-only, an I/O error, damaged, the disk is full, cannot be opened, no database.
+    code.parse::<u32>().is_ok_and(|code| code < 10_000 && matches!(code & 0xff, 3 | 8 | 10 | 11 | 13 | 14 | 26))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,8 +136,19 @@ mod tests {
                 assert_eq!(verdict(code), expected, "{code}");
             }
         };
-        check(&["55P03", "57014", "57P01", "40P01", "40001", "53300", "08006", "25P03", "5"], Verdict::Later);
+        check(&["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "5"], Verdict::Later);
         check(&["22021", "22001", "54000", "18"], Verdict::Never);
-        check(&["23505", "42601", "2067", "1"], Verdict::Unknown);
+        check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_or_has_no_room_is_to_blame_and_a_lock_is_not() {
+        let check = |codes: &[&str], expected| {
+            for code in codes {
+                assert_eq!(blames_the_file(code), expected, "{code}");
+            }
+        };
+        check(&["8", "10", "778", "11", "13", "14", "26"], true);
+        check(&["1", "5", "261", "517", "2067", "57014", "3D000"], false);
     }
 }

@@ -12,6 +12,7 @@ mod archive;
 mod begin;
 mod briefings;
 mod cancel;
+mod caution;
 mod checkpoints;
 mod claim;
 mod connect;
@@ -39,6 +40,7 @@ pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, Earlier, History, Start, Summary, Window};
 pub use briefings::NewBriefing;
 pub use cancel::Cancelled;
+pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};
 pub use connect::{connect, migrate};
 pub use end::{Answer, EndedRun};
@@ -58,9 +60,15 @@ pub struct Storage {
     database: Database,
     /// Keeps other processes out of the data folder, for as long as any clone lives.
     _folder: Option<std::sync::Arc<std::fs::File>>,
+    caution: Option<Caution>,
 }
 
 impl Storage {
+    /// What whoever relies on this database should know, if it is not the one that was asked for.
+    pub fn caution(&self) -> Option<&Caution> {
+        self.caution.as_ref()
+    }
+
     /// Asks the database for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
         self.database

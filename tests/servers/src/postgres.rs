@@ -26,12 +26,20 @@ pub struct Database {
     url: String,
 }
 
+/// The one user whose password is asked for, and is always wrong.
+const STRANGER: &str = "stranger";
+
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 impl Database {
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The database's URL with a password that the server refuses.
+    pub fn url_with_wrong_password(&self) -> String {
+        self.url.replacen("postgres@", &format!("{STRANGER}:wrong@"), 1)
     }
 }
 
@@ -55,6 +63,9 @@ impl Postgres {
         );
         let initdb = as_unprivileged(initdb);
         run(Command::new(&initdb[0]).args(&initdb[1..]).current_dir("/"));
+        let rules = data.join("pg_hba.conf");
+        let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
+        fs::write(&rules, format!("host all {STRANGER} all scram-sha-256\n{trusting}")).expect("rules can be added");
         let mut postgres = Self { port: free_port(), folder, server: None };
         postgres.restart();
         postgres
@@ -63,18 +74,39 @@ impl Postgres {
     /// Stops the server as a crash would, if it runs, and starts it again on the same port.
     pub fn restart(&mut self) {
         self.stop();
+        let _ = fs::remove_file(self.standby_signal());
+        self.launch();
+        while !self.psql("select 1").status.success() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Like `restart`, but the server tells everybody that it cannot take connections yet, as one that recovers does.
+    pub fn restart_unready(&mut self) {
+        self.stop();
+        fs::write(self.standby_signal(), "").expect("a file can be made in the data folder");
+        self.launch();
+        while !String::from_utf8_lossy(&self.psql("select 1").stderr).contains("not accepting connections") {
+            std::thread::yield_now();
+        }
+    }
+
+    fn standby_signal(&self) -> PathBuf {
+        self.folder.path().join("data/standby.signal")
+    }
+
+    fn launch(&mut self) {
         let data = self.folder.path().join("data");
         let mut command =
             vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
         let socket_folder = format!("unix_socket_directories={}", data.display());
-        for setting in ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off"] {
+        for setting in
+            ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off", "hot_standby=off"]
+        {
             command.extend(["-c".to_owned(), setting.to_owned()]);
         }
         let log = self.folder.path().join("postgres.log");
         self.server = Some(Supervised::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
-        while !self.psql("select 1").status.success() {
-            std::thread::yield_now();
-        }
     }
 
     /// Ends the server without waiting for anybody.

@@ -57,6 +57,13 @@ impl<'a> Attempt<'a> {
         recorder: &'a mut Recorder,
     ) -> Result<Self, Stop> {
         let worker = &shared.worker;
+        // Once per run: the checkpoint behind the input is also behind this.
+        if claim.is_fresh()
+            && let Some(caution) = worker.storage.caution()
+        {
+            let (code, message) = (caution.code.into(), caution.message.into());
+            recorder.emit(&EventBody::WarningRaised { code, message });
+        }
         let definition = match claim.agent {
             None => Arc::default(),
             Some((id, version)) => {

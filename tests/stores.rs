@@ -1,0 +1,263 @@
+//! Where conversations are kept: what the start waits for, what it refuses, and when it goes on in memory.
+
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use test_servers::Postgres;
+
+use crate::support::{Client, Embedded, Holdfast, ScaledOut, of_kind, refusal};
+
+/// A database server and a deployment on it, whose schema is up to date.
+fn on_its_own_postgres() -> (Postgres, ScaledOut) {
+    let postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None);
+    (postgres, scaled)
+}
+
+async fn answers(client: &Client) {
+    let started = client.start("[tokens=3] hi").await;
+    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+}
+
+/// The first lines of the log that tell of a try in vain.
+fn tries(holdfast: &mut Holdfast) -> Vec<String> {
+    holdfast.wait_for_logs("cannot be reached yet", 3)
+}
+
+#[tokio::test]
+async fn a_postgres_that_starts_later_is_waited_for_by_every_role() {
+    let (mut postgres, scaled) = on_its_own_postgres();
+    postgres.stop();
+    let [mut api, mut worker, mut migrate] =
+        ["api", "worker", "migrate"].map(|role| Holdfast::start(&mut scaled.command(role)));
+    for process in [&mut api, &mut worker, &mut migrate] {
+        let tries = tries(process);
+        assert!(tries[0].contains("WARN the database") && tries[0].contains("Connection refused"), "{tries:?}");
+        assert!(tries[1..].iter().all(|line| !line.contains("error=")), "the cause is told once: {tries:?}");
+    }
+    postgres.restart();
+    assert!(migrate.exit().success());
+    answers(&api.client()).await;
+    worker.wait_for_log("worker started");
+}
+
+#[tokio::test]
+async fn a_postgres_that_is_still_starting_up_is_waited_for() {
+    let (mut postgres, scaled) = on_its_own_postgres();
+    postgres.restart_unready();
+    let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
+    let tries = tries(&mut holdfast);
+    assert!(tries[0].contains("the database system is not accepting connections"), "{tries:?}");
+    postgres.restart();
+    answers(&holdfast.client()).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_starts_later_is_waited_for() {
+    let mut scaled = ScaledOut::new();
+    scaled.redis.kill();
+    let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
+    let tries = tries(&mut holdfast);
+    assert!(tries[0].contains("WARN Redis") && tries[0].contains("Connection refused"), "{tries:?}");
+    scaled.redis.restart();
+    answers(&holdfast.client()).await;
+}
+
+#[test]
+fn patience_comes_to_an_end_with_a_sentence() {
+    let (mut postgres, mut scaled) = on_its_own_postgres();
+    scaled = scaled.with("HOLDFAST_START_PATIENCE_MS", 300);
+    let check = |mut command: Command, expected: &[&str]| {
+        let said = refusal(&mut command);
+        let expected = expected.iter().chain(&["300 ms", "HOLDFAST_START_PATIENCE_MS", "Connection refused"]);
+        assert!(expected.clone().all(|part| said.contains(part)), "{said}");
+        assert_eq!(command.status().unwrap().code(), Some(1));
+    };
+    scaled.redis.kill();
+    check(scaled.command("api"), &["REDIS_URL"]);
+    postgres.stop();
+    for role in ["api", "worker", "migrate"] {
+        check(scaled.command(role), &["DATABASE_URL"]);
+    }
+}
+
+#[test]
+fn a_server_that_refuses_is_not_waited_for() {
+    let scaled = ScaledOut::new();
+    let database = Postgres::database();
+    let check = |variable: &str, value: &str, expected: &str| {
+        let asked = Instant::now();
+        let said = refusal(scaled.command("api").env(variable, value));
+        assert!(said.contains(expected) && !said.contains("PATIENCE"), "{said}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "it was waited for: {:?}", asked.elapsed());
+    };
+    check("DATABASE_URL", &database.url_with_wrong_password(), "password authentication failed");
+    check("DATABASE_URL", &database.url().replace("/test_", "/no_test_"), "does not exist");
+    scaled.redis.call("CONFIG SET requirepass secret").unwrap();
+    check("REDIS_URL", &scaled.redis.url().replace("//", "//:wrong@"), "REDIS_URL");
+}
+
+#[test]
+fn sigterm_ends_the_wait_at_once() {
+    let (mut postgres, scaled) = on_its_own_postgres();
+    postgres.stop();
+    // An interrupted `migrate` has not done what it was asked for.
+    for (role, status) in [("api", 0), ("worker", 0), ("migrate", 1)] {
+        let mut process = Holdfast::start(&mut scaled.command(role));
+        process.wait_for_log("cannot be reached yet");
+        let asked = Instant::now();
+        process.signal("TERM");
+        assert_eq!(process.exit().code(), Some(status), "{role}");
+        assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn session_service_uri_is_another_name_for_database_url() {
+    let scaled = ScaledOut::new();
+    let renamed = |database_url: Option<&str>| {
+        let mut command = both_roles(&scaled);
+        command.env_remove("DATABASE_URL").env("SESSION_SERVICE_URI", &scaled.database_url);
+        command.envs(database_url.map(|url| ("DATABASE_URL", url)));
+        command
+    };
+    for database_url in [None, Some(scaled.database_url.as_str())] {
+        let mut holdfast = Holdfast::start(&mut renamed(database_url));
+        holdfast.wait_for_log("database: PostgreSQL");
+        answers(&holdfast.client()).await;
+    }
+    let said = refusal(&mut renamed(Some("postgres://x@127.0.0.1/other")));
+    assert!(said.contains("SESSION_SERVICE_URI: ") && said.contains("DATABASE_URL"), "{said}");
+    let said = refusal(renamed(None).env_remove("REDIS_URL"));
+    assert!(said.contains("REDIS_URL: is needed beside SESSION_SERVICE_URI"), "{said}");
+    let said = refusal(renamed(None).env("SESSION_SERVICE_URI", "sqlite:///x.db"));
+    assert!(said.contains("SESSION_SERVICE_URI: expected a URL that begins with postgres://"), "{said}");
+}
+
+#[test]
+fn mongo_uri_is_refused_with_what_to_use_instead() {
+    let mongo = Embedded::new().with("MONGO_URI", "mongodb://someone:secret@127.0.0.1");
+    let said = refusal(&mut mongo.command());
+    let parts = ["holdfast: MONGO_URI: ", "DATABASE_URL", "REDIS_URL", "HOLDFAST_DATA_DIR"];
+    assert!(parts.iter().all(|part| said.contains(part)) && !said.contains("secret"), "{said}");
+    Embedded::new().with("MONGO_URI", "").start().base();
+    let help = Holdfast::command().arg("--help").env("MONGO_URI", "mongodb://x").output().unwrap();
+    assert!(!String::from_utf8(help.stdout).unwrap().contains("MONGO"));
+}
+
+#[tokio::test]
+async fn without_a_usable_database_it_goes_on_in_memory_if_it_may_and_says_so_everywhere() {
+    let embedded = Embedded::new().with("CHAT_MEMORY_FALLBACK", "true");
+    fs::write(embedded.data_dir(), "a file where the folder should be").unwrap();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let said = holdfast.wait_for_log("THE DATABASE CANNOT BE USED");
+    assert!(said.contains("WARN") && said.contains("kept in memory") && said.contains("data folder"), "{said}");
+    let ready = client.get("/readyz").await.unwrap();
+    let warning = ready["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("kept in memory"), "{ready}");
+    assert_eq!(ready, json!({"ready": true, "warnings": [warning]}));
+    // A conversation works, and each of its runs says once what its answer is worth.
+    let mut conversation_id = Value::Null;
+    for _ in 0..2 {
+        let body = json!({"input": "[tokens=3] hi", "conversation_id": conversation_id});
+        let started = client.post("/v1/runs", body).await.unwrap();
+        conversation_id = started["conversation"]["id"].clone();
+        let frames = client.events(started["run"]["id"].as_str().unwrap(), None).await.rest().await;
+        let warnings = of_kind(&frames, "warning.raised");
+        assert_eq!(warnings.len(), 1, "{frames:#?}");
+        assert_eq!((warnings[0]["code"].as_str(), warnings[0]["id"].as_str()), (Some("kept_in_memory"), Some("1-2")));
+        assert_eq!(warnings[0]["message"], *warning);
+        assert_eq!(frames.last().unwrap().event, "run.completed");
+    }
+    let path = format!("/v1/conversations/{}/messages", conversation_id.as_str().unwrap());
+    assert_eq!(client.get(&path).await.unwrap()["items"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_run_that_is_answered_warns_in_its_first_attempt_only() {
+    let embedded = Embedded::new().with("CHAT_MEMORY_FALLBACK", "true");
+    fs::write(embedded.data_dir(), "a file where the folder should be").unwrap();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let mut stream = client.stream("[approval]").await;
+    let mut frames = stream.up_to("approval.requested").await;
+    let approval_id = frames.last().unwrap().data["approval_id"].as_str().unwrap();
+    let path = format!("/v1/runs/{}/approvals/{approval_id}", stream.run_id);
+    client.post(&path, json!({"decision": "approve"})).await.unwrap();
+    frames.extend(stream.rest().await);
+    assert_eq!(of_kind(&frames, "attempt.started").len(), 2);
+    assert_eq!(of_kind(&frames, "warning.raised").len(), 1, "{frames:#?}");
+}
+
+#[test]
+fn whatever_is_wrong_with_the_file_it_is_refused_or_replaced_by_memory() {
+    let check = |break_it: &dyn Fn(&Embedded) -> Command, cause: &str| {
+        let embedded = Embedded::new();
+        let mut command = break_it(&embedded);
+        let said = refusal(&mut command);
+        let parts = ["holdfast.db", "HOLDFAST_DATA_DIR", "backup", cause];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        let mut holdfast = Holdfast::start(command.env("CHAT_MEMORY_FALLBACK", "true"));
+        assert!(holdfast.wait_for_log("THE DATABASE CANNOT BE USED").contains("holdfast.db"));
+        holdfast.base();
+    };
+    let with_file = |embedded: &Embedded, bytes: &[u8]| {
+        fs::create_dir_all(embedded.data_dir()).unwrap();
+        fs::write(embedded.data_dir().join("holdfast.db"), bytes).unwrap();
+        embedded.command()
+    };
+    check(&|embedded| with_file(embedded, &[b'x'; 4096]), "not a database");
+    check(&|embedded| with_file(embedded, &damaged_behind_its_header()), "malformed");
+    let folder = |embedded: &Embedded| {
+        fs::create_dir_all(embedded.data_dir().join("holdfast.db")).unwrap();
+        embedded.command()
+    };
+    check(&folder, "unable to open");
+    // A disk that takes no more: files may grow to 8 KiB.
+    let full = |embedded: &Embedded| {
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"trap '' XFSZ; ulimit -f 16; exec "$0""#, env!("CARGO_BIN_EXE_holdfast")]);
+        let settings = embedded.command();
+        command.env_clear().envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    };
+    check(&full, "disk I/O error");
+}
+
+/// A database of which only the header is left.
+fn damaged_behind_its_header() -> Vec<u8> {
+    let embedded = Embedded::new();
+    embedded.start().wait_for_log("worker started");
+    let mut bytes = fs::read(embedded.data_dir().join("holdfast.db")).unwrap();
+    bytes[100..].fill(0xff);
+    bytes
+}
+
+#[test]
+fn the_fallback_hides_no_mistake() {
+    let embedded = Embedded::new().with("CHAT_MEMORY_FALLBACK", "true");
+    let mut holdfast = embedded.start();
+    holdfast.base();
+    assert!(!holdfast.log_so_far().contains("CANNOT BE USED"));
+    let said = refusal(&mut embedded.command());
+    assert!(said.contains("in use by another Holdfast"), "{said}");
+    let scaled = ScaledOut::new().with("CHAT_MEMORY_FALLBACK", "true");
+    for mut command in [scaled.command("api"), scaled.command("worker"), both_roles(&scaled)] {
+        let said = refusal(&mut command);
+        assert!(said.contains("CHAT_MEMORY_FALLBACK: ") && said.contains("DATABASE_URL"), "{said}");
+    }
+}
+
+/// Plain `holdfast` around servers.
+fn both_roles(scaled: &ScaledOut) -> Command {
+    let mut command = Holdfast::command();
+    command.env("DATABASE_URL", &scaled.database_url).env("REDIS_URL", scaled.redis.url());
+    command.envs(scaled.settings.iter().cloned());
+    command
+}
