@@ -22,3 +22,4 @@ mod start;
 mod takeover;
 mod tools;
 mod watchers;
+mod wires;
