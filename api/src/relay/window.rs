@@ -155,9 +155,6 @@ impl Window {
     }
 
     fn find(&self, cursor: EventId) -> Option<Place> {
-        if self.tail.is_none() {
-            return None;
-        }
         if cursor == self.start {
             return (!self.batches.is_empty()).then_some(Place { index: 0, known: 0 });
         }

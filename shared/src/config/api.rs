@@ -65,7 +65,7 @@ pub struct ApiConfig {
     #[arg(long = "cancel-grace-ms", env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
     pub cancel_grace: Duration,
 
-    /// Encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
+    /// Events and encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
     #[arg(long, env = "HOLDFAST_FEED_BYTES", default_value = "1048576", value_parser = bytes)]
     pub feed_bytes: usize,
 
