@@ -225,24 +225,19 @@ mod tests {
 
     #[test]
     fn each_view_goes_on_after_every_event() {
-        let mut window = window(vec![vec![delta(2), step(3)], vec![step(4)], vec![delta(5), delta(6)]]);
-        let expected = |from: usize| {
-            ["2", "", "", "5", "6"][from..]
-                .iter()
-                .filter(|n| !n.is_empty())
-                .map(|n| format!("id: 1-{n}\ndata: word{n} \n\n"))
-                .collect::<String>()
-        };
-        for after in 1..6 {
+        let mut window =
+            window(vec![vec![delta(2), delta(3), step(4), delta(5)], vec![step(6)], vec![delta(7), delta(8)]]);
+        let shown = |from: u32| [2, 3, 5, 7, 8].into_iter().filter(move |n| *n > from);
+        for after in 1..8 {
             let (text, last) = frames(&mut window, after, &TEXT);
-            assert_eq!(
-                (String::from_utf8_lossy(&text).into_owned(), last),
-                (expected(after as usize - 1), EventId::new(1, 6)),
-                "after {after}"
-            );
+            let expected: String = shown(after).map(|n| format!("id: 1-{n}\ndata: word{n} \n\n")).collect();
+            assert_eq!((&text[..], last), (expected.as_bytes(), EventId::new(1, 8)), "after {after}");
+            let (native, _) = frames(&mut window, after, &NATIVE);
+            let ids = String::from_utf8_lossy(&native).matches("\nid: 1-").count() + 1;
+            assert_eq!(ids, 8 - after as usize, "after {after}");
         }
-        assert!(matches!(window.after(EventId::new(1, 6), &TEXT), Next::CaughtUp));
-        assert!(matches!(window.after(EventId::new(1, 7), &TEXT), Next::Elsewhere));
+        assert!(matches!(window.after(EventId::new(1, 8), &TEXT), Next::CaughtUp));
+        assert!(matches!(window.after(EventId::new(1, 9), &TEXT), Next::Elsewhere));
     }
 
     #[test]
