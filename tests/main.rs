@@ -25,3 +25,4 @@ mod stores;
 mod takeover;
 mod tools;
 mod watchers;
+mod wires;

@@ -69,4 +69,9 @@ mutant a-stale-claim-notes-progress "-p holdfast-shared --test conformance a_sta
 mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_wait" \
   shared/src/storage/submit.rs 's/\*status == RunStatus::Waiting/*status == RunStatus::Failed/'
 
+mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
+  api/src/wire/mod.rs 's/base < before/base > before/'
+mutant the-head-does-not-wait "--test e2e what_fails_before_it_speaks" \
+  api/src/relay/head.rs 's/first.kind\(\) == RUN_FAILED/first.kind() == MESSAGE_DELTA/'
+
 [ "$survivors" = 0 ] || { echo "$survivors mutants survived" >&2; exit 1; }

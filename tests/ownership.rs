@@ -15,14 +15,16 @@ async fn somebody_elses_id_looks_like_an_unknown_one() {
     let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));
     let unknown = "01890000-0000-7000-8000-000000000000";
     let message = json!({"content": "[tokens=1]"});
-    let calls: [(Method, String, Option<Value>); 9] = [
+    let calls: [(Method, String, Option<Value>); 11] = [
         (Method::GET, "/v1/conversations/{c}".into(), None),
         (Method::PATCH, "/v1/conversations/{c}".into(), Some(json!({"title": "mine"}))),
         (Method::DELETE, "/v1/conversations/{c}".into(), None),
         (Method::GET, "/v1/conversations/{c}/messages".into(), None),
-        (Method::POST, "/v1/conversations/{c}/messages".into(), Some(message)),
+        (Method::POST, "/v1/conversations/{c}/messages".into(), Some(message.clone())),
+        (Method::POST, "/api/conversations/{c}/messages".into(), Some(message)),
         (Method::GET, "/v1/runs/{r}".into(), None),
         (Method::GET, "/v1/runs/{r}/events".into(), None),
+        (Method::GET, "/v1/runs/{r}/events?wire=chat".into(), None),
         (Method::GET, "/v1/runs/{r}/wait".into(), None),
         (Method::POST, "/v1/runs/{r}/cancel".into(), None),
     ];
@@ -41,6 +43,9 @@ async fn somebody_elses_id_looks_like_an_unknown_one() {
     }
     let continued = bob.post("/v1/runs", json!({"input": "x", "conversation_id": conversation})).await.unwrap_err();
     assert_eq!((continued.status, continued.code.as_str()), (404, "conversation_not_found"));
+    let talked =
+        bob.post("/api/chat/stream", json!({"message": "x", "conversationId": conversation})).await.unwrap_err();
+    assert_eq!((talked.status, talked.code.as_str()), (404, "conversation_not_found"));
     assert_eq!(bob.get("/v1/runs").await.unwrap()["items"], json!([]));
     assert_eq!(bob.get(&format!("/v1/runs?conversation_id={conversation}")).await.unwrap()["items"], json!([]));
     assert_eq!(bob.get("/v1/conversations").await.unwrap()["items"], json!([]));

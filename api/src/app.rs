@@ -110,6 +110,22 @@ impl App {
         Ok((posted, opened))
     }
 
+    /// The same, but the head waits for the run's first output: a run that fails before it is a problem and no stream.
+    pub async fn post_and_hear(
+        self: &Arc<Self>,
+        owner: &str,
+        new: NewRun,
+        cursor: EventId,
+    ) -> Result<(Posted, Opened), Problem> {
+        let (posted, mut opened) = self.post_and_follow(owner, new, cursor).await?;
+        if let Opened::Stream(follower) = &mut opened
+            && let Some(error) = follower.failure_before_output(self.config.head_wait).await
+        {
+            return Err(Problem::run_failed(posted.run.id, &error));
+        }
+        Ok((posted, opened))
+    }
+
     /// Asks for the end of a run, and sees to it if its worker does not.
     pub async fn cancel(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::Invalid, approval::Approval, event_id, storage};
+use holdfast_shared::{agent::Invalid, approval::Approval, event_id, run::RunError, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -292,6 +292,13 @@ impl Problem {
             format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}."),
         )
         .about(run_id)
+    }
+
+    /// The run has failed before it had anything to show, so that there is no stream.
+    pub fn run_failed(run_id: Uuid, error: &RunError) -> Self {
+        let reason = error.message.trim_end_matches('.');
+        let detail = format!("The assistant could not answer: {reason}; nothing was said. Try again in a moment.");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "run_failed", detail).about(run_id)
     }
 
     pub fn internal() -> Self {

@@ -1,5 +1,6 @@
 //! What the stories share: the real executable on a free port, private servers, and a client that sees every byte.
 
+mod blocks;
 mod client;
 mod deployment;
 mod holdfast;
@@ -7,10 +8,11 @@ mod sse;
 pub mod tools;
 pub mod upstream;
 
+pub use blocks::{Block, Blocks};
 pub use client::{Client, Failure, answer};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
-pub use sse::{Events, Frame, fold};
+pub use sse::{Broken, Events, Frame, fold};
 
 use std::{future::Future, time::Duration};
 

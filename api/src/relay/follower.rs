@@ -1,17 +1,14 @@
 //! A follower: one client's cursor in a run, and the stream of frames that it is sent.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{agent::StreamMode, event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId};
 use tokio::{sync::watch, time::Instant};
 
-use super::{Relay, Watch, feed::Next, replay::Replayed};
-use crate::wire::{self, native};
-
-/// Frames that are encoded at a time while a client catches up, in bytes.
-const REPLAY_BYTES: usize = 64 * 1024;
+use super::{Relay, SLICE_BYTES, Watch, replay::Replayed, window::Next};
+use crate::wire::{self, Projector, View};
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -20,15 +17,23 @@ pub struct Aborted;
 
 /// A client that follows a run.
 pub struct Follower {
-    relay: Arc<Relay>,
-    watch: Watch,
-    changes: watch::Receiver<u64>,
-    cursor: EventId,
+    pub(super) relay: Arc<Relay>,
+    pub(super) watch: Watch,
+    pub(super) changes: watch::Receiver<u64>,
+    pub(super) cursor: EventId,
     /// Replayed events that are to be sent first.
-    replayed: std::vec::IntoIter<Event>,
+    pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
     /// When a heartbeat is due, unless something else is sent before.
     heartbeat_at: Instant,
+}
+
+/// Why a wait is over.
+pub(super) enum Woken {
+    /// The feed has changed, or it is time to look by oneself.
+    ToLook,
+    HeartbeatDue,
+    Draining,
 }
 
 impl Follower {
@@ -38,53 +43,34 @@ impl Follower {
         Self { relay, watch, changes, cursor, replayed: replayed.into_iter(), finished: false, heartbeat_at }
     }
 
-    /// The frames of the native wire, from the cursor on. Ends cleanly only after the terminal event.
-    pub fn into_frames(self, mode: StreamMode) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
+    /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
+    pub fn into_frames(self, view: View) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
         let counted = Counted::new();
         let first = stream::iter([Ok(Bytes::from_static(wire::RETRY))]);
         let rest = stream::unfold((self, counted), move |(mut follower, counted)| async move {
-            let frames = follower.next_shown(mode).await?;
-            follower.heartbeat_at = Instant::now() + follower.relay.heartbeat;
+            let mut frames = follower.next_frames(&view).await?;
+            // What the view does not show is passed over.
+            while frames.as_ref().is_ok_and(Bytes::is_empty) {
+                frames = follower.next_frames(&view).await?;
+            }
+            follower.beaten();
             Some((frames, (follower, counted)))
         });
         futures::StreamExt::chain(first, rest)
     }
 
-    /// Waits for the end of the run, at most `patience`.
-    pub async fn ended(mut self, patience: Duration) {
-        let end = async { while let Some(Ok(_)) = self.next_frames().await {} };
-        // At the end of the patience the run is shown as it is.
-        let _ = tokio::time::timeout(patience, end).await;
-    }
-
-    /// The next frames that this mode shows.
-    async fn next_shown(&mut self, mode: StreamMode) -> Option<Result<Bytes, Aborted>> {
-        loop {
-            let frames = match self.next_frames().await? {
-                Ok(frames) => frames,
-                Err(aborted) => return Some(Err(aborted)),
-            };
-            if mode == StreamMode::Events || frames == wire::HEARTBEAT {
-                return Some(Ok(frames));
-            }
-            let shown = native::only_messages(&frames);
-            if !shown.is_empty() {
-                return Some(Ok(shown));
-            }
-        }
-    }
-
-    async fn next_frames(&mut self) -> Option<Result<Bytes, Aborted>> {
+    /// What the next events become, which may be nothing.
+    async fn next_frames(&mut self, view: &View) -> Option<Result<Bytes, Aborted>> {
         loop {
             if self.finished {
                 return None;
             }
-            if let Some(frames) = self.replayed_frames() {
+            if let Some(frames) = self.replayed_frames(view) {
                 return Some(Ok(frames));
             }
             // Order matters: what changes from here on wakes the wait below.
             let version = *self.changes.borrow_and_update();
-            match self.watch.feed.after(self.cursor) {
+            match self.watch.feed.after(self.cursor, view) {
                 Next::Frames { frames, last, events, ended } => {
                     self.cursor = last;
                     self.finished = ended;
@@ -109,25 +95,35 @@ impl Follower {
                     }
                 },
             }
-            if let Some(frames) = self.wait().await {
-                return Some(frames);
+            match self.wait(self.cursor).await {
+                Woken::ToLook => {}
+                Woken::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
+                Woken::Draining => return Some(self.abort().await),
             }
         }
     }
 
-    /// Waits for a change; gives a heartbeat when there is none for long.
-    async fn wait(&mut self) -> Option<Result<Bytes, Aborted>> {
+    /// Waits until there may be something behind `at`.
+    pub(super) async fn wait(&mut self, at: EventId) -> Woken {
         let drain = self.relay.drain.clone();
         // A follower that the feed does not serve must look by itself.
-        let look = match self.watch.feed.tail() == Some(self.cursor) {
+        let look = match self.watch.feed.tail() == Some(at) {
             true => self.heartbeat_at,
             false => self.heartbeat_at.min(Instant::now() + self.relay.look),
         };
         tokio::select! {
-            _ = self.changes.changed() => None,
-            () = tokio::time::sleep_until(look) => (Instant::now() >= self.heartbeat_at).then(|| Ok(Bytes::from_static(wire::HEARTBEAT))),
-            () = drain.cancelled() => Some(self.abort().await),
+            _ = self.changes.changed() => Woken::ToLook,
+            () = tokio::time::sleep_until(look) => match Instant::now() >= self.heartbeat_at {
+                true => Woken::HeartbeatDue,
+                false => Woken::ToLook,
+            },
+            () = drain.cancelled() => Woken::Draining,
         }
+    }
+
+    /// Something was sent: the next heartbeat is due a whole while from now.
+    pub(super) fn beaten(&mut self) {
+        self.heartbeat_at = Instant::now() + self.relay.heartbeat;
     }
 
     async fn abort(&mut self) -> Result<Bytes, Aborted> {
@@ -137,20 +133,22 @@ impl Follower {
         Err(Aborted)
     }
 
-    fn replayed_frames(&mut self) -> Option<Bytes> {
+    /// What the next replayed events become; `None` if there are none.
+    fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
+        let mut projector = Projector::after(self.cursor, *view);
         let mut frames = Vec::new();
         let mut count = 0;
         for event in self.replayed.by_ref() {
-            native::frame(&mut frames, self.watch.feed.run_id, &event);
+            projector.frame(&mut frames, &event);
             self.cursor = event.id;
             self.finished |= event.is_terminal();
             count += 1;
-            if frames.len() >= REPLAY_BYTES {
+            if frames.len() >= SLICE_BYTES {
                 break;
             }
         }
         metrics::counter!("holdfast_events_relayed_total").increment(count);
-        (!frames.is_empty()).then(|| frames.into())
+        (count > 0).then(|| frames.into())
     }
 }
 

@@ -1,12 +1,16 @@
 //! The relay: replay, then tail, of a run's log, for any number of clients.
 //!
 //! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
-//! caught up, it reads from the run's `feed`, which all who watch the run in this process share. `follows` proves at
-//! every step that nothing is missing, so a push that was lost costs time and never an event.
+//! caught up, it reads from the run's `feed`, which all who watch the run in this process share: a `window` of `batch`es,
+//! each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
+//! and never an event. `head` looks ahead of a cursor.
 
+mod batch;
 mod feed;
 mod follower;
+mod head;
 mod replay;
+mod window;
 
 use std::{
     collections::HashMap,
@@ -30,6 +34,9 @@ use crate::problem::Problem;
 use feed::Feed;
 pub use follower::Follower;
 use replay::Replayed;
+
+/// Frames that go to one client's socket at a time, in bytes; a slow client holds on to no more.
+const SLICE_BYTES: usize = 64 * 1024;
 
 /// Relays runs to the clients of this process.
 pub struct Relay {

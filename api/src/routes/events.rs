@@ -19,7 +19,7 @@ use crate::{
     extract::{Query, RunId, accepts_event_stream, accepts_json},
     problem::Problem,
     relay::Opened,
-    wire::native,
+    wire::{Shows, View, Wire, native},
 };
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -31,6 +31,9 @@ pub struct EventsQuery {
     limit: Option<usize>,
     /// `events` or `messages`; the agent's by default.
     stream_mode: Option<StreamMode>,
+    /// The protocol of the stream: `native`, `chat` or `text`; native by default. A JSON page is always native.
+    #[serde(default)]
+    wire: Wire,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -64,7 +67,7 @@ pub async fn follow(
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
     let opened = app.relay().open(id, cursor).await?;
-    Ok(stream(&run, opened, stream_mode(&app, &run, query.stream_mode).await?))
+    stream_on(query.wire, &app, &run, opened, query.stream_mode).await
 }
 
 /// What a stream of the run carries: what the client asks for, else what the agent says.
@@ -76,11 +79,32 @@ pub async fn stream_mode(app: &App, run: &Run, asked: Option<StreamMode>) -> Res
     }
 }
 
-/// Answers with the frames of a run, or 204 when there is nothing to come.
+/// Answers with the frames of a run on the native wire.
 pub fn stream(run: &Run, opened: Opened, mode: StreamMode) -> Response {
+    stream_as(View::of(run, Wire::Native, mode.into()), opened)
+}
+
+/// Answers with the frames of a run on any wire.
+pub async fn stream_on(
+    wire: Wire,
+    app: &App,
+    run: &Run,
+    opened: Opened,
+    asked: Option<StreamMode>,
+) -> Result<Response, Problem> {
+    let shows = match Shows::from(stream_mode(app, run, asked).await?) {
+        // The native wire has `message.completed` in any case.
+        Shows::Everything if wire != Wire::Native && !app.storage().writes_deltas(run.id).await? => Shows::Whole,
+        shows => shows,
+    };
+    Ok(stream_as(View::of(run, wire, shows), opened))
+}
+
+/// Answers with the frames of a view, or 204 when there is nothing to come.
+fn stream_as(view: View, opened: Opened) -> Response {
     let run_header = (
         HeaderName::from_static("x-run-id"),
-        HeaderValue::from_str(&run.id.to_string()).expect("an id is a header value"),
+        HeaderValue::from_str(&view.run_id.to_string()).expect("an id is a header value"),
     );
     let Opened::Stream(follower) = opened else {
         return (StatusCode::NO_CONTENT, [run_header]).into_response();
@@ -91,7 +115,7 @@ pub fn stream(run: &Run, opened: Opened, mode: StreamMode) -> Response {
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         run_header,
     ];
-    (headers, Body::from_stream(follower.into_frames(mode))).into_response()
+    (headers, Body::from_stream(follower.into_frames(view))).into_response()
 }
 
 /// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.

@@ -46,8 +46,8 @@ pub struct NewMessageBody {
 /// A committed message and its run.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AcceptedMessage {
-    message: Message,
-    run: Run,
+    pub message: Message,
+    pub run: Run,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -3,6 +3,7 @@
 mod agents;
 mod answers;
 mod briefings;
+mod chat_stream;
 mod checkpoints;
 mod conversations;
 mod events;
@@ -11,6 +12,7 @@ mod home;
 mod messages;
 mod runs;
 mod sessions;
+mod text_stream;
 mod trace;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -18,15 +20,16 @@ use std::{collections::BTreeSet, sync::Arc};
 use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, OriginalUri},
-    http::{Method, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::get,
 };
 use holdfast_shared::{
     agent::StreamMode,
+    run::SubmitMode,
     storable::{is_too_deep, storable, storable_json},
-    storage::RunOptions,
+    storage::{NewRun, RunOptions, Said, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -40,12 +43,12 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
-use crate::{app::App, auth, problem::Problem};
+use crate::{app::App, auth, extract::idempotency_key, problem::Problem, wire::Wire};
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Holdfast", description = "Agent runs that outlive the connection."),
-    components(schemas(Problem, StreamMode))
+    components(schemas(Problem, StreamMode, Wire))
 )]
 struct Document;
 
@@ -76,6 +79,8 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::read))
         .routes(routes!(checkpoints::fork))
+        .routes(routes!(text_stream::post))
+        .routes(routes!(chat_stream::post))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -150,6 +155,34 @@ fn checked_options(
         })
         .collect();
     Ok(RunOptions { stream: stream.unwrap_or(true), client_tools, metadata: metadata.map(storable_json) })
+}
+
+/// The query of routes on which fields that are not known are ignored.
+#[derive(Deserialize, utoipa::IntoParams)]
+struct WireQuery {
+    /// `events` or `messages`; the agent's by default.
+    stream_mode: Option<StreamMode>,
+}
+
+/// A run as the clients of other wires want it: nothing but a message. `asked` is what a repeated request has in common.
+fn plain_run(
+    app: &App,
+    headers: &HeaderMap,
+    asked: &[&str],
+    target: Target,
+    content: String,
+) -> Result<NewRun, Problem> {
+    let options = RunOptions::default();
+    Ok(NewRun {
+        run_id: Uuid::now_v7(),
+        target,
+        said: Said::New(content),
+        mode: SubmitMode::default(),
+        key: idempotency_key(headers, asked, &options)?,
+        options,
+        max_metadata: app.config().max_metadata_bytes,
+        max_unfinished: app.config().max_queued,
+    })
 }
 
 /// 202: the run is committed and will be executed.

@@ -1,12 +1,122 @@
 //! Wires: what a client's protocol makes of a run's log. A file per protocol.
 //!
-//! A wire is a pure projection: an event gives the same frames on every connection, so they are encoded once per run and
-//! shared by all who watch.
+//! A wire is a pure projection: what an event becomes depends on the view, on the event and on the id of the event before
+//! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
+//! `said` is what the wires share that show a reader text rather than events.
 
+mod chat;
 pub mod native;
+mod said;
+mod text;
+
+use holdfast_shared::{
+    agent::StreamMode,
+    event::{Event, MESSAGE_COMPLETED},
+    event_id::EventId,
+    run::Run,
+};
+use serde::Deserialize;
+use uuid::Uuid;
 
 /// First on every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
 
 /// Sent when nothing else is. There is no blank line after it, which some clients would take for an event.
 pub const HEARTBEAT: &[u8] = b": hb\n";
+
+/// The protocols that a run can be followed by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// Every event, as it is.
+    #[default]
+    Native,
+    /// The chat stream: `meta`, `token`, `mcp_tool`, `error`, `done`.
+    Chat,
+    /// The answer's text, then `[DONE]`.
+    Text,
+}
+
+/// How much of a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// All that the wire knows; the answer's text in pieces.
+    Everything,
+    /// The same of a run that writes no pieces: its text is in the whole message.
+    Whole,
+    /// Only whole messages and the end of the run.
+    Messages,
+}
+
+impl From<StreamMode> for Shows {
+    fn from(mode: StreamMode) -> Self {
+        match mode {
+            StreamMode::Events => Self::Everything,
+            StreamMode::Messages => Self::Messages,
+        }
+    }
+}
+
+/// What a client is shown of a run. Clients with equal views are sent the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    pub wire: Wire,
+    pub shows: Shows,
+    pub run_id: Uuid,
+    pub conversation_id: Uuid,
+}
+
+impl View {
+    pub const fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
+        Self { wire, shows, run_id: run.id, conversation_id: run.conversation_id }
+    }
+
+    /// About how many bytes an event becomes, so that a buffer need not grow.
+    pub const fn usual_bytes(&self) -> usize {
+        match (self.shows, self.wire) {
+            (Shows::Messages, _) => 0,
+            (_, Wire::Native) => 256,
+            (_, Wire::Chat) => 64,
+            (_, Wire::Text) => 32,
+        }
+    }
+
+    fn shows_as_event(&self, event: &Event) -> bool {
+        self.shows != Shows::Messages || event.kind() == MESSAGE_COMPLETED || event.is_terminal()
+    }
+
+    /// Whether the client may have been shown what this event takes back.
+    fn is_taken_back_by(&self, event: &Event, before: EventId) -> bool {
+        // Whole messages come last, and none is ever taken back.
+        self.shows != Shows::Messages && event.base.is_some_and(|base| base < before)
+    }
+}
+
+/// Writes the events of a view as frames, one after the other. What an event becomes may depend on those before it: so far
+/// only on the id of the last, so that this is all the state there is, and any cursor is enough to begin at.
+#[derive(Debug)]
+pub struct Projector {
+    view: View,
+    before: EventId,
+}
+
+impl Projector {
+    /// Begins behind an event.
+    pub const fn after(before: EventId, view: View) -> Self {
+        Self { view, before }
+    }
+
+    /// Appends what the next event becomes; that may be nothing. Of several frames, the last has the event's id.
+    pub fn frame(&mut self, buffer: &mut Vec<u8>, event: &Event) {
+        let before = std::mem::replace(&mut self.before, event.id);
+        match self.view.wire {
+            Wire::Native if self.view.shows_as_event(event) => native::frame(buffer, self.view.run_id, event),
+            Wire::Native => {}
+            Wire::Chat => chat::frames(buffer, &self.view, before, event),
+            Wire::Text => text::frames(buffer, &self.view, before, event),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,8 @@
 
 use std::io::Write as _;
 
-use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
-use holdfast_shared::event::{Event, MESSAGE_COMPLETED, is_terminal};
+use holdfast_shared::event::Event;
 use uuid::Uuid;
 
 /// Appends the frame of an event.
@@ -30,26 +29,6 @@ pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
     buffer.extend_from_slice(fields);
 }
 
-/// Of frames in a row, those that `messages` streams carry: whole messages and the end of the run.
-pub fn only_messages(frames: &[u8]) -> Bytes {
-    let mut kept = Vec::new();
-    let mut rest = frames;
-    while let Some(end) = memchr::memmem::find(rest, b"\n\n") {
-        let (frame, after) = rest.split_at(end + 2);
-        rest = after;
-        if kind(frame).is_some_and(|kind| kind == MESSAGE_COMPLETED || is_terminal(kind)) {
-            kept.extend_from_slice(frame);
-        }
-    }
-    kept.into()
-}
-
-/// The type of a frame's event; comments and `retry:` have none.
-fn kind(frame: &[u8]) -> Option<&str> {
-    let line = frame.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"event: "))?;
-    std::str::from_utf8(line).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use holdfast_shared::{event::EventBody, event_id::EventId};
@@ -69,19 +48,6 @@ mod tests {
             "\n\n"
         );
         assert_eq!(String::from_utf8(buffer).unwrap(), expected);
-    }
-
-    #[test]
-    fn of_a_run_only_messages_and_its_end_are_kept() {
-        let frame = |id: &str, kind: &str| format!("id: {id}\nevent: {kind}\ndata: {{}}\n\n");
-        let all = [
-            frame("1-1", "attempt.started"),
-            frame("1-2", "message.delta"),
-            frame("1-3", "message.completed"),
-            frame("1-4", "run.completed"),
-        ];
-        assert_eq!(only_messages(all.concat().as_bytes()), all[2..].concat());
-        assert!(only_messages(b": hb\n").is_empty());
     }
 
     #[test]

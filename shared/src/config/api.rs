@@ -56,6 +56,11 @@ pub struct ApiConfig {
     #[arg(long = "heartbeat-ms", env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
     pub heartbeat: Duration,
 
+    /// Longest time that the head of a text or chat stream waits for the run's first output, so that a run that fails
+    /// before it is answered 500, in ms.
+    #[arg(long = "head-wait-ms", env = "HOLDFAST_HEAD_WAIT_MS", default_value = "5000", value_parser = milliseconds)]
+    pub head_wait: Duration,
+
     /// Time that a client's socket may accept nothing before it is closed, in ms.
     #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
     pub stall: Duration,
@@ -64,7 +69,7 @@ pub struct ApiConfig {
     #[arg(long = "cancel-grace-ms", env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
     pub cancel_grace: Duration,
 
-    /// Encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
+    /// Events and encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
     #[arg(long, env = "HOLDFAST_FEED_BYTES", default_value = "1048576", value_parser = bytes)]
     pub feed_bytes: usize,
 

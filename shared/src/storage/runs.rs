@@ -71,6 +71,12 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a run's agent"))?.map(|row| row.0.0.stream_mode))
     }
 
+    /// Whether the run writes its answer in pieces, as its client has asked for.
+    pub async fn writes_deltas(&self, run_id: Uuid) -> Result<bool, Error> {
+        let row = self.database.fetch_optional::<(bool,)>("select stream from agent_runs where id = $1", args![run_id]);
+        Ok(row.await.map_err(Error::doing("read a run's options"))?.is_none_or(|row| row.0))
+    }
+
     /// How many runs there are in each status that is not terminal; those without any are left out.
     pub async fn count_unfinished(&self) -> Result<Vec<(String, i64)>, Error> {
         let sql =

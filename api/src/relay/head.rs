@@ -1,0 +1,100 @@
+//! The head of a stream: what comes first behind a cursor, seen without sending it.
+
+use std::{error::Error, time::Duration};
+
+use holdfast_shared::{
+    event::{
+        APPROVAL_REQUESTED, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA, RUN_FAILED, TOOL_CALL_COMPLETED,
+        TOOL_CALL_DELTA, TOOL_CALL_STARTED,
+    },
+    event_id::EventId,
+    run::RunError,
+};
+use serde::Deserialize;
+
+use super::{
+    follower::{Follower, Woken},
+    replay::Replayed,
+};
+
+impl Follower {
+    /// Why the run has failed, if it did so before it gave any output. Waits for the first output or the end, at most
+    /// `patience`; not for a client that comes back, which had its answer before.
+    pub async fn failure_before_output(&mut self, patience: Duration) -> Option<RunError> {
+        if self.cursor != EventId::ORIGIN {
+            return None;
+        }
+        let first = self.first(|event| is_output(event.kind()) || event.is_terminal());
+        let first = tokio::time::timeout(patience, first).await.ok().flatten()?;
+        (first.kind() == RUN_FAILED).then(|| reason(&first))
+    }
+
+    /// Waits for the end of the run, at most `patience`.
+    pub async fn ended(mut self, patience: Duration) {
+        // At the end of the patience the run is shown as it is.
+        let _ = tokio::time::timeout(patience, self.first(Event::is_terminal)).await;
+    }
+
+    /// The first event behind the cursor that is `wanted`. The cursor stays where it is: all of it is still to be sent.
+    async fn first(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+        let mut at = self.cursor;
+        let mut events = self.replayed.as_slice().to_vec();
+        loop {
+            if let Some(found) = events.iter().find(|event| wanted(event)) {
+                return Some(found.clone());
+            }
+            at = events.last().map_or(at, |event| event.id);
+            // Order matters: what changes from here on wakes the wait below.
+            let version = *self.changes.borrow_and_update();
+            let feed = &self.watch.feed;
+            events = match feed.events_after(at) {
+                Some(events) if events.is_empty() && !feed.is_live() => return None,
+                Some(events) => events,
+                None => match self.relay.replay(feed.run_id, at).await {
+                    Ok(Replayed::Events(events)) => events,
+                    Ok(Replayed::Nothing) => {
+                        feed.anchor(at, version);
+                        Vec::new()
+                    }
+                    Ok(_) => return None,
+                    Err(error) => {
+                        tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "a head waits for the database");
+                        Vec::new()
+                    }
+                },
+            };
+            if !events.is_empty() {
+                continue;
+            }
+            match self.wait(at).await {
+                Woken::ToLook => {}
+                // Nobody is sent anything yet.
+                Woken::HeartbeatDue => self.beaten(),
+                Woken::Draining => return None,
+            }
+        }
+    }
+}
+
+/// Whether a reader could be shown something of an event of this type.
+fn is_output(kind: &str) -> bool {
+    matches!(
+        kind,
+        MESSAGE_DELTA
+            | MESSAGE_COMPLETED
+            | REASONING_DELTA
+            | TOOL_CALL_DELTA
+            | TOOL_CALL_STARTED
+            | TOOL_CALL_COMPLETED
+            | APPROVAL_REQUESTED
+    )
+}
+
+fn reason(failed: &Event) -> RunError {
+    #[derive(Deserialize)]
+    struct Failed {
+        error: RunError,
+    }
+    let unknown = |_| RunError::new("unknown", "the run has failed");
+    serde_json::from_slice::<Failed>(failed.payload()).map_or_else(unknown, |failed| failed.error)
+}

@@ -1,0 +1,68 @@
+//! `/api/chat/stream`: say something, in a conversation or in a new one, and get the chat stream.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::HeaderMap, response::Response};
+use holdfast_shared::storage::Target;
+use serde::Deserialize;
+
+use super::{
+    WireQuery,
+    events::{cursor, stream_on},
+    plain_run,
+};
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{self, Body, Query},
+    problem::Problem,
+    wire::Wire,
+};
+
+/// Fields that are not known are ignored here.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatBody {
+    message: String,
+    /// Made if absent.
+    conversation_id: Option<String>,
+    /// For a new conversation; an existing one keeps its own.
+    agent_definition_id: Option<String>,
+}
+
+/// Say something. The answer is `meta`, then `token` and `mcp_tool` as they come, perhaps `error`, and `done`.
+#[utoipa::path(post, path = "/api/chat/stream", tag = "wires", request_body = ChatBody,
+    params(WireQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
+        ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),
+    responses(
+        (status = 200, content_type = "text/event-stream", description = "The chat stream; the header `x-run-id` names the run."),
+        (status = 204, description = "A repeated request that has everything."),
+        (status = 400, body = Problem, description = "agent_not_found, empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found"),
+        (status = 422, body = Problem, description = "idempotency_key_reused"),
+        (status = 500, body = Problem, description = "run_failed: before it had said anything; `run` links to it")
+    )
+)]
+pub async fn post(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Query(query): Query<WireQuery>,
+    Body(body): Body<ChatBody>,
+) -> Result<Response, Problem> {
+    let asked = |text: &Option<String>| text.clone().unwrap_or_default();
+    let asked = ["chat", &asked(&body.conversation_id), &asked(&body.agent_definition_id), &body.message];
+    let new = plain_run(&app, &headers, &asked, target(&body)?, body.message.clone())?;
+    let (posted, opened) = app.post_and_hear(&caller.owner, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Chat, &app, &posted.run, opened, query.stream_mode).await
+}
+
+/// What the ids name; one that is no id names nothing.
+fn target(body: &ChatBody) -> Result<Target, Problem> {
+    if let Some(id) = &body.conversation_id {
+        return extract::id(id).map(Target::Existing).map_err(Problem::conversation_not_found);
+    }
+    let agent_id = body.agent_definition_id.as_deref().map(extract::id).transpose();
+    Ok(Target::New { agent_id: agent_id.map_err(Problem::agent_not_found)? })
+}

@@ -1,0 +1,54 @@
+//! The text wire: the answer's text, piece by piece, then `[DONE]`.
+//!
+//! Nothing but text can be told here: tools are silent, what is superseded is a comment, and a failure is a frame of the
+//! type `error`, which clients that read only messages do not show.
+
+use std::io::Write as _;
+
+use holdfast_shared::{event::Event, event_id::EventId};
+
+use super::{View, said::Said};
+
+/// Appends what an event becomes.
+pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
+    if let Some(base) = event.base.filter(|_| view.is_taken_back_by(event, before)) {
+        // There is no blank line after it, for the same reason as after a heartbeat.
+        writeln!(buffer, ": superseded after {base}").expect("a Vec takes every write");
+    }
+    match Said::by(event, view.shows) {
+        Said::Text(text) if !text.is_empty() => {
+            id(buffer, event);
+            data(buffer, &text);
+        }
+        Said::Failed(reason) => {
+            buffer.extend_from_slice(b"event: error\n");
+            data(buffer, &reason);
+            id(buffer, event);
+            data(buffer, "[DONE]");
+        }
+        Said::Ended => {
+            id(buffer, event);
+            data(buffer, "[DONE]");
+        }
+        Said::Text(_) | Said::Begun | Said::Called(_) | Said::Answered { .. } | Said::Nothing => {}
+    }
+}
+
+fn id(buffer: &mut Vec<u8>, event: &Event) {
+    writeln!(buffer, "id: {}", event.id).expect("a Vec takes every write");
+}
+
+/// Appends a text and the end of its frame. Whatever SSE takes for the end of a line begins another `data:` line, which
+/// clients join with `\n`.
+fn data(buffer: &mut Vec<u8>, text: &str) {
+    buffer.extend_from_slice(b"data: ");
+    let mut rest = text.as_bytes();
+    while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
+        let is_pair = rest[end..].starts_with(b"\r\n");
+        buffer.extend_from_slice(&rest[..end]);
+        buffer.extend_from_slice(b"\ndata: ");
+        rest = &rest[end + 1 + usize::from(is_pair)..];
+    }
+    buffer.extend_from_slice(rest);
+    buffer.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,124 @@
+//! A stream of the chat wire or the text wire as a client sees it: blocks of lines, byte for byte.
+
+use std::pin::Pin;
+
+use futures::{Stream, StreamExt};
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use super::{Broken, Client, PATIENCE};
+
+/// What stands between two blank lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    pub id: Option<String>,
+    pub event: Option<String>,
+    /// The `data:` lines, joined as SSE says.
+    pub data: String,
+    pub comments: Vec<String>,
+    pub raw: String,
+}
+
+impl Block {
+    fn read(raw: &str) -> Self {
+        let lines = |name: &'static str| raw.lines().filter_map(move |line| line.strip_prefix(name)).map(str::to_owned);
+        let data: Vec<String> = lines("data: ").collect();
+        let first = |name| lines(name).next();
+        Self {
+            id: first("id: "),
+            event: first("event: "),
+            data: data.join("\n"),
+            comments: lines(": ").collect(),
+            raw: raw.to_owned(),
+        }
+    }
+
+    /// The frame of a chat stream.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.data).unwrap_or_else(|error| panic!("{error}: {:?}", self.raw))
+    }
+}
+
+/// An open stream.
+pub struct Blocks {
+    pub run_id: String,
+    bytes: Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
+    buffer: Vec<u8>,
+}
+
+impl Blocks {
+    /// Sends a request for a stream.
+    pub async fn open(request: RequestBuilder) -> Self {
+        let response = request.header("accept", "text/event-stream").send().await.unwrap();
+        let status = response.status();
+        if status != 200 {
+            panic!("{status}: {}", response.text().await.unwrap());
+        }
+        let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
+        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
+    }
+
+    /// Rejoins a run on a wire; `None` if there is nothing left.
+    pub async fn rejoin(client: &Client, run_id: &str, query: &str, after: Option<&str>) -> Option<Self> {
+        let mut request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events?{query}"));
+        if let Some(id) = after {
+            request = request.header("last-event-id", id);
+        }
+        let is_over = request.try_clone().unwrap().send().await.unwrap().status() == 204;
+        if is_over {
+            return None;
+        }
+        Some(Self::open(request).await)
+    }
+
+    /// The next block; `None` at a clean end.
+    pub async fn next(&mut self) -> Result<Option<Block>, Broken> {
+        let next = async {
+            loop {
+                if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
+                    let raw = String::from_utf8(self.buffer.drain(..end + 2).collect()).unwrap();
+                    match Block::read(raw.trim_end_matches('\n')) {
+                        block if block.raw.starts_with("retry: ") => continue,
+                        block => return Ok(Some(block)),
+                    }
+                }
+                match self.bytes.next().await {
+                    Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                    Some(Err(_)) => return Err(Broken),
+                    None => return Ok(None),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+    }
+
+    /// The next blocks, so many.
+    pub async fn take(&mut self, count: usize) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        while blocks.len() < count {
+            blocks.push(self.next().await.expect("the stream was broken off").expect("the stream has ended"));
+        }
+        blocks
+    }
+
+    /// Waits until the server has sent bytes that have this text, in no whole block yet.
+    pub async fn until_sent(&mut self, text: &str) {
+        let sent = async {
+            while !String::from_utf8_lossy(&self.buffer).contains(text) {
+                let bytes = self.bytes.next().await.expect("the stream has ended").expect("the stream was broken off");
+                self.buffer.extend_from_slice(&bytes);
+            }
+        };
+        tokio::time::timeout(PATIENCE, sent).await.expect("the stream went silent");
+    }
+
+    /// Everything up to the clean end.
+    pub async fn rest(mut self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        while let Some(block) = self.next().await.expect("the stream was broken off") {
+            blocks.push(block);
+        }
+        assert!(self.buffer.is_empty(), "the stream ended in mid-frame: {:?}", String::from_utf8_lossy(&self.buffer));
+        blocks
+    }
+}
