@@ -20,10 +20,25 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::{
+    auth::{Auth, Caller},
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
+    strangers::Strangers,
 };
+
+/// What the use cases are made of.
+pub struct Parts {
+    pub storage: Storage,
+    pub run_log: RunLog,
+    pub queue: Queue,
+    pub relay: Arc<Relay>,
+    pub auth: Arc<Auth>,
+    pub strangers: Strangers,
+    pub config: ApiConfig,
+    pub tools: ToolsConfig,
+    pub metrics: Metrics,
+}
 
 /// One process's API.
 pub struct App {
@@ -31,6 +46,8 @@ pub struct App {
     run_log: RunLog,
     queue: Queue,
     relay: Arc<Relay>,
+    auth: Arc<Auth>,
+    strangers: Strangers,
     config: ApiConfig,
     tools: ToolsConfig,
     metrics: Metrics,
@@ -49,17 +66,10 @@ pub struct Posted {
 const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
-    pub fn new(
-        storage: Storage,
-        run_log: RunLog,
-        queue: Queue,
-        relay: Arc<Relay>,
-        config: ApiConfig,
-        tools: ToolsConfig,
-        metrics: Metrics,
-    ) -> Arc<Self> {
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { storage, run_log, queue, relay, auth, strangers, config, tools, metrics } = parts;
         let pending = TaskTracker::new();
-        Arc::new(Self { storage, run_log, queue, relay, config, tools, metrics, pending })
+        Arc::new(Self { storage, run_log, queue, relay, auth, strangers, config, tools, metrics, pending })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -72,6 +82,10 @@ impl App {
 
     pub fn relay(&self) -> &Arc<Relay> {
         &self.relay
+    }
+
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.auth
     }
 
     pub fn config(&self) -> &ApiConfig {
@@ -88,20 +102,20 @@ impl App {
     }
 
     /// Commits a message with its run and wakes a worker.
-    pub async fn post(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<Posted, Problem> {
-        let (posted, _) = self.submit(owner, new).await?;
+    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<Posted, Problem> {
+        let (posted, _) = self.submit(caller, new).await?;
         Ok(posted)
     }
 
     /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
     pub async fn post_and_follow(
         self: &Arc<Self>,
-        owner: &str,
+        caller: &Caller,
         new: NewRun,
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
         // Watching is begun meanwhile, because nothing of the run may be missed.
-        let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(owner, new));
+        let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
@@ -219,7 +233,7 @@ impl App {
         let _ = tokio::time::timeout(SETTLE, self.pending.wait()).await;
     }
 
-    async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
+    async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
         if new.content.trim().is_empty() {
             return Err(Problem::empty_content());
         }
@@ -229,7 +243,9 @@ impl App {
         if new.content.len() > self.config.max_content_bytes {
             return Err(Problem::content_too_long(new.content.len(), self.config.max_content_bytes));
         }
-        let (app, user, target, max) = (Arc::clone(self), owner.to_owned(), target_id(&new.target), new.max_unfinished);
+        self.strangers.admit(caller).await?;
+        let (app, user, target, max) =
+            (Arc::clone(self), caller.owner.clone(), target_id(&new.target), new.max_unfinished);
         let submitted = self.to_its_end(async move {
             let submitted = app.storage.submit(&user, &new).await?;
             Ok(match submitted {

@@ -99,10 +99,10 @@ pub async fn post(
         max_unfinished: app.config().max_queued,
     };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
+        let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
         let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
         return Ok(stream(&posted.run, opened, mode));
     }
-    let posted = app.post(&caller.owner, new).await?;
+    let posted = app.post(&caller, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
 }

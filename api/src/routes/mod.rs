@@ -10,6 +10,7 @@ mod home;
 mod messages;
 mod runs;
 mod trace;
+mod users;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -68,11 +69,14 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::read))
         .routes(routes!(checkpoints::fork))
+        .routes(routes!(users::me))
+        .routes(routes!(users::create_anonymous))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
         .split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
+    let auth = Arc::clone(app.auth());
     router
         .route("/", get(home::page))
         .route("/openapi.json", get(|| async move { Json(document) }))
@@ -82,7 +86,7 @@ pub fn router(app: Arc<App>) -> Router {
         })
         .with_state(app)
         .layer(DefaultBodyLimit::max(max_body_bytes))
-        .layer(middleware::from_fn(auth::only_loopback_hosts))
+        .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
 }

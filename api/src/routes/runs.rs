@@ -116,11 +116,11 @@ pub async fn create(
         max_unfinished: app.config().max_queued,
     };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
+        let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
         let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
         return Ok(stream(&posted.run, opened, mode));
     }
-    let posted = app.post(&caller.owner, new).await?;
+    let posted = app.post(&caller, new).await?;
     let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
     Ok(accepted(answer.run.id, answer))
 }
