@@ -7,8 +7,9 @@ use std::{error::Error, time::Duration};
 use holdfast_shared::event_id::EventId;
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -26,7 +27,17 @@ const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_
 pub struct Client {
     http: reqwest::Client,
     url: String,
-    username: Option<String>,
+    speaker: Speaker,
+}
+
+/// Who is speaking, and how the server is told.
+#[derive(Debug, Clone)]
+pub enum Speaker {
+    /// A server that checks its users is shown a token.
+    Token(SecretString),
+    /// A server in development mode believes a name.
+    Named(String),
+    Nobody,
 }
 
 /// Why there was no useful answer.
@@ -84,18 +95,41 @@ pub struct RunError {
     pub message: String,
 }
 
-impl Client {
-    pub fn new(url: &Url, username: Option<&str>) -> Result<Self, String> {
-        let mut headers = HeaderMap::new();
-        if let Some(name) = username {
-            let name =
-                HeaderValue::from_bytes(name.as_bytes()).map_err(|_| "--username: a name has no control characters")?;
-            headers.insert("x-user", name);
+impl Speaker {
+    /// A token goes before a name, which a server that checks its users refuses.
+    pub fn of(token: Option<SecretString>, username: Option<String>) -> Self {
+        match (token, username) {
+            (Some(token), _) => Self::Token(token),
+            (None, Some(name)) => Self::Named(name),
+            (None, None) => Self::Nobody,
         }
+    }
+
+    fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {
+        match self {
+            Self::Token(token) => {
+                let bearer = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
+                let mut bearer = bearer.map_err(|_| "--token: a token has no control characters")?;
+                bearer.set_sensitive(true);
+                Ok(Some((AUTHORIZATION, bearer)))
+            }
+            Self::Named(name) => {
+                let name = HeaderValue::from_bytes(name.as_bytes());
+                let name = name.map_err(|_| "--username: a name has no control characters")?;
+                Ok(Some((HeaderName::from_static("x-user"), name)))
+            }
+            Self::Nobody => Ok(None),
+        }
+    }
+}
+
+impl Client {
+    pub fn new(url: &Url, speaker: Speaker) -> Result<Self, String> {
+        let headers = HeaderMap::from_iter(speaker.header()?);
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
         let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
         let url = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { http, url, username: username.map(str::to_owned) })
+        Ok(Self { http, url, speaker })
     }
 
     pub fn url(&self) -> &str {
@@ -160,7 +194,12 @@ impl Client {
     /// The command that sends an answer from a shell.
     pub fn curl(&self, run: Uuid, path: &str, answer: &Value) -> String {
         let quoted = |text: &str| text.replace('\'', r"'\''");
-        let user = self.username.as_deref().map(|name| format!(" -H 'x-user: {}'", quoted(name))).unwrap_or_default();
+        let user = match &self.speaker {
+            // The token stays where it is.
+            Speaker::Token(_) => r#" -H "authorization: Bearer $HOLDFAST_TOKEN""#.to_owned(),
+            Speaker::Named(name) => format!(" -H 'x-user: {}'", quoted(name)),
+            Speaker::Nobody => String::new(),
+        };
         let (url, answer) = (self.at(&format!("/v1/runs/{run}/{path}")), quoted(&answer.to_string()));
         format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
     }
