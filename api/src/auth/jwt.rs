@@ -79,6 +79,7 @@ impl Tokens {
     fn user(&self, claims: &Map<String, Value>) -> Result<String, &'static str> {
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or("");
         if !is_name(subject) {
+            // The number that the sentence has.
             const { assert!(MAX_NAME_CHARS == 128) };
             return Err("its subject (sub) has not 1 to 128 characters, or has control characters");
         }

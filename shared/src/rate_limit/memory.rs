@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -17,7 +17,7 @@ use super::{Empty, Rate};
 
 #[derive(Default)]
 pub struct MemoryBuckets {
-    by_rate: Mutex<HashMap<Rate, std::sync::Arc<Buckets>>>,
+    by_rate: Mutex<HashMap<Rate, Arc<Buckets>>>,
 }
 
 /// The buckets of one rate.
@@ -35,7 +35,7 @@ impl MemoryBuckets {
     pub fn take(&self, bucket: &str, rate: Rate) -> Result<(), Empty> {
         let buckets = {
             let mut by_rate = self.by_rate.lock().unwrap_or_else(PoisonError::into_inner);
-            by_rate.entry(rate).or_insert_with(|| std::sync::Arc::new(Buckets::of(rate))).clone()
+            by_rate.entry(rate).or_insert_with(|| Arc::new(Buckets::of(rate))).clone()
         };
         buckets.take(bucket)
     }
