@@ -110,6 +110,7 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
     let body = json!({"input": "[tokens=1] one", "agent_id": agent_id});
     let started: Value = serde_json::from_str(&post("/v1/runs", body, "application/json").await).unwrap();
     assert_eq!(started["conversation"]["agent_id"], agent_id.as_str(), "the session begins with this agent");
+    client.ended(text(&started["run"], "id")).await;
     let streamed = post("/api/chat/stream", json!({"message": "[tokens=1] two"}), "text/event-stream").await;
     assert!(streamed.contains(text(&started["conversation"], "id")), "{streamed}");
     let history = client.get("/v1/sessions/plans/history").await.unwrap();

@@ -22,7 +22,7 @@ async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
     // As a version before the last migration would have left it.
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
     for sql in [
-        "alter table chat_conversations drop column forked_from",
+        "drop table chat_summaries",
         "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
     ] {
         sqlx::query(sql).execute(&mut file).await.unwrap();

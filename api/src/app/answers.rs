@@ -1,0 +1,91 @@
+//! Answers to what a waiting run has asked: a human's decision, or the result of a tool that the client executes.
+
+use std::sync::Arc;
+
+use holdfast_shared::{
+    approval::Decision,
+    excerpt,
+    run::Run,
+    storage::{Answered, ClientResult},
+};
+use uuid::Uuid;
+
+use super::App;
+use crate::problem::Problem;
+
+impl App {
+    /// Answers what a run has asked about one call; the first answer counts.
+    pub async fn decide(
+        self: &Arc<Self>,
+        owner: &str,
+        run_id: Uuid,
+        approval_id: Uuid,
+        decision: Decision,
+    ) -> Result<Run, Problem> {
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let answered = self.to_its_end(async move {
+            let answered = app.storage.decide(&user, run_id, approval_id, &decision).await?;
+            Ok(app.go_on_after(answered))
+        });
+        let not_found = || Problem::approval_not_found(approval_id, run_id);
+        self.answered(owner, run_id, answered.await?, not_found).await
+    }
+
+    /// Brings the result of a call that the client has executed; the first result counts.
+    pub async fn complete_client_call(
+        self: &Arc<Self>,
+        owner: &str,
+        run_id: Uuid,
+        call_id: String,
+        result: ClientResult,
+    ) -> Result<Run, Problem> {
+        let most = self.tools.tool_result_bytes;
+        let result = match result {
+            ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
+            ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
+        };
+        let (app, user, call) = (Arc::clone(self), owner.to_owned(), call_id.clone());
+        let answered = self.to_its_end(async move {
+            let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
+            Ok(app.go_on_after(answered))
+        });
+        let not_found = || Problem::call_not_found(&call_id, run_id);
+        self.answered(owner, run_id, answered.await?, not_found).await
+    }
+
+    /// Shows an answer that was accepted, and wakes a worker for its run.
+    fn go_on_after(self: &Arc<Self>, answered: Answered) -> Answered {
+        if let Answered::Accepted(run) = &answered {
+            if run.queued {
+                self.wake();
+            }
+            let (app, run) = (Arc::clone(self), run.clone());
+            self.pending.spawn(async move { app.show(run.run_id, &[run.event]).await });
+        }
+        answered
+    }
+
+    /// The run as it is after an answer, or why the answer was refused.
+    async fn answered(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        answered: Answered,
+        not_found: impl FnOnce() -> Problem,
+    ) -> Result<Run, Problem> {
+        match answered {
+            Answered::Accepted(_) => {
+                self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+            }
+            Answered::Decided(first) => Err(Problem::already_decided(*first)),
+            Answered::Completed => Err(Problem::already_completed(run_id)),
+            Answered::Expired => Err(Problem::answer_expired(run_id)),
+            Answered::NotWaiting => Err(Problem::run_not_waiting(run_id)),
+            Answered::InvalidInput(problem) => Err(Problem::invalid_input(&problem)),
+            Answered::NotFound => match self.storage.run(owner, run_id).await? {
+                Some(_) => Err(not_found()),
+                None => Err(Problem::run_not_found(run_id)),
+            },
+        }
+    }
+}
