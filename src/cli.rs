@@ -7,7 +7,7 @@ use clap::{
     builder::Resettable,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig, ToolsConfig};
+use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig, ToolsConfig, UsersConfig};
 
 use crate::chat::ChatArgs;
 
@@ -41,6 +41,8 @@ pub enum Role {
 pub struct Settings {
     #[command(flatten)]
     pub api: ApiConfig,
+    #[command(flatten)]
+    pub users: UsersConfig,
     #[command(flatten)]
     pub stores: StoresConfig,
     #[command(flatten)]

@@ -3,10 +3,11 @@
 use std::error::Error;
 
 use anyhow::{Context, bail};
-use holdfast_api::{Api, Listener, Metrics, serve_metrics};
+use holdfast_api::{Api, Auth, Listener, Metrics, serve_metrics};
 use holdfast_shared::{
     config::{Provider, Stores},
     queue::{self, Queue},
+    rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
     storage::{self, Storage},
 };
@@ -28,13 +29,15 @@ struct MeetingPlaces {
 pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
+    let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install();
     let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    let rate_limit = share_limits(&stores).await?;
     say_what_it_uses(&stores, &places.storage, &settings)?;
-    say_where_it_listens(&listener);
+    say_where_it_listens(&listener, &auth);
     let worker = make_worker(&places, &settings, models);
-    let api = make_api(places, &settings, metrics);
+    let api = make_api(places, auth, rate_limit, &settings, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
 }
@@ -42,11 +45,13 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
 /// The API alone.
 pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
+    let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install();
     let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
-    say_where_it_listens(&listener);
-    make_api(places, &settings, metrics).run(listener, shutdown).await;
+    let rate_limit = share_limits(&stores).await?;
+    say_where_it_listens(&listener, &auth);
+    make_api(places, auth, rate_limit, &settings, metrics).run(listener, shutdown).await;
     Ok(())
 }
 
@@ -121,9 +126,25 @@ async fn reach(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPl
     Ok(MeetingPlaces { storage, run_log, pushes, queue })
 }
 
-fn make_api(places: MeetingPlaces, settings: &Settings, metrics: Metrics) -> Api {
+/// Where APIs meet one another.
+async fn share_limits(stores: &Stores) -> anyhow::Result<RateLimit> {
+    rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
+}
+
+fn make_api(places: MeetingPlaces, auth: Auth, rate_limit: RateLimit, settings: &Settings, metrics: Metrics) -> Api {
     let MeetingPlaces { storage, run_log, pushes, queue } = places;
-    Api { storage, run_log, queue, pushes, config: settings.api.clone(), tools: settings.tools.clone(), metrics }
+    Api {
+        storage,
+        run_log,
+        queue,
+        pushes,
+        rate_limit,
+        auth,
+        strangers_rate: settings.users.strangers_rate(),
+        config: settings.api.clone(),
+        tools: settings.tools.clone(),
+        metrics,
+    }
 }
 
 fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> Worker {
@@ -162,12 +183,17 @@ fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> 
     Ok(())
 }
 
-fn say_where_it_listens(listener: &Listener) {
+fn say_where_it_listens(listener: &Listener, auth: &Auth) {
     let address = listener.address();
     tracing::info!("Holdfast listens on http://{address}");
+    if !auth.is_development() {
+        tracing::info!("users: as their JWTs say{}", if auth.takes_anonymous() { ", or anonymous" } else { "" });
+        return;
+    }
+    tracing::info!("users: development mode, nobody is checked; set HOLDFAST_JWT_KEY for real users");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "{address} can be reached from other machines, and this version knows no passwords: whoever can send a loopback Host header is whoever X-User says; listen on 127.0.0.1, or let only a proxy that you trust reach it"
+            "{address} can be reached from other machines, and in development mode nobody is checked: whoever can send a loopback Host header is whoever X-User says; set HOLDFAST_JWT_KEY, or listen on 127.0.0.1"
         );
     }
 }

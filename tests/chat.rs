@@ -9,7 +9,11 @@ use std::{
     sync::mpsc::{self, Receiver},
 };
 
-use crate::support::{Client, Embedded, Holdfast, PATIENCE, until};
+use crate::support::{
+    Client, Embedded, Holdfast, PATIENCE,
+    tokens::{SECRET, claims, token},
+    until,
+};
 
 /// A running client: what it prints can be waited for.
 struct Terminal {
@@ -201,4 +205,27 @@ async fn ctrl_c_cancels_the_run_and_then_quits() {
     terminal.type_in("\u{3}");
     let status = until("it has quit", || std::future::ready(terminal.child.try_wait().unwrap())).await;
     assert_eq!(status.code(), Some(130));
+}
+
+#[tokio::test]
+async fn a_token_says_who_is_speaking() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
+    let mut holdfast = embedded.start();
+    let ann = token(&claims("ann", serde_json::json!({})));
+    let arguments = ["--token", &ann, "--username", "bob"];
+    let (answer, said, status) = pipe_with(&holdfast.base(), &arguments, "[tokens=3] one\n[tokens=3] two\n");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(!answer.is_empty() && !said.contains(&ann), "{said}");
+    let runs = holdfast.client().token(&ann).get("/v1/runs").await.unwrap();
+    assert_eq!(runs["items"].as_array().unwrap().len(), 2);
+    let (_, said, status) = pipe_with(&holdfast.base(), &["--username", "bob"], "hi\n");
+    assert!(status != Some(0) && said.contains("X-User"), "{said}");
+}
+
+#[tokio::test]
+async fn somebody_without_a_token_stays_the_same_anonymous_user() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
+    let mut holdfast = embedded.start();
+    let (answer, said, status) = pipe_with(&holdfast.base(), &[], "[tokens=3] one\n[tokens=3] two\n");
+    assert_eq!((status, answer.lines().count()), (Some(0), 2), "{said}");
 }

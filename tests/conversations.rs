@@ -1,5 +1,7 @@
 //! Conversations: sessions, the standing one with an agent, briefings, edits and rollbacks.
 
+use std::collections::BTreeSet;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,6 +12,9 @@ use crate::{
 
 in_both_modes!(
     a_session_needs_nothing_but_its_name,
+    the_default_session_is_the_one_that_the_request_names_or_the_users_own,
+    a_request_that_names_a_session_talks_in_it,
+    fifty_first_messages_of_a_session_land_in_one_conversation,
     fifty_first_calls_give_one_standing_conversation,
     a_briefing_is_talked_about_in_the_standing_conversation,
     bad_briefings_are_refused,
@@ -68,6 +73,62 @@ async fn a_session_needs_nothing_but_its_name(mut deployment: Deployment) {
     assert_eq!(bob.get("/v1/sessions/plans/history").await.unwrap(), json!([]));
     let starts = ann.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap();
     assert_ne!(starts["conversation"]["id"], first["run"]["conversation_id"], "no session, a new conversation");
+}
+
+async fn the_default_session_is_the_one_that_the_request_names_or_the_users_own(mut deployment: Deployment) {
+    let client = deployment.client();
+    let say = async |client: &Client, path: &str, header: Option<&str>| {
+        let mut request = client.request(Method::POST, path).json(&json!({"content": "[tokens=1]"}));
+        if let Some(name) = header {
+            request = request.header("x-session-id", name);
+        }
+        answer(request).await.map(|said| text(&said["run"], "conversation_id").to_owned())
+    };
+    let ann = client.user("ann");
+    for (client, header, name) in
+        [(&client, None, "debug_session"), (&ann, None, "session_ann"), (&ann, Some("plans"), "plans")]
+    {
+        let default = say(client, "/v1/sessions/-/messages", header).await.unwrap();
+        let named = say(client, &format!("/v1/sessions/{name}/messages"), None).await.unwrap();
+        assert_eq!(default, named, "{name}");
+    }
+    let long = "n".repeat(128);
+    say(&ann, &format!("/v1/sessions/{long}/messages"), None).await.unwrap();
+    for name in [&format!("{long}n"), "a%0Ab"] {
+        let failure = say(&ann, &format!("/v1/sessions/{name}/messages"), None).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_session"));
+    }
+}
+
+async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let post = async |path: &str, body: Value, accept: &str| {
+        let request = client.request(Method::POST, path).header("x-session-id", "plans").header("accept", accept);
+        request.json(&body).send().await.unwrap().text().await.unwrap()
+    };
+    let body = json!({"input": "[tokens=1] one", "agent_id": agent_id});
+    let started: Value = serde_json::from_str(&post("/v1/runs", body, "application/json").await).unwrap();
+    assert_eq!(started["conversation"]["agent_id"], agent_id.as_str(), "the session begins with this agent");
+    let streamed = post("/api/chat/stream", json!({"message": "[tokens=1] two"}), "text/event-stream").await;
+    assert!(streamed.contains(text(&started["conversation"], "id")), "{streamed}");
+    let history = client.get("/v1/sessions/plans/history").await.unwrap();
+    let said = ["[tokens=1] one", "This ", "[tokens=1] two", "This "];
+    assert_eq!(history.as_array().unwrap().iter().map(|line| &line["content"]).collect::<Vec<_>>(), said);
+    let refused = post("/v1/runs", json!({"input": " "}), "application/json").await;
+    assert!(refused.contains("empty_content"), "{refused}");
+}
+
+async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployment: Deployment) {
+    let client = deployment.client();
+    let say = || client.post("/v1/sessions/new/messages", json!({"content": "[tokens=1]"}));
+    let said = futures::future::join_all((0..50).map(|_| say())).await;
+    let conversations: BTreeSet<String> =
+        said.iter().map(|said| text(&said.as_ref().unwrap()["run"], "conversation_id").to_owned()).collect();
+    assert_eq!(conversations.len(), 1);
+    let page = client.get("/v1/sessions/new/messages?limit=200").await.unwrap();
+    let asked = page["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
+    assert_eq!(asked, 50);
 }
 
 async fn fifty_first_calls_give_one_standing_conversation(mut deployment: Deployment) {

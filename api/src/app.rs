@@ -20,10 +20,25 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::{
+    auth::{Auth, Caller},
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
+    strangers::Strangers,
 };
+
+/// What the use cases are made of.
+pub struct Parts {
+    pub storage: Storage,
+    pub run_log: RunLog,
+    pub queue: Queue,
+    pub relay: Arc<Relay>,
+    pub auth: Arc<Auth>,
+    pub strangers: Strangers,
+    pub config: ApiConfig,
+    pub tools: ToolsConfig,
+    pub metrics: Metrics,
+}
 
 /// One process's API.
 pub struct App {
@@ -31,6 +46,8 @@ pub struct App {
     run_log: RunLog,
     queue: Queue,
     relay: Arc<Relay>,
+    auth: Arc<Auth>,
+    strangers: Strangers,
     config: ApiConfig,
     tools: ToolsConfig,
     metrics: Metrics,
@@ -49,17 +66,10 @@ pub struct Posted {
 const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
-    pub fn new(
-        storage: Storage,
-        run_log: RunLog,
-        queue: Queue,
-        relay: Arc<Relay>,
-        config: ApiConfig,
-        tools: ToolsConfig,
-        metrics: Metrics,
-    ) -> Arc<Self> {
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { storage, run_log, queue, relay, auth, strangers, config, tools, metrics } = parts;
         let pending = TaskTracker::new();
-        Arc::new(Self { storage, run_log, queue, relay, config, tools, metrics, pending })
+        Arc::new(Self { storage, run_log, queue, relay, auth, strangers, config, tools, metrics, pending })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -72,6 +82,10 @@ impl App {
 
     pub fn relay(&self) -> &Arc<Relay> {
         &self.relay
+    }
+
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.auth
     }
 
     pub fn config(&self) -> &ApiConfig {
@@ -88,20 +102,20 @@ impl App {
     }
 
     /// Commits a message with its run and wakes a worker.
-    pub async fn post(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<Posted, Problem> {
-        let (posted, _) = self.submit(owner, new).await?;
+    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<Posted, Problem> {
+        let (posted, _) = self.submit(caller, new).await?;
         Ok(posted)
     }
 
     /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
     pub async fn post_and_follow(
         self: &Arc<Self>,
-        owner: &str,
+        caller: &Caller,
         new: NewRun,
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
         // Watching is begun meanwhile, because nothing of the run may be missed.
-        let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(owner, new));
+        let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
@@ -113,11 +127,11 @@ impl App {
     /// The same, but the head waits for the run's first output: a run that fails before it is a problem and no stream.
     pub async fn post_and_hear(
         self: &Arc<Self>,
-        owner: &str,
+        caller: &Caller,
         new: NewRun,
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
-        let (posted, mut opened) = self.post_and_follow(owner, new, cursor).await?;
+        let (posted, mut opened) = self.post_and_follow(caller, new, cursor).await?;
         if let Opened::Stream(follower) = &mut opened
             && let Some(error) = follower.failure_before_output(self.config.head_wait).await
         {
@@ -229,12 +243,6 @@ impl App {
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// The owner's conversation of a session, made if there is none.
-    pub async fn session(&self, owner: &str, name: String) -> Result<Conversation, Problem> {
-        let handle = Handle::Session(name);
-        self.storage.conversation_by_handle(owner, &handle).await?.ok_or_else(Problem::internal)
-    }
-
     /// The owner's standing conversation with an agent, made if there is none.
     pub async fn standing_conversation(&self, owner: &str, agent_id: Uuid) -> Result<Option<Conversation>, Problem> {
         Ok(self.storage.conversation_by_handle(owner, &Handle::Agent(agent_id)).await?)
@@ -259,11 +267,12 @@ impl App {
         let _ = tokio::time::timeout(SETTLE, self.pending.wait()).await;
     }
 
-    async fn submit(self: &Arc<Self>, owner: &str, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
+    async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
         if let Some(content) = new.said.content() {
             self.check_content(content)?;
         }
-        let (app, user, target, max) = (Arc::clone(self), owner.to_owned(), target_id(&new.target), new.max_unfinished);
+        self.strangers.admit(caller).await?;
+        let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let replaced = new.said.replace_from().unwrap_or_default();
         let submitted = self.to_its_end(async move {
             let submitted = app.storage.submit(&user, &new).await?;
@@ -288,7 +297,7 @@ impl App {
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
-            Submitted::MessageNotFound => Problem::message_not_found(replaced, target),
+            Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
             Submitted::NothingToAnswer => Problem::nothing_to_answer(replaced),
             Submitted::AgentNotFound => Problem::agent_not_found(target),
             _ => Problem::conversation_not_found(target),
@@ -383,9 +392,12 @@ impl App {
     }
 }
 
-fn target_id(target: &Target) -> Uuid {
+/// What the client calls the conversation that it talks to, or the agent that a new one is to have.
+pub fn named(target: &Target) -> String {
     match target {
-        Target::Existing(id) => *id,
-        Target::New { agent_id } => agent_id.unwrap_or_default(),
+        Target::Existing(id) => id.to_string(),
+        Target::Named { agent_id: Some(id), .. } | Target::New { agent_id: Some(id) } => id.to_string(),
+        Target::Named { handle, .. } => handle.to_string(),
+        Target::New { agent_id: None } => String::new(),
     }
 }

@@ -12,7 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{app::App, problem::Problem};
+use crate::{
+    app::App,
+    auth::{Caller, MAX_NAME_CHARS, is_name},
+    problem::Problem,
+};
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -106,15 +110,19 @@ impl<S: Send + Sync> FromRequestParts<S> for BriefingId {
     }
 }
 
-/// The name of a session in the path.
+/// The name of a session in the path; `-` is the default one.
 pub struct SessionId(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for SessionId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(name) = Path::<String>::from_request_parts(parts, state).await.unwrap_or(Path(String::new()));
-        Ok(Self(name))
+        let caller = Caller::from_request_parts(parts, state).await?;
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(name)) if name == "-" => Ok(Self(caller.default_session())),
+            Ok(Path(name)) if is_name(&name) => Ok(Self(name)),
+            _ => Err(Problem::invalid_session(MAX_NAME_CHARS)),
+        }
     }
 }
 

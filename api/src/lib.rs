@@ -1,7 +1,7 @@
 //! Holdfast's HTTP API.
 //!
-//! In the order of a request's way: `serve` (sockets), `routes` (the whole HTTP surface), `auth` (who is asking), `app` (the
-//! use cases), `relay` (replay, then tail, of a run's log), `wire` (what a client's protocol makes of an event).
+//! In the order of a request's way: `serve` (sockets), `auth` (who is asking), `routes` (the whole HTTP surface), `app` (the
+//! use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's log), `wire` (what a client's protocol makes of an event).
 
 mod app;
 mod auth;
@@ -11,6 +11,7 @@ mod problem;
 mod relay;
 mod routes;
 mod serve;
+mod strangers;
 mod wire;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use holdfast_shared::{
     config::{ApiConfig, ToolsConfig},
     queue::Queue,
+    rate_limit::{Rate, RateLimit},
     run_log::{Push, RunLog},
     storage::Storage,
 };
@@ -25,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use app::App;
+pub use auth::Auth;
 pub use metrics::{Metrics, serve_metrics};
 pub use serve::{ListenError, Listener};
 
@@ -35,6 +38,10 @@ pub struct Api {
     pub queue: Queue,
     /// The pushes of followed runs, from `run_log::connect`.
     pub pushes: mpsc::UnboundedReceiver<Push>,
+    pub rate_limit: RateLimit,
+    pub auth: Auth,
+    /// How often a stranger may start a run, if there is a limit.
+    pub strangers_rate: Option<Rate>,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     pub metrics: Metrics,
@@ -46,8 +53,17 @@ impl Api {
         let relay = relay::Relay::new(self.storage.clone(), self.run_log.clone(), &self.config, shutdown.clone());
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
         let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
-        let app =
-            App::new(self.storage, self.run_log, self.queue, relay, self.config.clone(), self.tools, self.metrics);
+        let app = App::new(app::Parts {
+            storage: self.storage,
+            run_log: self.run_log,
+            queue: self.queue,
+            relay,
+            auth: Arc::new(self.auth),
+            strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate),
+            config: self.config.clone(),
+            tools: self.tools,
+            metrics: self.metrics,
+        });
         let router = routes::router(Arc::clone(&app));
         listener.serve(router, &self.config, shutdown).await;
         app.settle().await;

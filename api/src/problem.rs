@@ -9,6 +9,8 @@ use holdfast_shared::{agent::Invalid, approval::Approval, event_id, run::RunErro
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::auth;
+
 /// An answer that says what was wrong and what to do about it.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Problem {
@@ -28,6 +30,9 @@ pub struct Problem {
     /// The answer that was first, where there can be only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<Approval>>,
+    /// Seconds after which another try may succeed, where that is known better than "in a moment".
+    #[serde(skip)]
+    retry_after: Option<u64>,
 }
 
 fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
@@ -35,9 +40,9 @@ fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S:
 }
 
 impl Problem {
-    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { status, code, title, detail: detail.into(), run: None, approval: None }
+        Self { status, code, title, detail: detail.into(), run: None, approval: None, retry_after: None }
     }
 
     pub fn route_not_found(path: &str) -> Self {
@@ -64,7 +69,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
     }
 
-    pub fn message_not_found(id: Uuid, conversation_id: Uuid) -> Self {
+    pub fn message_not_found(id: Uuid, conversation_id: &str) -> Self {
         let detail = format!("Conversation {conversation_id} has no message {id}, or no longer has it.");
         Self::new(StatusCode::NOT_FOUND, "message_not_found", detail)
     }
@@ -317,6 +322,11 @@ impl Problem {
         )
     }
 
+    pub(crate) const fn retried_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
     fn about(mut self, run_id: Uuid) -> Self {
         self.run = Some(format!("/v1/runs/{run_id}"));
         self
@@ -332,12 +342,15 @@ impl From<storage::Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.status;
+        let (status, retry_after) = (self.status, self.retry_after.unwrap_or(1));
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
+        }
+        if let Some(challenge) = auth::challenge(status) {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
     }

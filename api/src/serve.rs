@@ -7,7 +7,12 @@ use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use holdfast_shared::config::ApiConfig;
-use hyper::server::conn::http1;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -18,6 +23,8 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::auth::Peer;
 
 /// Time for a request's head to arrive.
 const HEAD: Duration = Duration::from_secs(15);
@@ -80,10 +87,10 @@ impl Listener {
                 () = shutdown.cancelled() => break,
             };
             match accepted {
-                Ok((socket, _)) => {
+                Ok((socket, peer)) => {
                     let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
                     connections.spawn(async move {
-                        serve_connection(socket, router, stall, shutdown).await;
+                        serve_connection(socket, Peer(peer.ip()), router, stall, shutdown).await;
                         drop(permit);
                     });
                 }
@@ -101,11 +108,15 @@ impl Listener {
     }
 }
 
-async fn serve_connection(socket: TcpStream, router: Router, stall: Duration, shutdown: CancellationToken) {
+async fn serve_connection(socket: TcpStream, peer: Peer, router: Router, stall: Duration, shutdown: CancellationToken) {
     let _ = socket.set_nodelay(true);
     let mut socket = TimeoutStream::new(socket);
     socket.set_write_timeout(Some(stall));
-    let service = TowerToHyperService::new(router);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.call(request)
+    });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HTTP_BUFFER);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));

@@ -1,4 +1,4 @@
-//! Connections to Redis, as run log and queue need them: they come back by themselves, and nobody waits long for them.
+//! Connections to Redis, as run log, queue and rate limit need them: they come back by themselves, and nobody waits long for them.
 
 use std::{io, time::Duration};
 

@@ -2,13 +2,18 @@
 //!
 //! One try per call; `stream` and `answer` decide when the next one comes.
 
-use std::{error::Error, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use holdfast_shared::event_id::EventId;
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE},
 };
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -26,7 +31,20 @@ const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_
 pub struct Client {
     http: reqwest::Client,
     url: String,
-    username: Option<String>,
+    speaker: Speaker,
+    /// The secret of the anonymous user that this is, once the server has told it.
+    anonymous: Arc<OnceLock<SecretString>>,
+}
+
+/// Who is speaking, and how the server is told.
+#[derive(Debug, Clone)]
+pub enum Speaker {
+    /// A server that checks its users is shown a token.
+    Token(SecretString),
+    /// A server in development mode believes a name.
+    Named(String),
+    /// Nobody in particular. A server that knows such users tells which one it is with the first answer.
+    Nobody,
 }
 
 /// Why there was no useful answer.
@@ -84,18 +102,41 @@ pub struct RunError {
     pub message: String,
 }
 
-impl Client {
-    pub fn new(url: &Url, username: Option<&str>) -> Result<Self, String> {
-        let mut headers = HeaderMap::new();
-        if let Some(name) = username {
-            let name =
-                HeaderValue::from_bytes(name.as_bytes()).map_err(|_| "--username: a name has no control characters")?;
-            headers.insert("x-user", name);
+impl Speaker {
+    /// A token goes before a name, which a server that checks its users refuses.
+    pub fn of(token: Option<SecretString>, username: Option<String>) -> Self {
+        match (token, username) {
+            (Some(token), _) => Self::Token(token),
+            (None, Some(name)) => Self::Named(name),
+            (None, None) => Self::Nobody,
         }
+    }
+
+    fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, &'static str> {
+        match self {
+            Self::Token(token) => {
+                let bearer = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
+                let mut bearer = bearer.map_err(|_| "--token: a token has no control characters")?;
+                bearer.set_sensitive(true);
+                Ok(Some((AUTHORIZATION, bearer)))
+            }
+            Self::Named(name) => {
+                let name = HeaderValue::from_bytes(name.as_bytes());
+                let name = name.map_err(|_| "--username: a name has no control characters")?;
+                Ok(Some((HeaderName::from_static("x-user"), name)))
+            }
+            Self::Nobody => Ok(None),
+        }
+    }
+}
+
+impl Client {
+    pub fn new(url: &Url, speaker: Speaker) -> Result<Self, String> {
+        let headers = HeaderMap::from_iter(speaker.header()?);
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
         let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
         let url = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { http, url, username: username.map(str::to_owned) })
+        Ok(Self { http, url, speaker, anonymous: Arc::default() })
     }
 
     pub fn url(&self) -> &str {
@@ -108,7 +149,7 @@ impl Client {
         let path = conversation.map_or("/healthz".to_owned(), |id| format!("/v1/conversations/{id}"));
         let mut pauses = FIRST_PAUSES.into_iter();
         loop {
-            let request = self.http.get(self.at(&path)).timeout(ANSWER_TIMEOUT);
+            let request = self.get(&path).timeout(ANSWER_TIMEOUT);
             let reason = match send(request).await {
                 Ok(_) => return Ok(()),
                 Err(Failure::Refused(problem)) => return Err(problem.detail),
@@ -129,45 +170,80 @@ impl Client {
             None => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": post.agent})),
             Some(id) => (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text})),
         };
-        let request = self.http.post(self.at(&path)).header("idempotency-key", post.key.to_string()).json(&body);
-        open(request).await
+        let request = self.posting(&path).header("idempotency-key", post.key.to_string()).json(&body);
+        let opened = open(request).await?;
+        if let Some(secret) = opened.stream.as_ref().and_then(|answer| told_secret(answer.headers())) {
+            // The first one counts: the conversation is that user's.
+            let _ = self.anonymous.set(secret);
+        }
+        Ok(opened)
     }
 
     /// Follows a run from the first event after the cursor on.
     pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<Opened, Failure> {
-        let request = self.http.get(self.at(&format!("/v1/runs/{run}/events?stream_mode=events")));
+        let request = self.get(&format!("/v1/runs/{run}/events?stream_mode=events"));
         open(request.header("last-event-id", cursor.to_string())).await
     }
 
     pub async fn read(&self, run: Uuid) -> Result<Run, Failure> {
-        let request = self.http.get(self.at(&format!("/v1/runs/{run}"))).timeout(ANSWER_TIMEOUT);
+        let request = self.get(&format!("/v1/runs/{run}")).timeout(ANSWER_TIMEOUT);
         let response = send(request).await?;
         response.json().await.map_err(|error| Failure::Away(cause(&error)))
     }
 
     /// Asks for the end of a run; its events tell when it has come.
     pub async fn cancel(&self, run: Uuid) -> Result<(), Failure> {
-        let request = self.http.post(self.at(&format!("/v1/runs/{run}/cancel"))).timeout(ANSWER_TIMEOUT);
+        let request = self.posting(&format!("/v1/runs/{run}/cancel")).timeout(ANSWER_TIMEOUT);
         send(request).await.map(|_| ())
     }
 
     /// Answers what a run has asked.
     pub async fn answer(&self, run: Uuid, path: &str, answer: &Value) -> Result<(), Failure> {
-        let request = self.http.post(self.at(&format!("/v1/runs/{run}/{path}"))).timeout(ANSWER_TIMEOUT);
+        let request = self.posting(&format!("/v1/runs/{run}/{path}")).timeout(ANSWER_TIMEOUT);
         send(request.json(answer)).await.map(|_| ())
     }
 
     /// The command that sends an answer from a shell.
     pub fn curl(&self, run: Uuid, path: &str, answer: &Value) -> String {
         let quoted = |text: &str| text.replace('\'', r"'\''");
-        let user = self.username.as_deref().map(|name| format!(" -H 'x-user: {}'", quoted(name))).unwrap_or_default();
+        let user = match &self.speaker {
+            // The token stays where it is.
+            Speaker::Token(_) => r#" -H "authorization: Bearer $HOLDFAST_TOKEN""#.to_owned(),
+            Speaker::Named(name) => format!(" -H 'x-user: {}'", quoted(name)),
+            // Nobody else has it, and without it the run can be answered by nobody.
+            Speaker::Nobody => self
+                .anonymous
+                .get()
+                .map_or_else(String::new, |secret| format!(" -H 'authorization: Bearer {}'", secret.expose_secret())),
+        };
         let (url, answer) = (self.at(&format!("/v1/runs/{run}/{path}")), quoted(&answer.to_string()));
         format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
+    }
+
+    fn get(&self, path: &str) -> RequestBuilder {
+        self.as_told(self.http.get(self.at(path)))
+    }
+
+    fn posting(&self, path: &str) -> RequestBuilder {
+        self.as_told(self.http.post(self.at(path)))
+    }
+
+    fn as_told(&self, request: RequestBuilder) -> RequestBuilder {
+        match self.anonymous.get() {
+            Some(secret) => request.bearer_auth(secret.expose_secret()),
+            None => request,
+        }
     }
 
     fn at(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
+}
+
+/// What a browser would keep as a cookie.
+fn told_secret(headers: &HeaderMap) -> Option<SecretString> {
+    let pairs = headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok()?.split(';').next());
+    pairs.filter_map(|pair| pair.strip_prefix("__Host-holdfast_user=")).next().map(SecretString::from)
 }
 
 async fn open(request: RequestBuilder) -> Result<Opened, Failure> {

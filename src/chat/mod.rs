@@ -21,11 +21,12 @@ mod stream;
 use std::{io, process::ExitCode};
 
 use reqwest::Url;
+use secrecy::SecretString;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
 use answer::{Answer, Answered};
-use client::Client;
+use client::{Client, Speaker};
 use input::Lines;
 use screen::Screen;
 
@@ -48,6 +49,9 @@ pub struct ChatArgs {
     /// Who is speaking, for a server that believes it.
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
+    /// Token that shows who is speaking, for a server that checks it; goes before --username.
+    #[arg(long, env = "HOLDFAST_TOKEN", hide_env_values = true)]
+    token: Option<SecretString>,
 }
 
 fn server_url(text: &str) -> Result<Url, String> {
@@ -88,7 +92,7 @@ struct Chat {
 
 impl Chat {
     async fn begin(args: ChatArgs) -> Result<Self, String> {
-        let client = Client::new(&args.url, args.username.as_deref())?;
+        let client = Client::new(&args.url, Speaker::of(args.token, args.username))?;
         client.connect(args.conversation).await?;
         // From here on Ctrl-C is ours.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;

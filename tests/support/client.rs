@@ -12,6 +12,7 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     user: Option<String>,
+    token: Option<String>,
 }
 
 /// An answer that is an error.
@@ -25,7 +26,7 @@ pub struct Failure {
 impl Client {
     pub fn new(base: &str) -> Self {
         let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build().unwrap();
-        Self { http, base: base.to_owned(), user: None }
+        Self { http, base: base.to_owned(), user: None, token: None }
     }
 
     /// The same server, as somebody else.
@@ -33,10 +34,19 @@ impl Client {
         Self { user: Some(name.to_owned()), ..self.clone() }
     }
 
+    /// The same server, with a token as bearer.
+    pub fn token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
-        match &self.user {
+        let request = match &self.user {
             Some(user) => request.header("x-user", user),
+            None => request,
+        };
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
             None => request,
         }
     }

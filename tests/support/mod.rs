@@ -5,6 +5,7 @@ mod client;
 mod deployment;
 mod holdfast;
 mod sse;
+pub mod tokens;
 pub mod tools;
 pub mod upstream;
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{
     WireQuery,
     events::{cursor, stream_on},
-    plain_run,
+    plain_run, talk_of,
 };
 use crate::{
     app::App,
@@ -52,17 +52,18 @@ pub async fn post(
     Body(body): Body<ChatBody>,
 ) -> Result<Response, Problem> {
     let asked = |text: &Option<String>| text.clone().unwrap_or_default();
-    let asked = ["chat", &asked(&body.conversation_id), &asked(&body.agent_definition_id), &body.message];
-    let new = plain_run(&app, &headers, &asked, target(&body)?, body.message.clone())?;
-    let (posted, opened) = app.post_and_hear(&caller.owner, new, cursor(&headers, None)?).await?;
+    let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
+    let asked = ["chat", &asked(&conversation), &asked(&body.agent_definition_id), &body.message];
+    let new = plain_run(&app, &headers, &asked, target(&caller, &body)?, body.message.clone())?;
+    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
     stream_on(Wire::Chat, &app, &posted.run, opened, query.stream_mode).await
 }
 
 /// What the ids name; one that is no id names nothing.
-fn target(body: &ChatBody) -> Result<Target, Problem> {
+fn target(caller: &Caller, body: &ChatBody) -> Result<Target, Problem> {
     if let Some(id) = &body.conversation_id {
         return extract::id(id).map(Target::Existing).map_err(Problem::conversation_not_found);
     }
     let agent_id = body.agent_definition_id.as_deref().map(extract::id).transpose();
-    Ok(Target::New { agent_id: agent_id.map_err(Problem::agent_not_found)? })
+    Ok(talk_of(caller, agent_id.map_err(Problem::agent_not_found)?))
 }

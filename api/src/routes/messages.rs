@@ -19,7 +19,7 @@ use super::{
     events::{StreamQuery, cursor, stream, stream_mode},
 };
 use crate::{
-    app::App,
+    app::{App, named},
     auth::Caller,
     extract::{Body, ConversationId, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
@@ -113,16 +113,15 @@ pub async fn post(
     Query(query): Query<StreamQuery>,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    say(&app, &caller, id, &headers, query, body).await
+    say(&app, &caller, Target::Existing(id), (&headers, query), body).await
 }
 
 /// Commits what was said with its run, and answers with either of them or with the run's stream.
 pub async fn say(
     app: &Arc<App>,
     caller: &Caller,
-    conversation_id: Uuid,
-    headers: &HeaderMap,
-    query: StreamQuery,
+    target: Target,
+    (headers, query): (&HeaderMap, StreamQuery),
     body: NewMessageBody,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
@@ -136,13 +135,13 @@ pub async fn say(
             ));
         }
     };
-    let (conversation, replaced) = (conversation_id.to_string(), said.replace_from().map(|id| id.to_string()));
+    let (conversation, replaced) = (named(&target), said.replace_from().map(|id| id.to_string()));
     let mut asked = vec!["message", &conversation, said.content().unwrap_or_default(), body.mode.as_str()];
     asked.extend(replaced.as_deref());
     let key = idempotency_key(headers, &asked, &options)?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
-        target: Target::Existing(conversation_id),
+        target,
         said,
         mode: body.mode,
         options,
@@ -151,10 +150,10 @@ pub async fn say(
         max_unfinished: app.config().max_queued,
     };
     if accepts_event_stream(headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(headers, None)?).await?;
+        let (posted, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
         let mode = stream_mode(app, &posted.run, query.stream_mode).await?;
         return Ok(stream(&posted.run, opened, mode));
     }
-    let posted = app.post(&caller.owner, new).await?;
+    let posted = app.post(caller, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
 }

@@ -14,6 +14,7 @@ mod runs;
 mod sessions;
 mod text_stream;
 mod trace;
+mod users;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,6 +28,7 @@ use axum::{
 };
 use holdfast_shared::{
     agent::StreamMode,
+    conversation::Handle,
     run::SubmitMode,
     storable::{is_too_deep, storable, storable_json},
     storage::{NewRun, RunOptions, Said, Target},
@@ -43,7 +45,13 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
-use crate::{app::App, auth, extract::idempotency_key, problem::Problem, wire::Wire};
+use crate::{
+    app::App,
+    auth::{self, Caller},
+    extract::idempotency_key,
+    problem::Problem,
+    wire::Wire,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -81,11 +89,14 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(checkpoints::fork))
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
+        .routes(routes!(users::me))
+        .routes(routes!(users::create_anonymous))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
         .split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
+    let auth = Arc::clone(app.auth());
     router
         .route("/", get(home::page))
         .route("/openapi.json", get(|| async move { Json(document) }))
@@ -95,7 +106,7 @@ pub fn router(app: Arc<App>) -> Router {
         })
         .with_state(app)
         .layer(DefaultBodyLimit::max(max_body_bytes))
-        .layer(middleware::from_fn(auth::only_loopback_hosts))
+        .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
 }
@@ -183,6 +194,14 @@ fn plain_run(
         max_metadata: app.config().max_metadata_bytes,
         max_unfinished: app.config().max_queued,
     })
+}
+
+/// Where somebody talks who names no conversation: in the session that the request names, else in a new conversation.
+fn talk_of(caller: &Caller, agent_id: Option<Uuid>) -> Target {
+    match caller.named_session() {
+        Some(name) => Target::Named { handle: Handle::Session(name.to_owned()), agent_id },
+        None => Target::New { agent_id },
+    }
 }
 
 /// 202: the run is committed and will be executed.

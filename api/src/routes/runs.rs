@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::{
     accepted, checked_limit, checked_options,
     events::{StreamQuery, cursor, stream, stream_mode},
+    talk_of,
 };
 use crate::{
     app::App,
@@ -38,7 +39,7 @@ pub struct NewRunBody {
     input: String,
     /// For a new conversation; an existing one keeps its own.
     agent_id: Option<Uuid>,
-    /// Made if absent.
+    /// If absent, the session's that `X-Session-ID` names, else a new one.
     conversation_id: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
@@ -98,12 +99,13 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
-    let (conversation, agent) = (id_text(body.conversation_id), id_text(body.agent_id));
+    let session = caller.named_session().filter(|_| body.conversation_id.is_none()).map(str::to_owned);
+    let (conversation, agent) = (session.unwrap_or_else(|| id_text(body.conversation_id)), id_text(body.agent_id));
     let asked = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
     let key = idempotency_key(&headers, &asked, &options)?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
-        None => Target::New { agent_id: body.agent_id },
+        None => talk_of(&caller, body.agent_id),
     };
     let new = NewRun {
         run_id: Uuid::now_v7(),
@@ -116,11 +118,11 @@ pub async fn create(
         max_unfinished: app.config().max_queued,
     };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller.owner, new, cursor(&headers, None)?).await?;
+        let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
         let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
         return Ok(stream(&posted.run, opened, mode));
     }
-    let posted = app.post(&caller.owner, new).await?;
+    let posted = app.post(&caller, new).await?;
     let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
     Ok(accepted(answer.run.id, answer))
 }

@@ -9,6 +9,7 @@ use holdfast_shared::{
     conversation::Handle,
     message::{Message, Role},
     page::Page,
+    storage::Target,
 };
 use serde::Serialize;
 
@@ -66,8 +67,8 @@ pub async fn post(
     Query(query): Query<StreamQuery>,
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    let conversation = app.session(&caller.owner, name).await?;
-    messages::say(&app, &caller, conversation.id, &headers, query, body).await
+    let target = Target::Named { handle: Handle::Session(name), agent_id: None };
+    messages::say(&app, &caller, target, (&headers, query), body).await
 }
 
 /// Read what was said in a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.

@@ -52,9 +52,9 @@ pub async fn post(
     let asked = ["text", &id.to_string(), &body.content];
     let new = plain_run(&app, &headers, &asked, Target::Existing(id), body.content.clone())?;
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_hear(&caller.owner, new, cursor(&headers, None)?).await?;
+        let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
         return stream_on(Wire::Text, &app, &posted.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(&caller.owner, new).await?;
+    let posted = app.post(&caller, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
 }

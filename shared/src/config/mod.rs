@@ -8,12 +8,14 @@ mod model;
 mod run;
 mod stores;
 mod tools;
+mod users;
 
 pub use api::ApiConfig;
 pub use model::{ModelChoice, ModelConfig, Provider};
 pub use run::RunConfig;
 pub use stores::{MemoryBackend, Stores, StoresConfig};
 pub use tools::ToolsConfig;
+pub use users::{ANONYMOUS_PREFIX, Issuer, RateLimit, UsersConfig, begins_with};
 
 use std::time::Duration;
 
@@ -28,7 +30,7 @@ pub struct Error {
 }
 
 impl Error {
-    fn new(variable: &'static str, problem: impl Into<String>) -> Self {
+    pub fn new(variable: &'static str, problem: impl Into<String>) -> Self {
         Self { variable, problem: problem.into() }
     }
 }

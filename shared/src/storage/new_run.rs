@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::EndedRun;
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, Handle},
     event::Event,
     idempotency::IdempotencyKey,
     message::Message,
@@ -79,7 +79,14 @@ impl Said {
 #[derive(Debug, Clone)]
 pub enum Target {
     Existing(Uuid),
-    New { agent_id: Option<Uuid> },
+    New {
+        agent_id: Option<Uuid>,
+    },
+    /// The owner's conversation of this handle; made, with this agent, if there is none.
+    Named {
+        handle: Handle,
+        agent_id: Option<Uuid>,
+    },
 }
 
 /// What became of a message.

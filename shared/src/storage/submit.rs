@@ -36,6 +36,13 @@ struct PlaceRow {
     conversation: ConversationRow,
 }
 
+impl Place {
+    /// Whether nothing was ever said before.
+    const fn is_first(&self) -> bool {
+        self.position == 1
+    }
+}
+
 impl From<PlaceRow> for Place {
     fn from(row: PlaceRow) -> Self {
         Self { conversation: row.conversation.into(), position: row.position }
@@ -72,15 +79,9 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     {
         return Ok(earlier);
     }
-    let place = match new.target {
-        Target::Existing(id) => match lock_conversation(tx, owner, id).await.map_err(doing())? {
-            Some(place) => place,
-            None => return Ok(Submitted::ConversationNotFound),
-        },
-        Target::New { agent_id } => match create_conversation(tx, owner, agent_id).await.map_err(doing())? {
-            Some(place) => place,
-            None => return Ok(Submitted::AgentNotFound),
-        },
+    let place = match find_place(tx, owner, &new.target).await.map_err(doing())? {
+        Ok(place) => place,
+        Err(refused) => return Ok(refused),
     };
     // Order matters: whoever was faster with the same key is seen only now that the conversation is locked.
     if let Some(key) = &new.key
@@ -88,42 +89,16 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     {
         return Ok(earlier);
     }
-    if exceeds_metadata(tx, new).await.map_err(doing())? {
+    if exceeds_metadata(tx, new, &place).await.map_err(doing())? {
         return Ok(Submitted::MetadataTooLarge);
     }
-    let conversation_id = place.conversation.id;
-    let cut = match new.said.replace_from() {
-        None => None,
-        Some(id) => match supersede::cut_at(tx, conversation_id, id, &new.said).await.map_err(doing())? {
-            None => return Ok(Submitted::MessageNotFound),
-            cut => cut,
-        },
+    let (ended, cancel_requested) = match make_room(tx, new, &place).await? {
+        Ok(room) => room,
+        Err(refused) => return Ok(refused),
     };
-    let unfinished = match new.target {
-        Target::Existing(id) => unfinished_runs(tx, id).await.map_err(doing())?,
-        Target::New { .. } => Vec::new(),
-    };
-    let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
-        unfinished.into_iter().partition(|run| cut.is_some_and(|cut| cut.covers(run.position)));
-    match new.mode {
-        SubmitMode::Reject if !unfinished.is_empty() => return Ok(Submitted::Busy),
-        SubmitMode::Interrupt | SubmitMode::Rollback => to_cancel.extend(unfinished),
-        _ if unfinished.len() >= new.max_unfinished => return Ok(Submitted::TooMany),
-        // Whoever goes on talking does not answer what the waiting run has asked.
-        _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
-    }
-    // Order matters: what the cancelled runs leave behind is then superseded from the start.
-    if let Some(cut) = cut {
-        supersede::everything_from(tx, conversation_id, cut).await.map_err(doing())?;
-    }
-    if new.mode == SubmitMode::Rollback {
-        let turns = to_cancel.iter().map(|run| run.id).collect();
-        supersede::turns_of(tx, turns).await.map_err(doing())?;
-    }
-    let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
     let message = match new.said.content() {
         Some(content) => insert_message(tx, owner, new.run_id, &place, content).await.map_err(doing())?,
-        None => match supersede::last_said(tx, conversation_id).await.map_err(doing())? {
+        None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
             Some(message) if message.role == Role::User => message,
             _ => return Ok(Submitted::NothingToAnswer),
         },
@@ -135,11 +110,73 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     Ok(Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested })))
 }
 
+/// The conversation that is meant, found or made, with its row locked.
+async fn find_place(tx: &mut Tx, owner: &str, target: &Target) -> Result<Result<Place, Submitted>, sqlx::Error> {
+    Ok(match target {
+        Target::Existing(id) => lock_conversation(tx, owner, *id).await?.ok_or(Submitted::ConversationNotFound),
+        Target::New { agent_id } => {
+            create_conversation(tx, owner, None, *agent_id).await?.ok_or(Submitted::AgentNotFound)
+        }
+        Target::Named { handle, agent_id } => {
+            let handle = handle.to_string();
+            let mut place = lock_by_handle(tx, owner, &handle).await?;
+            if place.is_none() {
+                place = create_conversation(tx, owner, Some(&handle), *agent_id).await?;
+            }
+            // Somebody else may have made it meanwhile.
+            if place.is_none() {
+                place = lock_by_handle(tx, owner, &handle).await?;
+            }
+            place.ok_or(Submitted::AgentNotFound)
+        }
+    })
+}
+
+/// Supersedes what the message replaces, and cancels what it interrupts. Answers the runs that have ended, and those whose
+/// workers are to be told.
+async fn make_room(
+    tx: &mut Tx,
+    new: &NewRun,
+    place: &Place,
+) -> Result<Result<(Vec<EndedRun>, Vec<Uuid>), Submitted>, Error> {
+    let doing = || Error::doing("make room for a message");
+    let conversation_id = place.conversation.id;
+    let cut = match new.said.replace_from() {
+        None => None,
+        Some(id) => match supersede::cut_at(tx, conversation_id, id, &new.said).await.map_err(doing())? {
+            None => return Ok(Err(Submitted::MessageNotFound)),
+            cut => cut,
+        },
+    };
+    let unfinished = match place.is_first() {
+        true => Vec::new(),
+        false => unfinished_runs(tx, conversation_id).await.map_err(doing())?,
+    };
+    let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
+        unfinished.into_iter().partition(|run| cut.is_some_and(|cut| cut.covers(run.position)));
+    match new.mode {
+        SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(Submitted::Busy)),
+        SubmitMode::Interrupt | SubmitMode::Rollback => to_cancel.extend(unfinished),
+        _ if unfinished.len() >= new.max_unfinished => return Ok(Err(Submitted::TooMany)),
+        // Whoever goes on talking does not answer what the waiting run has asked.
+        _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
+    }
+    // Order matters: what the cancelled runs leave behind is then superseded from the start.
+    if let Some(cut) = cut {
+        supersede::everything_from(tx, conversation_id, cut).await.map_err(doing())?;
+    }
+    if new.mode == SubmitMode::Rollback {
+        let turns = to_cancel.iter().map(|run| run.id).collect();
+        supersede::turns_of(tx, turns).await.map_err(doing())?;
+    }
+    cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await.map(Ok)
+}
+
 /// Whether the conversation's metadata, with what this message brings, is larger than it may be.
-async fn exceeds_metadata(tx: &mut Tx, new: &NewRun) -> Result<bool, sqlx::Error> {
-    let (Target::Existing(id), Some(own)) = (&new.target, &new.options.metadata) else { return Ok(false) };
+async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, place: &Place) -> Result<bool, sqlx::Error> {
+    let (false, Some(own)) = (place.is_first(), &new.options.metadata) else { return Ok(false) };
     let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
-    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![*id]).await?.map(|row| row.0.0);
+    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![place.conversation.id]).await?.map(|row| row.0.0);
     Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
@@ -157,21 +194,43 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
     Ok(Some(Submitted::Repeated(Box::new(repeated))))
 }
 
-/// Locks the conversation and takes the next position in it.
-async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
-    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
-               where id = $1 and owner_id = $2 and deleted_at is null \
-               returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, \
-               (select live.id from agent_runs live where live.conversation_id = chat_conversations.id \
-               and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id";
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![id, owner]).await?.map(Place::from))
+/// Locks a conversation and takes the next position in it. The text ends with how it is found.
+macro_rules! lock_conversation {
+    ($found:literal) => {
+        concat!(
+            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} ",
+            "where owner_id = $1 and deleted_at is null and ",
+            $found,
+            " returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
+            "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
+            "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id"
+        )
+    };
 }
 
-async fn create_conversation(tx: &mut Tx, owner: &str, agent_id: Option<Uuid>) -> Result<Option<Place>, sqlx::Error> {
-    let sql = "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
-               select $1, $2, $3, 1, {now}, {now}, {now} where $3 is null or exists (select 1 from agent_definitions where id = $3 and deleted_at is null) \
+async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
+    let sql = lock_conversation!("id = $2");
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, id]).await?.map(Place::from))
+}
+
+async fn lock_by_handle(tx: &mut Tx, owner: &str, handle: &str) -> Result<Option<Place>, sqlx::Error> {
+    let sql = lock_conversation!("handle = $2");
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, handle]).await?.map(Place::from))
+}
+
+/// Makes a conversation, unless there is no such agent, or another one of this handle.
+async fn create_conversation(
+    tx: &mut Tx,
+    owner: &str,
+    handle: Option<&str>,
+    agent_id: Option<Uuid>,
+) -> Result<Option<Place>, sqlx::Error> {
+    let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
+               select $1, $2, $3, $4, 1, {now}, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
+               on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing \
                returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![Uuid::now_v7(), owner, agent_id]).await?.map(Place::from))
+    let args = args![Uuid::now_v7(), owner, handle.map(str::to_owned), agent_id];
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args).await?.map(Place::from))
 }
 
 /// A run that has not ended.

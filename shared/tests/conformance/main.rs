@@ -1,9 +1,10 @@
-//! The conformance suite: what storage, run log and queue promise, held against every back end.
+//! The conformance suite: what storage, run log, queue and rate limit promise, held against every back end.
 #![allow(clippy::unwrap_used)]
 
 mod conversations;
 mod places;
 mod queue;
+mod rate_limit;
 mod run_log;
 mod schema;
 mod storage;

@@ -6,6 +6,7 @@ use clap::Parser;
 use holdfast_shared::{
     config::StoresConfig,
     queue::{self, Queue},
+    rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
     storage::{self, ClaimTerms, Holder, NewRun, Said, Storage, Submitted, Target, Window},
 };
@@ -22,8 +23,9 @@ pub struct Places {
     pub run_log: RunLog,
     pub pushes: mpsc::UnboundedReceiver<Push>,
     pub queue: Queue,
+    pub rate_limit: RateLimit,
     pub holder: Holder,
-    _alive: (Option<TempDir>, Option<Redis>, Option<Database>),
+    alive: (Option<TempDir>, Option<Redis>, Option<Database>),
 }
 
 #[derive(Parser)]
@@ -55,7 +57,13 @@ impl Places {
         let storage = storage::connect(&stores, &config).await.unwrap();
         let (run_log, pushes) = run_log::connect(&stores, &config).await.unwrap();
         let queue = queue::connect(&stores).await.unwrap();
-        Self { storage, run_log, pushes, queue, holder: Holder::new(), _alive: alive }
+        let rate_limit = rate_limit::connect(&stores).await.unwrap();
+        Self { storage, run_log, pushes, queue, rate_limit, holder: Holder::new(), alive }
+    }
+
+    /// Takes Redis away.
+    pub fn stop_redis(&mut self) {
+        self.alive.1 = None;
     }
 
     /// Submits a message and answers its run and conversation.

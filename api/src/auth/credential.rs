@@ -1,0 +1,83 @@
+//! What a request brings to show who is asking.
+//!
+//! Clients of other APIs send a key in every request, as `Authorization: Bearer` or as `x-api-key`: either may carry a JWT,
+//! or the secret of an anonymous user. A JWT has dots, so they cannot be confused.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use super::anonymous::Anonymous;
+use crate::problem::Problem;
+
+pub enum Credential<'a> {
+    Token(&'a str),
+    Anonymous(Anonymous),
+}
+
+/// `Authorization` if there is one, else `x-api-key`. What is there but cannot be read is refused: nobody should become
+/// anonymous by a slip.
+pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
+    let text = match (headers.get(header::AUTHORIZATION), headers.get("x-api-key")) {
+        (Some(authorization), _) => bearer(authorization)?,
+        (None, Some(key)) => readable(key)?,
+        (None, None) => return Ok(None),
+    };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.contains('.') {
+        return Ok(Some(Credential::Token(text)));
+    }
+    match Anonymous::of(text) {
+        Some(user) => Ok(Some(Credential::Anonymous(user))),
+        None => Err(Problem::invalid_token("it is neither a JWT nor the token of an anonymous user")),
+    }
+}
+
+fn bearer(value: &HeaderValue) -> Result<&str, Problem> {
+    let text = readable(value)?;
+    let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
+    match scheme.eq_ignore_ascii_case("bearer") || text.is_empty() {
+        true => Ok(token.trim()),
+        false => Err(Problem::invalid_token("Authorization must begin with Bearer and a space")),
+    }
+}
+
+fn readable(value: &HeaderValue) -> Result<&str, Problem> {
+    value.to_str().map(str::trim).map_err(|_| Problem::invalid_token("it has characters that no token has"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_is_read_or_refused_but_never_overlooked() {
+        let secret = "a".repeat(43);
+        let check = |sent_headers: &[(&'static str, &str)], expected: &str| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in sent_headers {
+                headers.append(*name, HeaderValue::from_str(value).unwrap());
+            }
+            let found = match sent(&headers) {
+                Ok(Some(Credential::Token(token))) => format!("token {token}"),
+                Ok(Some(Credential::Anonymous(_))) => "anonymous".to_owned(),
+                Ok(None) => "nothing".to_owned(),
+                Err(problem) => problem.code.to_owned(),
+            };
+            assert_eq!(found, expected, "{sent_headers:?}");
+        };
+        check(&[], "nothing");
+        check(&[("authorization", "Bearer a.b.c")], "token a.b.c");
+        check(&[("authorization", "bearer  a.b.c ")], "token a.b.c");
+        check(&[("x-api-key", "a.b.c")], "token a.b.c");
+        check(&[("authorization", "Bearer a.b.c"), ("x-api-key", "sk-dummy")], "token a.b.c");
+        check(&[("authorization", &format!("Bearer {secret}"))], "anonymous");
+        check(&[("x-api-key", &secret)], "anonymous");
+        check(&[("authorization", "Bearer "), ("x-api-key", "a.b.c")], "nothing");
+        check(&[("x-api-key", "")], "nothing");
+        check(&[("authorization", "Bearer sk-dummy")], "invalid_token");
+        check(&[("authorization", "a.b.c")], "invalid_token");
+        check(&[("authorization", "Basic YTpi")], "invalid_token");
+        check(&[("x-api-key", &secret[1..])], "invalid_token");
+    }
+}

@@ -1,0 +1,240 @@
+//! Users whom a JWT names.
+//!
+//! The key decides which one algorithm counts; what a token says about its own is only compared with it, so that no token
+//! can choose a weaker one. Issuers are told apart by prefixes of their users' names.
+
+use std::collections::HashMap;
+
+use holdfast_shared::config::{ANONYMOUS_PREFIX, Error, Issuer, UsersConfig, begins_with};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value};
+
+use super::{Identity, Kind, MAX_NAME_CHARS, is_name};
+use crate::problem::Problem;
+
+/// Reads tokens.
+pub struct Tokens {
+    key: DecodingKey,
+    validation: Validation,
+    /// Prefixes by issuer; without any, everybody with the key is one issuer.
+    prefixes: HashMap<String, String>,
+    role_claim: String,
+}
+
+/// What a role is called that may write agents.
+const OPERATOR: &str = "operator";
+
+/// How far clocks may differ, in seconds.
+const LEEWAY: u64 = 5;
+
+/// A shorter secret than HS256's hash can be guessed more easily than the hash.
+const GOOD_SECRET_BYTES: usize = 32;
+
+/// RSA keys of 2,048 bits take at least this many bytes.
+const MIN_RSA_BYTES: usize = 256;
+
+/// How public keys begin that are no PEM. As a secret, they would be one that everybody knows.
+const OTHER_PUBLIC_KEYS: [&str; 7] =
+    ["{", "ssh-", "ecdsa-sha2-", "MII", "MFkwEwYHKoZIzj0", "MHYwEAYHKoZIzj0", "MCowBQYDK2Vw"];
+
+impl Tokens {
+    pub fn new(key: &SecretString, config: &UsersConfig) -> Result<Self, Error> {
+        let (key, algorithm) = read_key(key.expose_secret())?;
+        let mut validation = Validation::new(algorithm);
+        validation.leeway = LEEWAY;
+        validation.validate_nbf = true;
+        validation.required_spec_claims = ["exp", "sub"].map(str::to_owned).into();
+        validation.validate_aud = config.jwt_audience.is_some();
+        if let Some(audience) = &config.jwt_audience {
+            validation.set_audience(&[audience]);
+            validation.required_spec_claims.insert("aud".to_owned());
+        }
+        let prefixes: HashMap<_, _> =
+            config.jwt_issuers.iter().map(|Issuer { name, prefix }| (name.clone(), prefix.clone())).collect();
+        if !prefixes.is_empty() {
+            validation.iss = Some(prefixes.keys().cloned().collect());
+            validation.required_spec_claims.insert("iss".to_owned());
+        }
+        Ok(Self { key, validation, prefixes, role_claim: config.jwt_role_claim.clone() })
+    }
+
+    pub fn identify(&self, token: &str) -> Result<Identity, Problem> {
+        let read = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
+        let token = read.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;
+        // RFC 7515, section 4.1.11: whoever does not understand an extension that is critical refuses.
+        if token.header.crit.is_some() {
+            return Err(Problem::invalid_token("it has critical extensions (crit), which are not understood here"));
+        }
+        Ok(Identity {
+            owner: self.user(&token.claims).map_err(Problem::invalid_token)?,
+            kind: Kind::Jwt,
+            is_operator: token.claims.get(&self.role_claim).is_some_and(is_operator),
+            is_stranger: false,
+            newcomer: None,
+        })
+    }
+
+    /// The subject with its issuer's prefix; never a name that another kind of user, or another issuer's, could have.
+    fn user(&self, claims: &Map<String, Value>) -> Result<String, &'static str> {
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or("");
+        if !is_name(subject) {
+            // The number that the sentence has.
+            const { assert!(MAX_NAME_CHARS == 128) };
+            return Err("its subject (sub) has not 1 to 128 characters, or has control characters");
+        }
+        let prefix = match claims.get("iss").and_then(Value::as_str) {
+            _ if self.prefixes.is_empty() => "",
+            // A list of issuers has passed if one of them is known; which one speaks is not to be guessed.
+            issuer => self.prefixes.get(issuer.unwrap_or("")).ok_or("its issuer (iss) is none that counts here")?,
+        };
+        let user = if prefix.is_empty() { subject.to_owned() } else { format!("{prefix}_{subject}") };
+        let others = self.prefixes.values().map(String::as_str).chain([ANONYMOUS_PREFIX]);
+        let mut others = others.filter(|other| !other.is_empty() && *other != prefix);
+        match others.any(|other| begins_with(&user, other)) {
+            true => Err("its subject (sub) looks like a user of another kind"),
+            false => Ok(user),
+        }
+    }
+
+    /// Why a token is refused, without a word of it.
+    fn reason(&self, kind: &ErrorKind) -> String {
+        let algorithm = self.validation.algorithms[0];
+        match kind {
+            ErrorKind::ExpiredSignature => "it has expired".to_owned(),
+            ErrorKind::ImmatureSignature => "it is not valid yet (nbf)".to_owned(),
+            ErrorKind::InvalidSignature => "its signature is wrong".to_owned(),
+            ErrorKind::InvalidAlgorithm => {
+                format!("its algorithm (alg) is not {algorithm:?}, as the server's key asks for")
+            }
+            ErrorKind::InvalidAudience => "it is for another audience (aud)".to_owned(),
+            ErrorKind::InvalidIssuer => "its issuer (iss) is none that counts here".to_owned(),
+            ErrorKind::MissingRequiredClaim(claim) => format!("its claim {claim} is missing, or of the wrong type"),
+            ErrorKind::InvalidClaimFormat(claim) => format!("its claim {claim} is of the wrong type"),
+            _ => format!("it cannot be read as a JWT that is signed with {algorithm:?}"),
+        }
+    }
+}
+
+/// A role is a text, or one of a list.
+fn is_operator(role: &Value) -> bool {
+    match role {
+        Value::String(role) => role == OPERATOR,
+        Value::Array(roles) => roles.iter().any(|role| role == OPERATOR),
+        _ => false,
+    }
+}
+
+/// The key with the one algorithm that it is for.
+fn read_key(text: &str) -> Result<(DecodingKey, Algorithm), Error> {
+    let refused = |problem: &str| Err(Error::new("HOLDFAST_JWT_KEY", problem));
+    if !text.contains("-----BEGIN") {
+        if OTHER_PUBLIC_KEYS.iter().any(|beginning| text.trim_start().starts_with(beginning)) {
+            return refused("looks like a public key that is not PEM; as a secret it would be known to everybody");
+        }
+        if text.len() < GOOD_SECRET_BYTES {
+            tracing::warn!("HOLDFAST_JWT_KEY has less than {GOOD_SECRET_BYTES} bytes, and may be guessed");
+        }
+        return Ok((DecodingKey::from_secret(text.as_bytes()), Algorithm::HS256));
+    }
+    if text.contains("PRIVATE KEY-----") {
+        return refused("is a private key; give the public one, as `openssl pkey -pubout` makes it");
+    }
+    if text.contains("CERTIFICATE-----") {
+        return refused("is a certificate; give its public key, as `openssl x509 -pubkey -noout` shows it");
+    }
+    // Where variables have one line, line breaks are often written so.
+    let pem = text.trim().replace("\\n", "\n");
+    let length = |key: &DecodingKey| key.try_get_as_bytes().map_or(0, <[u8]>::len);
+    if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
+        return match length(&key) >= MIN_RSA_BYTES {
+            true => Ok((key, Algorithm::RS256)),
+            false => refused("is an RSA key of less than 2048 bits"),
+        };
+    }
+    if let Ok(key) = DecodingKey::from_ec_pem(pem.as_bytes()) {
+        // A point: one byte, and two coordinates.
+        return match length(&key) {
+            65 => Ok((key, Algorithm::ES256)),
+            97 => Ok((key, Algorithm::ES384)),
+            _ => refused("is an EC key of another curve than P-256 and P-384, or a compressed one"),
+        };
+    }
+    match DecodingKey::from_ed_pem(pem.as_bytes()) {
+        Ok(key) => Ok((key, Algorithm::EdDSA)),
+        Err(_) => refused("cannot be read as a public key in PEM: RSA, EC (P-256, P-384) or Ed25519"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Made for these tests with openssl; their private parts were thrown away.
+    const RSA: &str = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA4+ruKAOnaOmK0Yai9iSU
+UYDt3grcTUfxwd25lIUjgxCzPRk6zJqpyUkLMzETEE3HgLGQqnsbx3EI3Gg0eS3/
+VAGplaFJLCv3j/lbt3Y4JCRrMlUbvPikJRb2fP8yMoRd5zOUfeTT9HmEsi62YsYX
+v1SwXTaP7081gGtSf8M1X11OHAqWkvoP0o61pVP8cqwAhaiboRmj66Fl7KF6jn8X
+2fI5u1Jq3cnkR68luLyegP9ysvY09Ckyk4iuHAwN8Kaz9UzpDCHC2st2mYuQqCkI
+miIPudh6bZODMWNMVlBoabgxF+8+3It4800rwar8rLMhgmBk1dtKmADPYVV/9e9n
+BwIDAQAB
+-----END PUBLIC KEY-----";
+    const SHORT_RSA: &str = "-----BEGIN PUBLIC KEY-----
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDK4v0D3EPiyxjEG0kD3fh5MRV0
+8C651WosONgU0t4f6Xm1/SqiMDydWMxhaIQY3mU9wsMJCMEn8el1zaI0Jynx+qUb
+aOJk/Ber1to6sZx2LO3zoKwg6rq5lKxVdriQWz4NrTliGlmnT0iL1IuV8BNCI8Ek
+JgvJ/gPZoNVCeleihwIDAQAB
+-----END PUBLIC KEY-----";
+    const P256: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEpWCXJLROxx1ltNXKjOZVfpGVO50x
+amLkoT43OXYy633o0Hp8LouEGc81YMm2rfFjxQEWtNIJoXJy3lcTs7rD7A==
+-----END PUBLIC KEY-----";
+    const P384: &str = "-----BEGIN PUBLIC KEY-----
+MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEXBSHOLOOTs/NxuTPaDqmr6mhanDVkzo2
+FgvRZAd652pls9SmRgfeIFCpRpvy2ZOGA+ZruQaHak+CHIxhd2qV5Jx5ROQ3ALYm
+OrAg2JDtufWO1fU3CVm8P/GnxaymeBUw
+-----END PUBLIC KEY-----";
+    const P521: &str = "-----BEGIN PUBLIC KEY-----
+MIGbMBAGByqGSM49AgEGBSuBBAAjA4GGAAQB9+WBUSxfp7Rv/Lqzdj4WXh+G/Ce2
+2xaend9P5xx3LDua+Jv0irmz5OhB7Ho0lpfu5K2s+RNAoKJjOHDGqee6EmoBySvi
+Lssh32Cll8LHlVvcP1vg5i0lq6iLvuDD5PxIfXUHC4ML7szYUEP9ihjVC5lhkOdV
+S2LahELSFx5GXan/duU=
+-----END PUBLIC KEY-----";
+    const ED25519: &str = "-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAUk7XeNVz+Eoi6r6kYVtxGq1v669ohOfCXlcXDnNd+Do=
+-----END PUBLIC KEY-----";
+
+    #[test]
+    fn the_key_fixes_the_algorithm() {
+        let check = |key: &str, expected: Algorithm| {
+            assert_eq!(read_key(key).map(|(_, algorithm)| algorithm).map_err(|error| error.to_string()), Ok(expected));
+        };
+        check("a secret", Algorithm::HS256);
+        for (key, algorithm) in
+            [(RSA, Algorithm::RS256), (P256, Algorithm::ES256), (P384, Algorithm::ES384), (ED25519, Algorithm::EdDSA)]
+        {
+            check(key, algorithm);
+            check(&key.replace('\n', "\\n"), algorithm);
+            check(&format!("\n{key}\n"), algorithm);
+        }
+    }
+
+    #[test]
+    fn what_could_not_keep_anybody_out_is_no_key() {
+        let check = |key: &str, expected: &str| {
+            let refused = read_key(key).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(refused.starts_with("HOLDFAST_JWT_KEY: ") && refused.contains(expected), "{key}: {refused}");
+        };
+        check(SHORT_RSA, "2048 bits");
+        check(P521, "another curve");
+        check(&RSA.replace("PUBLIC", "PRIVATE"), "is a private key");
+        check("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "is a certificate");
+        check(&RSA[..200], "cannot be read");
+        check("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "cannot be read");
+        check(RSA.lines().nth(1).unwrap(), "known to everybody");
+        check(ED25519.lines().nth(1).unwrap(), "known to everybody");
+        check("{\"keys\": []}", "known to everybody");
+        check("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI", "known to everybody");
+    }
+}

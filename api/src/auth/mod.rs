@@ -1,0 +1,228 @@
+//! Who is asking: the one place that answers it, once per request.
+//!
+//! Without a key for JWTs this is development mode (`development`). With one, somebody is whom a JWT names (`jwt`), or
+//! nobody in particular but always the same (`anonymous`). `credential` reads what was sent for that, `client_address` where
+//! it came from; `refusal` has the words for those who are turned away.
+
+mod anonymous;
+mod client_address;
+mod credential;
+mod development;
+mod jwt;
+mod refusal;
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use holdfast_shared::config::{self, UsersConfig};
+use ipnet::IpNet;
+use serde::Serialize;
+
+pub use anonymous::Anonymous;
+pub use client_address::{ClientAddress, Peer, one_client};
+
+use crate::problem::Problem;
+use credential::Credential;
+use jwt::Tokens;
+
+/// Who is asking, and what that allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The owner of everything that a request may see and make.
+    pub owner: String,
+    pub kind: Kind,
+    /// Whether it may change what belongs to the deployment.
+    pub is_operator: bool,
+    /// Whether nobody has said who this is: `CHAT_RATE_LIMIT` is for those.
+    pub is_stranger: bool,
+    pub address: ClientAddress,
+    /// `X-Session-ID`.
+    session: Option<String>,
+}
+
+/// How somebody is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A JWT names them.
+    Jwt,
+    /// They keep a secret that nobody else has.
+    Anonymous,
+    /// They say so, in development mode.
+    Developer,
+}
+
+impl Caller {
+    /// The session that the request names.
+    pub fn named_session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The name of the session that is meant where none is named.
+    pub fn default_session(&self) -> String {
+        match &self.session {
+            Some(name) => name.clone(),
+            None if self.kind == Kind::Developer && self.is_stranger => "debug_session".to_owned(),
+            None => format!("session_{}", self.owner),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Decided(decided) = parts.extensions.get().expect("`decide` is around every route");
+        decided.clone()
+    }
+}
+
+/// A caller who may change what belongs to the deployment.
+#[derive(Debug, Clone, Copy)]
+pub struct Operator;
+
+impl<S: Sync> FromRequestParts<S> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Caller::from_request_parts(parts, state).await?.is_operator {
+            true => Ok(Self),
+            false => Err(Problem::operator_needed()),
+        }
+    }
+}
+
+/// How callers are told apart here.
+pub struct Auth {
+    way: Way,
+    trusted_proxies: Vec<IpNet>,
+}
+
+enum Way {
+    Development,
+    Checked { tokens: Box<Tokens>, takes_anonymous: bool },
+}
+
+/// What the extractors find in a request.
+#[derive(Clone)]
+struct Decided(Result<Caller, Problem>);
+
+/// Somebody, as one of the ways knows them.
+struct Identity {
+    owner: String,
+    kind: Kind,
+    is_operator: bool,
+    is_stranger: bool,
+    /// The secret of an anonymous user who does not know it yet.
+    newcomer: Option<Anonymous>,
+}
+
+impl Auth {
+    /// Reads the key; refuses one that could not keep anybody out.
+    pub fn new(config: &UsersConfig) -> Result<Self, config::Error> {
+        config.check()?;
+        let way = match &config.jwt_key {
+            Some(key) => {
+                Way::Checked { tokens: Box::new(Tokens::new(key, config)?), takes_anonymous: config.anonymous }
+            }
+            None => Way::Development,
+        };
+        Ok(Self { way, trusted_proxies: config.trusted_proxies.clone() })
+    }
+
+    /// Whether everybody is believed.
+    pub const fn is_development(&self) -> bool {
+        matches!(self.way, Way::Development)
+    }
+
+    /// Whether somebody may be anonymous here.
+    pub const fn takes_anonymous(&self) -> bool {
+        matches!(self.way, Way::Checked { takes_anonymous: true, .. })
+    }
+
+    fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        let (tokens, takes_anonymous) = match &self.way {
+            Way::Development => return development::identify(headers),
+            Way::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
+        };
+        if headers.contains_key(development::HEADER) {
+            return Err(Problem::development_identity());
+        }
+        match credential::sent(headers)? {
+            Some(Credential::Token(token)) => tokens.identify(token),
+            Some(Credential::Anonymous(user)) if takes_anonymous => Ok(user.identity()),
+            Some(Credential::Anonymous(_)) => Err(Problem::unauthenticated()),
+            None if takes_anonymous => {
+                Ok(Anonymous::of_cookie(headers).map_or_else(Anonymous::newcomer, |user| user.identity()))
+            }
+            None => Err(Problem::unauthenticated()),
+        }
+    }
+}
+
+/// Decides who is asking, before anything else looks at the request; hands newcomers their secret when they have made
+/// something that they must find again.
+pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
+    if auth.is_development()
+        && let Err(refused) = development::only_loopback_hosts(&request)
+    {
+        return refused.into_response();
+    }
+    let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
+    let address = ClientAddress::of(peer, request.headers(), &auth.trusted_proxies);
+    let mut newcomer = None;
+    let caller = auth.identify(request.headers()).and_then(|identity| {
+        newcomer = identity.newcomer;
+        let Identity { owner, kind, is_operator, is_stranger, .. } = identity;
+        let session = session(request.headers())?;
+        Ok(Caller { owner, kind, is_operator, is_stranger, address, session })
+    });
+    // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
+    // comes without the cookie that its reader has here, and must not replace it.
+    let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_cross_site(request.headers());
+    request.extensions_mut().insert(Decided(caller));
+    let mut response = next.run(request).await;
+    if let Some(Newcomer(made)) = response.extensions_mut().remove() {
+        newcomer = Some(made);
+    }
+    if let Some(user) = newcomer.filter(|_| may_set_cookie && response.status().is_success()) {
+        response.headers_mut().append(header::SET_COOKIE, user.cookie());
+    }
+    response
+}
+
+/// In the extensions of an answer: the anonymous user whose cookie it brings.
+#[derive(Clone)]
+pub struct Newcomer(pub Anonymous);
+
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
+}
+
+/// Most characters of a name that somebody gives: a user's, a session's.
+pub const MAX_NAME_CHARS: usize = 128;
+
+fn session(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("x-session-id") else { return Ok(None) };
+    name(value).map(|name| Some(name.to_owned())).ok_or_else(|| Problem::invalid_session(MAX_NAME_CHARS))
+}
+
+fn name(value: &HeaderValue) -> Option<&str> {
+    let name = std::str::from_utf8(value.as_bytes()).ok()?.trim();
+    is_name(name).then_some(name)
+}
+
+/// Whether somebody, or something of theirs, may be called like this.
+pub fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+}
+
+/// What an answer says beside the problem, where somebody must say who they are.
+pub fn challenge(status: StatusCode) -> Option<HeaderValue> {
+    (status == StatusCode::UNAUTHORIZED).then(|| HeaderValue::from_static("Bearer"))
+}

@@ -1,0 +1,210 @@
+//! Who counts as whom, and what strangers may do.
+
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use super::Error;
+use crate::rate_limit::Rate;
+
+/// Settings of users.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Users")]
+pub struct UsersConfig {
+    /// Key of the JWTs: an HS256 secret, or a public key as PEM. Without it this is development mode, and nobody is checked.
+    #[arg(long, env = "HOLDFAST_JWT_KEY", hide_env_values = true)]
+    pub jwt_key: Option<SecretString>,
+
+    /// Audience that a JWT must be for; any unless set.
+    #[arg(long, env = "HOLDFAST_JWT_AUDIENCE")]
+    pub jwt_audience: Option<String>,
+
+    /// Issuers that a JWT may come from, as issuer=prefix,…: its users are named prefix_subject, or subject without a prefix. Any unless set.
+    #[arg(long, env = "HOLDFAST_JWT_ISSUERS", value_delimiter = ',', value_parser = issuer)]
+    pub jwt_issuers: Vec<Issuer>,
+
+    /// Claim whose value `operator` allows to write agents.
+    #[arg(long, env = "HOLDFAST_JWT_ROLE_CLAIM", default_value = "role")]
+    pub jwt_role_claim: String,
+
+    /// Whether requests without a JWT are answered, as an anonymous user.
+    #[arg(long, env = "HOLDFAST_ANONYMOUS", default_value = "true", action = clap::ArgAction::Set)]
+    pub anonymous: bool,
+
+    /// Runs that strangers may start per address, 10/minute by default; 0 for no limit. In development mode only if set.
+    #[arg(long = "chat-rate-limit", env = "CHAT_RATE_LIMIT", value_parser = rate_limit)]
+    pub rate_limit: Option<RateLimit>,
+
+    /// Proxies whose X-Forwarded-For is believed, as addresses or networks: 10.0.0.7,fd00::/8.
+    #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// Somebody who issues JWTs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issuer {
+    /// As in the claim `iss`.
+    pub name: String,
+    /// What its users' names begin with, before an underscore; may be empty.
+    pub prefix: String,
+}
+
+/// What `CHAT_RATE_LIMIT` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimit {
+    Off,
+    At(Rate),
+}
+
+/// What names of anonymous users begin with, before an underscore.
+pub const ANONYMOUS_PREFIX: &str = "anonymous";
+
+const DEFAULT_RATE: &str = "10/minute";
+const MAX_PREFIX: usize = 32;
+
+impl UsersConfig {
+    /// The rate at which a stranger may start runs, if there is a limit.
+    pub fn strangers_rate(&self) -> Option<Rate> {
+        match (self.rate_limit, &self.jwt_key) {
+            (Some(RateLimit::At(rate)), _) => Some(rate),
+            (Some(RateLimit::Off), _) | (None, None) => None,
+            (None, Some(_)) => Rate::parse(DEFAULT_RATE).expect("the default is a rate"),
+        }
+    }
+
+    /// Refuses what would let in more people than it says.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.jwt_key.is_none() {
+            return self.check_development();
+        }
+        let prefixes =
+            || self.jwt_issuers.iter().map(|issuer| issuer.prefix.as_str()).filter(|prefix| !prefix.is_empty());
+        let all = || prefixes().chain([ANONYMOUS_PREFIX]);
+        for one in prefixes() {
+            if one == ANONYMOUS_PREFIX {
+                return Err(Error::new("HOLDFAST_JWT_ISSUERS", format!("the prefix {one} is that of anonymous users")));
+            }
+            if let Some(other) = all().find(|other| begins_with(one, other) || begins_with(other, one)) {
+                let problem = format!("users of the prefixes {one} and {other} cannot be told apart by their names");
+                return Err(Error::new("HOLDFAST_JWT_ISSUERS", problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever sets these means users to be checked.
+    fn check_development(&self) -> Result<(), Error> {
+        let set = [
+            ("HOLDFAST_JWT_AUDIENCE", self.jwt_audience.is_some()),
+            ("HOLDFAST_JWT_ISSUERS", !self.jwt_issuers.is_empty()),
+            ("HOLDFAST_ANONYMOUS=false", !self.anonymous),
+        ];
+        match set.iter().find(|(_, is_set)| *is_set) {
+            Some((setting, _)) => {
+                Err(Error::new("HOLDFAST_JWT_KEY", format!("is needed beside {setting}; without it nobody is checked")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a name is one that belongs to the prefix.
+pub fn begins_with(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
+}
+
+fn issuer(text: &str) -> Result<Issuer, String> {
+    let expected = || {
+        format!(
+            "pairs such as https://accounts.google.com=google, with prefixes of at most {MAX_PREFIX} letters, digits, - and _, not {text:?}"
+        )
+    };
+    // An issuer is a URL, which may have an equals sign; a prefix has none.
+    let (name, prefix) = text.trim().rsplit_once('=').ok_or_else(expected)?;
+    let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    if name.is_empty() || prefix.len() > MAX_PREFIX || !prefix.chars().all(fits) {
+        return Err(expected());
+    }
+    Ok(Issuer { name: name.to_owned(), prefix: prefix.to_owned() })
+}
+
+fn rate_limit(text: &str) -> Result<RateLimit, String> {
+    match Rate::parse(text) {
+        Ok(rate) => Ok(rate.map_or(RateLimit::Off, RateLimit::At)),
+        Err(invalid) => Err(format!("{invalid}; not {text:?}")),
+    }
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let address = || text.parse().map(|address: std::net::IpAddr| IpNet::from(address.to_canonical()));
+    text.parse()
+        .or_else(|_| address())
+        .map_err(|_| format!("addresses or networks such as 10.0.0.7,10.1.0.0/16, not {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Settings {
+        #[command(flatten)]
+        users: UsersConfig,
+    }
+
+    fn users(args: &[&str]) -> Result<UsersConfig, clap::Error> {
+        Settings::try_parse_from(["test"].iter().chain(args)).map(|settings| settings.users)
+    }
+
+    #[test]
+    fn strangers_are_limited_where_users_are_checked_or_where_it_is_set() {
+        let check = |args: &[&str], expected: Option<&str>| {
+            let rate = users(args).unwrap().strangers_rate().map(|rate| rate.to_string());
+            assert_eq!(rate.as_deref(), expected, "{args:?}");
+        };
+        check(&[], None);
+        check(&["--jwt-key", "k"], Some("10/minute"));
+        check(&["--chat-rate-limit", "3/hour"], Some("3/hour"));
+        check(&["--jwt-key", "k", "--chat-rate-limit", "3/hour"], Some("3/hour"));
+        check(&["--jwt-key", "k", "--chat-rate-limit", "0"], None);
+    }
+
+    #[test]
+    fn issuers_networks_and_rates_are_read_or_refused() {
+        let read = users(&["--jwt-issuers", "https://a.example/?x=y=a, b=", "--trusted-proxies", "10.0.0.7,fd00::/8"])
+            .unwrap();
+        let issuers: Vec<_> =
+            read.jwt_issuers.iter().map(|issuer| (issuer.name.as_str(), issuer.prefix.as_str())).collect();
+        assert_eq!(issuers, [("https://a.example/?x=y", "a"), ("b", "")]);
+        assert_eq!(read.trusted_proxies.iter().map(IpNet::to_string).collect::<Vec<_>>(), ["10.0.0.7/32", "fd00::/8"]);
+        for args in [
+            ["--jwt-issuers", "https://a.example"],
+            ["--jwt-issuers", "=a"],
+            ["--jwt-issuers", "a=b c"],
+            ["--trusted-proxies", "proxy"],
+            ["--trusted-proxies", "10.0.0.0/33"],
+            ["--chat-rate-limit", "ten"],
+        ] {
+            assert!(users(&args).is_err(), "{args:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn settings_that_would_let_in_more_people_than_they_say_are_refused() {
+        let check = |args: &[&str], refused: Option<&str>| {
+            let problem = users(args).unwrap().check().err().map(|error| error.to_string());
+            assert_eq!(problem.is_some(), refused.is_some(), "{args:?}: {problem:?}");
+            assert!(problem.unwrap_or_default().contains(refused.unwrap_or_default()), "{args:?}");
+        };
+        check(&[], None);
+        check(&["--jwt-audience", "a"], Some("HOLDFAST_JWT_KEY: is needed beside HOLDFAST_JWT_AUDIENCE"));
+        check(&["--anonymous", "false"], Some("HOLDFAST_JWT_KEY: is needed beside HOLDFAST_ANONYMOUS=false"));
+        check(&["--jwt-issuers", "a=b"], Some("HOLDFAST_JWT_KEY: is needed beside HOLDFAST_JWT_ISSUERS"));
+        check(&["--jwt-key", "k", "--jwt-issuers", "a=x,b=x,c=,d=y"], None);
+        check(&["--jwt-key", "k", "--jwt-issuers", "a=x,b=x_y"], Some("cannot be told apart"));
+        check(&["--jwt-key", "k", "--jwt-issuers", "a=anonymous"], Some("anonymous"));
+        check(&["--jwt-key", "k", "--jwt-issuers", "a=anonymous_x"], Some("cannot be told apart"));
+    }
+}

@@ -1,0 +1,119 @@
+//! How much is how often: `10/minute`.
+
+use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
+
+/// So many in a period. Whoever has been quiet for the period may have all of them at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rate {
+    pub count: NonZeroU32,
+    pub period: Period,
+}
+
+/// What a rate counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Period {
+    Second,
+    Minute,
+    Hour,
+    Day,
+}
+
+/// The text is no rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a number from 1 to {MOST} per second, minute, hour or day, such as 10/minute, or 0 for no limit")]
+pub struct InvalidRate;
+
+/// Beyond it, a limit is none; and ten times of it are still told apart by microseconds.
+const MOST: u32 = 100_000;
+
+impl Rate {
+    /// Ten times as many in the same period.
+    pub fn tenfold(self) -> Self {
+        Self { count: self.count.saturating_mul(NonZeroU32::new(10).expect("ten is not zero")), ..self }
+    }
+
+    /// The time in which one comes back, in whole microseconds.
+    pub fn interval(self) -> Duration {
+        Duration::from_micros(self.period.duration().as_micros() as u64 / u64::from(self.count.get()))
+    }
+
+    /// A rate, or none for `0`.
+    pub fn parse(text: &str) -> Result<Option<Self>, InvalidRate> {
+        if text.trim() == "0" {
+            return Ok(None);
+        }
+        let (count, period) = text.split_once('/').ok_or(InvalidRate)?;
+        let count: u32 = count.trim().parse().map_err(|_| InvalidRate)?;
+        let period = period.parse()?;
+        match NonZeroU32::new(count) {
+            None => Ok(None),
+            Some(count) if count.get() <= MOST => Ok(Some(Self { count, period })),
+            Some(_) => Err(InvalidRate),
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.count, self.period.as_str())
+    }
+}
+
+impl Period {
+    const ALL: [Self; 4] = [Self::Second, Self::Minute, Self::Hour, Self::Day];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+        }
+    }
+
+    const fn duration(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+            Self::Day => 86_400,
+        })
+    }
+}
+
+impl FromStr for Period {
+    type Err = InvalidRate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+        Self::ALL.into_iter().find(|period| period.as_str() == text.trim()).ok_or(InvalidRate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_per_period() {
+        let check = |text: &str, shown: Option<&str>, micros: u128| {
+            let rate = Rate::parse(text).unwrap();
+            assert_eq!(rate.map(|rate| rate.to_string()).as_deref(), shown, "{text}");
+            assert_eq!(rate.map_or(0, |rate| rate.interval().as_micros()), micros, "{text}");
+        };
+        check("10/minute", Some("10/minute"), 6_000_000);
+        check(" 3 / second ", Some("3/second"), 333_333);
+        check("1/day", Some("1/day"), 86_400_000_000);
+        check("100000/second", Some("100000/second"), 10);
+        check("0", None, 0);
+        check("0/hour", None, 0);
+        let most = Rate::parse("100000/second").unwrap().unwrap();
+        assert_eq!((most.tenfold().to_string().as_str(), most.tenfold().interval().as_micros()), ("1000000/second", 1));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        for text in ["", "ten", "10", "10/", "/minute", "-1/minute", "10/fortnight", "1.5/minute", "100001/hour"] {
+            assert_eq!(Rate::parse(text), Err(InvalidRate), "{text}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Buckets that all processes share: a key each, which expires when its bucket is full again.
+
+use std::{sync::LazyLock, time::Duration};
+
+use redis::{RedisError, Script, aio::ConnectionManager};
+use secrecy::SecretString;
+
+use super::{Empty, Error, Rate};
+use crate::redis_link::{self, within};
+
+static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
+
+/// Time that a request may wait for Redis, before the process's own bucket decides.
+const TAKE_LIMIT: Duration = Duration::from_millis(300);
+
+#[derive(Clone)]
+pub struct RedisBuckets {
+    commands: ConnectionManager,
+}
+
+impl RedisBuckets {
+    pub async fn connect(url: &SecretString) -> Result<Self, Error> {
+        let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
+        let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
+        Ok(Self { commands })
+    }
+
+    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), Empty>, Error> {
+        // A rate is part of the name: what it means that a bucket is half full depends on it.
+        let mut invocation = TAKE.key(format!("holdfast:rate:{rate}:{bucket}"));
+        invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get());
+        let wait: u64 = within(TAKE_LIMIT, invocation.invoke_async(&mut self.commands.clone()))
+            .await
+            .map_err(doing("take from a bucket"))?;
+        match wait {
+            0 => Ok(Ok(())),
+            micros => Ok(Err(Empty { wait: Duration::from_micros(micros) })),
+        }
+    }
+}
+
+fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {
+    move |source| Error { doing, source }
+}

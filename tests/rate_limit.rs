@@ -1,0 +1,162 @@
+//! Limits for strangers: so many runs per address, wherever they are asked for.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+
+use crate::{
+    in_both_modes,
+    support::{
+        Client, Deployment, Embedded, ScaledOut, answer,
+        tokens::{SECRET, claims, token},
+    },
+};
+
+in_both_modes!(the_tenth_run_of_a_stranger_starts_and_the_eleventh_does_not);
+
+fn run(client: &Client) -> RequestBuilder {
+    client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=1]"}))
+}
+
+/// The status of so many starts in a row, the same for all.
+async fn all(times: usize, mut request: impl FnMut() -> RequestBuilder) -> u16 {
+    let mut status = None;
+    for _ in 0..times {
+        let now = request().send().await.unwrap().status().as_u16();
+        assert_eq!(*status.get_or_insert(now), now);
+    }
+    status.unwrap()
+}
+
+fn strangers(limit: &str) -> Embedded {
+    Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", limit)
+}
+
+async fn the_tenth_run_of_a_stranger_starts_and_the_eleventh_does_not(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", "10/hour");
+    let client = deployment.client();
+    let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let stranger = client.token(made["token"].as_str().unwrap());
+    assert_eq!(all(10, || run(&stranger)).await, 202);
+    let refused = run(&stranger).header("accept", "text/event-stream").send().await.unwrap();
+    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((300..=360).contains(&wait), "one comes back every 360 s, not after {wait}");
+    let failure = answer(run(&stranger)).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (429, "rate_limited"));
+    let detail = failure.body["detail"].as_str().unwrap();
+    assert!(detail.contains("10 runs per hour") && detail.contains("try again in"), "{detail}");
+
+    assert_eq!(run(&client).send().await.unwrap().status(), 429, "another secret does not help");
+    let conversations = stranger.get("/v1/conversations").await.unwrap();
+    assert_eq!(conversations["items"].as_array().unwrap().len(), 10, "what is refused leaves nothing behind");
+    let conversation = conversations["items"][0]["id"].as_str().unwrap();
+    let message = stranger.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "hi"})).await;
+    assert_eq!(message.unwrap_err().code, "rate_limited", "every way to start a run counts");
+    stranger.post("/v1/conversations", json!({})).await.unwrap();
+    let known = client.token(&token(&claims("ann", json!({}))));
+    assert_eq!(all(12, || run(&known)).await, 202, "whom a token names is no stranger");
+}
+
+#[tokio::test]
+async fn what_is_wrong_anyway_costs_nothing() {
+    let embedded = strangers("1/hour");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let empty = || client.request(Method::POST, "/v1/runs").json(&json!({"input": " "}));
+    assert_eq!(all(3, empty).await, 400);
+    assert_eq!(run(&client).send().await.unwrap().status(), 202);
+    assert_eq!(run(&client).send().await.unwrap().status(), 429);
+}
+
+#[tokio::test]
+async fn strangers_are_limited_to_ten_a_minute_unless_it_is_set() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    for _ in 0..100 {
+        if let Err(failure) = answer(run(&client)).await {
+            assert!(failure.body["detail"].as_str().unwrap().contains("10 runs per minute"), "{failure:?}");
+            return;
+        }
+    }
+    panic!("a hundred runs were started");
+}
+
+#[tokio::test]
+async fn zero_turns_the_limit_off() {
+    let embedded = strangers("0");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    assert_eq!(all(15, || run(&client)).await, 202);
+}
+
+#[tokio::test]
+async fn in_development_mode_there_is_a_limit_only_if_it_is_set_and_only_for_the_nameless() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    assert_eq!(all(15, || run(&client)).await, 202);
+    drop(holdfast);
+    let embedded = Embedded::new().with("CHAT_RATE_LIMIT", "2/hour");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    assert_eq!(all(2, || run(&client)).await, 202);
+    assert_eq!(all(2, || run(&client)).await, 429);
+    assert_eq!(all(3, || run(&client.user("ann"))).await, 202);
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_each_client_has_a_limit() {
+    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.0/24,127.0.0.0/8");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let from = |address: &str| run(&client).header("x-forwarded-for", address);
+    assert_eq!(all(2, || from("203.0.113.1")).await, 202);
+    assert_eq!(all(1, || from("203.0.113.1")).await, 429);
+    assert_eq!(all(1, || from("203.0.113.1, 192.0.2.1")).await, 429, "by way of another trusted proxy");
+    assert_eq!(all(2, || from("203.0.113.2")).await, 202);
+    assert_eq!(all(2, || from("2001:db8::1")).await, 202);
+    assert_eq!(all(1, || from("2001:db8::2")).await, 429, "a host has a whole network of these");
+    assert_eq!(all(1, || from("2001:db8:0:1::2")).await, 202);
+}
+
+#[tokio::test]
+async fn forged_addresses_do_not_pass_what_the_proxy_has_seen() {
+    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let mut forged = 0;
+    let mut attack = || {
+        forged += 1;
+        run(&client).header("x-forwarded-for", format!("10.9.8.{forged}, 203.0.113.66"))
+    };
+    assert_eq!(all(20, &mut attack).await, 202, "ten times the limit");
+    let failure = answer(attack()).await.unwrap_err();
+    assert!(failure.body["detail"].as_str().unwrap().contains("20 runs per hour"), "{failure:?}");
+    let other = run(&client).header("x-forwarded-for", "10.9.8.1, 203.0.113.67");
+    assert_eq!(other.send().await.unwrap().status(), 202, "others behind the proxy go on");
+}
+
+#[tokio::test]
+async fn nobody_elses_header_is_believed() {
+    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.1");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let mut forged = 0;
+    let mut attack = || {
+        forged += 1;
+        run(&client).header("x-forwarded-for", format!("203.0.113.{forged}"))
+    };
+    assert_eq!(all(2, &mut attack).await, 202);
+    assert_eq!(all(2, &mut attack).await, 429);
+}
+
+#[tokio::test]
+async fn all_apis_count_together() {
+    let scaled = ScaledOut::new().with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", "3/hour");
+    let (mut one, mut two) = (scaled.api(), scaled.api());
+    let (one, two) = (one.client(), two.client());
+    assert_eq!(all(2, || run(&one)).await, 202);
+    assert_eq!(all(1, || run(&two)).await, 202);
+    assert_eq!(all(1, || run(&one)).await, 429);
+    assert_eq!(all(1, || run(&two)).await, 429);
+}

@@ -1,0 +1,357 @@
+//! Who is asking: JWTs, anonymous users, operators; and what belongs to whom.
+
+use jsonwebtoken::Algorithm;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{
+        Client, Deployment, Embedded, Failure, Holdfast, answer, refusal,
+        tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, signed_with, token},
+    },
+};
+
+in_both_modes!(
+    everything_belongs_to_whom_the_token_names,
+    an_anonymous_user_is_whoever_has_the_secret,
+    only_an_operators_token_writes_agents,
+);
+
+fn checked() -> Embedded {
+    Embedded::new().with("HOLDFAST_JWT_KEY", SECRET)
+}
+
+fn named(client: &Client, subject: &str) -> Client {
+    client.token(&token(&claims(subject, json!({}))))
+}
+
+async fn me(client: &Client) -> Value {
+    client.get("/v1/users/me").await.unwrap()
+}
+
+async fn refused(client: &Client) -> Failure {
+    client.get("/v1/users/me").await.expect_err("it was let in")
+}
+
+fn count(page: &Value) -> usize {
+    page["items"].as_array().unwrap().len()
+}
+
+/// The secret in the cookie that an answer sets.
+fn cookie(response: &Response) -> Option<String> {
+    let cookie = response.headers().get("set-cookie")?.to_str().unwrap();
+    let (pair, attributes) = cookie.split_once("; ").unwrap();
+    assert_eq!(attributes, "Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=31536000");
+    Some(pair.strip_prefix("__Host-holdfast_user=").unwrap().to_owned())
+}
+
+async fn everything_belongs_to_whom_the_token_names(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let (ann, bob) = (named(&client, "ann"), named(&client, "bob"));
+    let expected = json!({"user": "ann", "kind": "jwt", "operator": false, "default_session": "session_ann"});
+    assert_eq!(me(&ann).await, expected);
+    let started = ann.start("[tokens=3] hi").await;
+    let run = started["run"]["id"].as_str().unwrap();
+    assert_eq!(ann.ended(run).await["status"], "completed");
+    assert_eq!(bob.get(&format!("/v1/runs/{run}")).await.unwrap_err().code, "run_not_found");
+    // Another token of the same user is the same user.
+    let again = client.token(&token(&claims("ann", json!({"exp": now() + 60, "jti": "2"}))));
+    assert_eq!(count(&again.get("/v1/runs").await.unwrap()), 1);
+    assert_eq!(count(&bob.get("/v1/runs").await.unwrap()), 0);
+    assert_eq!(count(&client.get("/v1/runs").await.unwrap()), 0, "a stranger sees nothing");
+}
+
+async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let post = client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=3] hi"}));
+    let response = post.header("accept", "text/event-stream").send().await.unwrap();
+    let secret = cookie(&response).expect("a stream tells newcomers who they are");
+    assert_eq!(secret.len(), 43);
+    let run = response.headers()["x-run-id"].to_str().unwrap().to_owned();
+
+    let mut users = Vec::new();
+    let with_cookie =
+        |path: &str| client.request(Method::GET, path).header("cookie", format!("a=b; __Host-holdfast_user={secret}"));
+    users.push(answer(with_cookie("/v1/users/me")).await.unwrap());
+    users.push(me(&client.token(&secret)).await);
+    users.push(answer(client.request(Method::GET, "/v1/users/me").header("x-api-key", &secret)).await.unwrap());
+    let user = users[0]["user"].as_str().unwrap();
+    assert!(user.starts_with("anonymous_") && !user.contains(&secret[..8]), "{user}");
+    assert_eq!((users[0]["kind"].as_str(), users[0]["operator"].as_bool()), (Some("anonymous"), Some(false)));
+    assert!(users.iter().all(|other| *other == users[0]), "{users:?}");
+    let seen = answer(with_cookie(&format!("/v1/runs/{run}"))).await.unwrap();
+    assert_eq!(seen["id"].as_str(), Some(&*run));
+    assert_eq!(count(&client.token(&secret).get("/v1/conversations").await.unwrap()), 1);
+
+    let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let other = client.token(made["token"].as_str().unwrap());
+    assert_eq!(me(&other).await["user"], made["user"]);
+    assert_eq!(other.get(&format!("/v1/runs/{run}")).await.unwrap_err().code, "run_not_found");
+    assert_eq!(count(&other.get("/v1/conversations").await.unwrap()), 0);
+    // A token that names the same text is somebody else, if it is anybody.
+    let posing = client.token(&token(&claims(user, json!({}))));
+    assert_eq!(refused(&posing).await.code, "invalid_token");
+}
+
+async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let with_role = |role: Value| client.token(&token(&claims("ann", json!({ "role": role }))));
+    let operator = with_role(json!("operator"));
+    assert_eq!(me(&operator).await["operator"], true);
+    let agent = operator.post("/v1/agents", json!({"name": "helper"})).await.unwrap();
+    let path = format!("/v1/agents/{}", agent["id"].as_str().unwrap());
+    for client in
+        [client.clone(), named(&client, "ann"), with_role(json!("user")), with_role(json!({"operator": true}))]
+    {
+        let refused = [
+            client.post("/v1/agents", json!({"name": "mine"})).await,
+            client.patch(&path, json!({"name": "mine"})).await,
+            client.delete(&path).await,
+        ];
+        for failure in refused.map(Result::unwrap_err) {
+            assert_eq!((failure.status, failure.code.as_str()), (403, "operator_needed"));
+        }
+        assert_eq!(client.get(&path).await.unwrap()["name"], "helper", "reading is for everybody");
+    }
+    with_role(json!(["user", "operator"])).delete(&path).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
+    let embedded = checked();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let check = async |token: &str, reason: &str| {
+        let response = client.token(token).request(Method::GET, "/v1/users/me").send().await.unwrap();
+        let challenge = response.headers()["www-authenticate"].to_str().unwrap();
+        assert_eq!((response.status().as_u16(), challenge), (401, "Bearer"));
+        let failure = refused(&client.token(token)).await;
+        let detail = failure.body["detail"].as_str().unwrap();
+        assert_eq!(failure.code, "invalid_token");
+        assert!(detail.contains(reason), "{reason}: {detail}");
+        let parts = token.split('.').filter(|part| part.len() > 8);
+        assert!(parts.into_iter().all(|part| !detail.contains(part)), "{detail}");
+    };
+    let good = claims("ann", json!({}));
+    me(&client.token(&token(&good))).await;
+    check(&token(&claims("ann", json!({"exp": now() - 10}))), "has expired").await;
+    check(&token(&claims("ann", json!({"nbf": now() + 60}))), "not valid yet").await;
+    check(&signed_with("another secret", Algorithm::HS256, &good), "signature is wrong").await;
+    check(&signed_with(SECRET, Algorithm::HS384, &good), "algorithm (alg) is not HS256").await;
+    check(&RSA.sign(&good), "algorithm (alg) is not HS256").await;
+    check(&token(&claims("ann", json!({"exp": null}))), "claim exp is missing").await;
+    check(&token(&claims("ann", json!({"exp": "tomorrow"}))), "claim exp is missing, or of the wrong type").await;
+    check(&token(&claims("ann", json!({"sub": null}))), "claim sub is missing").await;
+    check(&token(&claims("ann", json!({"sub": 7}))), "claim sub is missing, or of the wrong type").await;
+    check(&token(&claims("", json!({}))), "1 to 128 characters").await;
+    check(&token(&claims(&"u".repeat(129), json!({}))), "1 to 128 characters").await;
+    check(&token(&claims("a\nb", json!({}))), "control characters").await;
+    check(&token(&claims("anonymous_0", json!({}))), "another kind").await;
+    // `{"alg":"none"}`, with good claims and without a signature.
+    let payload = token(&good).split('.').nth(1).unwrap().to_owned();
+    check(&format!("eyJhbGciOiJub25lIn0.{payload}."), "cannot be read as a JWT").await;
+    check("a.b.c", "cannot be read as a JWT").await;
+    check(&token(&good).replacen('.', "", 1), "cannot be read as a JWT").await;
+    check("sk-no-key-at-all", "neither a JWT nor").await;
+    let edge = [("ann".repeat(42) + "an", 128), ("🦀".repeat(128), 128)];
+    for (subject, chars) in edge {
+        let user = me(&named(&client, &subject)).await["user"].as_str().unwrap().chars().count();
+        assert_eq!(user, chars);
+    }
+    me(&client.token(&token(&claims("ann", json!({"exp": now() - 2}))))).await;
+    assert!(!holdfast.log_so_far().contains(&payload), "tokens are not logged");
+}
+
+#[tokio::test]
+async fn a_public_key_lets_in_its_own_algorithm_only() {
+    for keys in [RSA, EC, ED25519] {
+        let one_line = keys.public.replace('\n', "\\n");
+        let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", one_line);
+        let mut holdfast = embedded.start();
+        let client = holdfast.client();
+        let good = claims("ann", json!({}));
+        assert_eq!(me(&client.token(&keys.sign(&good))).await["user"], "ann");
+        // The old trick: the public key, which everybody has, as a secret.
+        let tricks = [keys.public, keys.public.trim(), &keys.public.replace('\n', "\\n")];
+        let mut forged: Vec<String> = tricks.iter().map(|text| signed_with(text, Algorithm::HS256, &good)).collect();
+        let others: [Keys; 3] = [RSA, EC, ED25519];
+        forged.extend(others.iter().filter(|other| other.algorithm != keys.algorithm).map(|other| other.sign(&good)));
+        for token in forged {
+            let detail = refused(&client.token(&token)).await.body["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains(&format!("algorithm (alg) is not {:?}", keys.algorithm)), "{detail}");
+        }
+        let mut cut = keys.sign(&good);
+        cut.truncate(cut.len() - 4);
+        assert_eq!(refused(&client.token(&cut)).await.code, "invalid_token");
+    }
+}
+
+#[tokio::test]
+async fn audience_and_issuer_are_checked_where_they_are_configured() {
+    let embedded = checked()
+        .with("HOLDFAST_JWT_AUDIENCE", "holdfast")
+        .with("HOLDFAST_JWT_ISSUERS", "https://accounts.google.com=google,https://own.example=")
+        .with("HOLDFAST_JWT_ROLE_CLAIM", "https://own.example/role");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let from = |issuer: &str, subject: &str, more: Value| {
+        let mut all = json!({"iss": issuer, "aud": "holdfast"});
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        client.token(&token(&claims(subject, all)))
+    };
+    let (google, own) = ("https://accounts.google.com", "https://own.example");
+    assert_eq!(me(&from(google, "12345", json!({}))).await["user"], "google_12345");
+    assert_eq!(me(&from(own, "ann", json!({}))).await["user"], "ann");
+    assert_eq!(me(&from(own, "ann", json!({"aud": ["x", "holdfast"]}))).await["user"], "ann");
+    let operator = from(own, "ann", json!({"https://own.example/role": "operator", "role": "user"}));
+    assert_eq!(me(&operator).await["operator"], true);
+    assert_eq!(me(&from(own, "ann", json!({"role": "operator"}))).await["operator"], false);
+    for (client, reason) in [
+        (from(own, "google_12345", json!({})), "another kind"),
+        (from("https://evil.example", "ann", json!({})), "issuer (iss)"),
+        (from(own, "ann", json!({"iss": [own, google]})), "issuer (iss)"),
+        (from(own, "ann", json!({"iss": null})), "claim iss is missing"),
+        (from(own, "ann", json!({"aud": "other"})), "audience (aud)"),
+        (from(own, "ann", json!({"aud": null})), "claim aud is missing"),
+    ] {
+        let failure = refused(&client).await;
+        let detail = failure.body["detail"].as_str().unwrap();
+        assert!(failure.code == "invalid_token" && detail.contains(reason), "{reason}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_refuses_development_identities_and_answers_any_host_name() {
+    let embedded = checked();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    for client in [client.user("ann"), named(&client, "ann").user("ann")] {
+        let failure = refused(&client).await;
+        assert_eq!((failure.status, failure.code.as_str()), (401, "development_identity"));
+    }
+    let elsewhere = client.request(Method::GET, "/v1/users/me").header("host", "chat.example.org");
+    assert_eq!(answer(elsewhere).await.unwrap()["kind"], "anonymous");
+    assert!(client.request(Method::GET, "/").send().await.unwrap().status().is_success());
+}
+
+#[tokio::test]
+async fn without_anonymous_users_everybody_needs_a_token() {
+    let embedded = checked().with("HOLDFAST_ANONYMOUS", "false");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let secret = "s".repeat(43);
+    let cookie = format!("__Host-holdfast_user={secret}");
+    for request in [
+        client.request(Method::GET, "/v1/runs"),
+        client.request(Method::GET, "/v1/runs").header("cookie", cookie),
+        client.token(&secret).request(Method::GET, "/v1/runs"),
+        client.request(Method::POST, "/v1/runs").json(&json!({"input": "x"})),
+    ] {
+        let failure = answer(request).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (401, "unauthenticated"));
+    }
+    assert_eq!(client.post("/v1/users/anonymous", json!({})).await.unwrap_err().code, "no_anonymous_users");
+    named(&client, "ann").start("[tokens=1]").await;
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json"] {
+        assert_eq!(client.request(Method::GET, path).send().await.unwrap().status(), 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() {
+    let embedded = checked();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let made = json!({"title": "mine"});
+    let post = |client: &Client| client.request(Method::POST, "/v1/conversations").json(&made);
+    let secret = cookie(&post(&client).send().await.unwrap()).unwrap();
+    let known = format!("__Host-holdfast_user={secret}");
+    for request in [
+        client.request(Method::GET, "/v1/runs"),
+        client.request(Method::HEAD, "/v1/runs"),
+        post(&client).header("cookie", known),
+        post(&client.token(&secret)),
+        post(&named(&client, "ann")),
+        client.request(Method::POST, "/v1/conversations").json(&json!({"title": ""})),
+        post(&client).header("sec-fetch-site", "cross-site"),
+        client.request(Method::POST, "/v1/users/anonymous").header("sec-fetch-site", "cross-site"),
+    ] {
+        let response = request.send().await.unwrap();
+        assert_eq!(cookie(&response), None, "{}", response.url());
+    }
+    let response = client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap();
+    let secret = cookie(&response).unwrap();
+    assert_eq!(response.json::<Value>().await.unwrap()["token"], secret);
+    // A cookie that is none is as good as none.
+    let broken = post(&client).header("cookie", "__Host-holdfast_user=short").send().await.unwrap();
+    assert!(cookie(&broken).is_some());
+}
+
+#[tokio::test]
+async fn in_development_mode_everybody_is_believed_and_keys_are_ignored() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let developer = |user: &str, session: &str| json!({"user": user, "kind": "developer", "operator": true, "default_session": session});
+    assert_eq!(me(&client).await, developer("debug_user", "debug_session"));
+    assert_eq!(me(&client.user("ann")).await, developer("ann", "session_ann"));
+    assert_eq!(me(&client.token("sk-anything")).await, developer("debug_user", "debug_session"));
+    let dummy = client.request(Method::GET, "/v1/users/me").header("x-api-key", "anything");
+    assert_eq!(answer(dummy).await.unwrap()["user"], "debug_user");
+    let response = client.request(Method::POST, "/v1/conversations").json(&json!({})).send().await.unwrap();
+    assert_eq!(cookie(&response), None);
+    let failure = client.post("/v1/users/anonymous", json!({})).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (409, "no_anonymous_users"));
+}
+
+#[tokio::test]
+async fn a_session_is_named_by_its_header() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let ask = |session: &str| client.user("ann").request(Method::GET, "/v1/users/me").header("x-session-id", session);
+    assert_eq!(answer(ask("tab 1")).await.unwrap()["default_session"], "tab 1");
+    assert_eq!(answer(ask(&"ü".repeat(128))).await.unwrap()["default_session"], "ü".repeat(128));
+    for session in ["", "  ", &"s".repeat(129), "a\tb"] {
+        let failure = answer(ask(session)).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_session"), "{session:?}");
+    }
+}
+
+#[test]
+fn settings_that_would_let_in_anybody_are_refused_by_name() {
+    let check = |settings: &[(&str, &str)], expected: &[&str]| {
+        let mut command = Holdfast::command();
+        command.env("HOLDFAST_DATA_DIR", "/dev/null/holdfast").envs(settings.iter().copied());
+        let said = refusal(&mut command);
+        assert!(expected.iter().all(|part| said.contains(part)), "{settings:?}: {said}");
+        assert!(!said.contains("MII"), "the key is quoted: {said}");
+    };
+    let key = ("HOLDFAST_JWT_KEY", SECRET);
+    check(
+        &[("HOLDFAST_JWT_KEY", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----")],
+        &["HOLDFAST_JWT_KEY", "PEM"],
+    );
+    check(&[("HOLDFAST_JWT_KEY", RSA.private)], &["HOLDFAST_JWT_KEY", "private"]);
+    check(&[("HOLDFAST_JWT_AUDIENCE", "x")], &["HOLDFAST_JWT_KEY", "HOLDFAST_JWT_AUDIENCE"]);
+    check(&[("HOLDFAST_ANONYMOUS", "false")], &["HOLDFAST_JWT_KEY", "HOLDFAST_ANONYMOUS"]);
+    check(&[key, ("HOLDFAST_ANONYMOUS", "perhaps")], &["HOLDFAST_ANONYMOUS", "true, false"]);
+    check(&[key, ("HOLDFAST_JWT_ISSUERS", "google")], &["HOLDFAST_JWT_ISSUERS", "https://accounts.google.com=google"]);
+    check(&[key, ("HOLDFAST_JWT_ISSUERS", "a=x,b=x_y")], &["HOLDFAST_JWT_ISSUERS", "told apart"]);
+    check(&[("CHAT_RATE_LIMIT", "plenty")], &["CHAT_RATE_LIMIT", "10/minute", "plenty"]);
+    check(&[("HOLDFAST_TRUSTED_PROXIES", "10.0.0.1,proxy")], &["HOLDFAST_TRUSTED_PROXIES", "10.1.0.0/16", "\"proxy\""]);
+}
+
+#[test]
+fn a_short_secret_and_an_open_door_are_warned_about() {
+    let open = ("HOLDFAST_ADDR", "0.0.0.0:0");
+    let mut short = Embedded::new().with(open.0, open.1).with("HOLDFAST_JWT_KEY", "short").start();
+    short.wait_for_log("may be guessed");
+    short.wait_for_log("users: as their JWTs say, or anonymous");
+    assert!(!short.log_so_far().contains("can be reached from other machines"));
+    Embedded::new().with(open.0, open.1).start().wait_for_log("in development mode nobody is checked");
+}
