@@ -291,7 +291,16 @@ async fn a_rollback_takes_back_what_it_interrupts(mut deployment: Deployment) {
     assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=2] three", "This is "]);
     let everything = listed(&client, conversation, "?superseded=true").await;
     assert!(everything.len() > current.len() + 1, "the interrupted question and its partial answer are kept");
-    let quiet = client.post(&path, json!({"content": "[tokens=1] four", "mode": "rollback"})).await.unwrap();
+    let live = client.post(&path, json!({"content": "[tokens=400] [delay=20] four"})).await.unwrap();
+    let again = json!({"replace_from": live["message"]["id"], "mode": "rollback"});
+    let again = client.post(&path, again).await.unwrap();
+    assert_eq!(again["message"]["id"], live["message"]["id"], "a question that is to be answered again stays");
+    client.cancel(text(&again["run"], "id")).await;
+    client.ended(text(&again["run"], "id")).await;
+    let messages = listed(&client, conversation, "").await;
+    let four = messages.iter().find(|message| message["id"] == live["message"]["id"]).unwrap();
+    let edit = json!({"content": "[tokens=1] four", "replace_from": four["id"], "mode": "rollback"});
+    let quiet = client.post(&path, edit).await.unwrap();
     client.ended(text(&quiet["run"], "id")).await;
     assert_eq!(listed(&client, conversation, "").await.len(), 6, "without a live run there is nothing to take back");
 }

@@ -198,7 +198,7 @@ impl App {
         }
         self.strangers.admit(caller).await?;
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
-        let replaced = new.said.replace_from().unwrap_or_default();
+        let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {
             let submitted = app.storage.submit(&user, &new).await?;
             Ok(match submitted {
@@ -224,7 +224,7 @@ impl App {
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
             Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
             Submitted::NothingToAnswer => Problem::nothing_to_answer(replaced),
-            Submitted::AgentNotFound => Problem::agent_not_found(target),
+            Submitted::AgentNotFound => Problem::agent_not_found(agent),
             _ => Problem::conversation_not_found(target),
         })
     }
@@ -317,12 +317,19 @@ impl App {
     }
 }
 
-/// What the client calls the conversation that it talks to, or the agent that a new one is to have.
+/// What the client calls the conversation that it talks to.
 pub fn named(target: &Target) -> String {
     match target {
         Target::Existing(id) => id.to_string(),
-        Target::Named { agent_id: Some(id), .. } | Target::New { agent_id: Some(id) } => id.to_string(),
-        Target::Named { handle, .. } => handle.to_string(),
-        Target::New { agent_id: None } => String::new(),
+        Target::Named { handle: Handle::Session(name), .. } => format!("of session {name}"),
+        Target::Named { handle: Handle::Agent(id), .. } => format!("with agent {id}"),
+        Target::New { .. } => String::new(),
+    }
+}
+
+fn agent_of(target: &Target) -> Uuid {
+    match target {
+        Target::Existing(_) => Uuid::nil(),
+        Target::Named { agent_id, .. } | Target::New { agent_id } => agent_id.unwrap_or_default(),
     }
 }

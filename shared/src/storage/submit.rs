@@ -154,9 +154,14 @@ async fn make_room(
     };
     let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
         unfinished.into_iter().partition(|run| cut.is_some_and(|cut| cut.covers(run.position)));
+    let mut rolled_back = Vec::new();
     match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(Submitted::Busy)),
-        SubmitMode::Interrupt | SubmitMode::Rollback => to_cancel.extend(unfinished),
+        SubmitMode::Interrupt | SubmitMode::Rollback => {
+            // A question that is to be answered again is behind the cut, and stays.
+            rolled_back.extend(unfinished.iter().map(|run| run.id));
+            to_cancel.extend(unfinished);
+        }
         _ if unfinished.len() >= new.max_unfinished => return Ok(Err(Submitted::TooMany)),
         // Whoever goes on talking does not answer what the waiting run has asked.
         _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
@@ -166,8 +171,7 @@ async fn make_room(
         supersede::everything_from(tx, conversation_id, cut).await.map_err(doing())?;
     }
     if new.mode == SubmitMode::Rollback {
-        let turns = to_cancel.iter().map(|run| run.id).collect();
-        supersede::turns_of(tx, turns).await.map_err(doing())?;
+        supersede::turns_of(tx, rolled_back).await.map_err(doing())?;
     }
     cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await.map(Ok)
 }

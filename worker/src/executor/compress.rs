@@ -26,15 +26,15 @@ use crate::model::{self, Delta, Request, Turn};
 const KEPT: u32 = 2;
 const SUMMARY: u32 = 4;
 
-/// Brings the conversation of a run within the budget of its agent, and tells how much of it is used. A run that has made
-/// steps goes on with what they were told.
+/// Brings the conversation of a run within the budget of its agent, and tells how much of it is used.
 pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
     let older = match used(attempt) > budget {
         true => older(attempt, budget / KEPT),
         false => 0,
     };
-    let is_fresh = attempt.memory.step == 0;
+    // Behind its first checkpoint, a run has told this and goes on with what it was told then.
+    let is_fresh = attempt.memory.trace.is_empty();
     let mut compressed = false;
     if older > 0 {
         let left_out: Vec<Earlier> = attempt.memory.earlier.drain(..older).collect();
