@@ -15,7 +15,12 @@ use crate::chat::ChatArgs;
 ///
 /// Without a command: API and worker in one process, with a SQLite file and nothing else to install.
 #[derive(Debug, Parser)]
-#[command(name = "holdfast", version, max_term_width = 110, after_help = "An empty variable counts as unset.")]
+#[command(
+    name = "holdfast",
+    version,
+    max_term_width = 110,
+    after_help = "An empty variable counts as unset, except HOLDFAST_JWT_KEY, which is refused."
+)]
 pub struct Cli {
     #[command(flatten)]
     pub settings: Settings,
@@ -99,10 +104,18 @@ impl Refusal {
     }
 }
 
+/// The one variable that does not count as unset when it is empty: a secret that was not filled in must not open the door.
+const JWT_KEY: &str = "HOLDFAST_JWT_KEY";
+
 fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Cli, Refusal> {
     let args: Vec<OsString> = args.collect();
     // The client has none of the server's settings.
     let is_client = args.get(1).is_some_and(|role| role == "chat");
+    if !is_client && variable(JWT_KEY).is_some_and(|key| key.is_empty()) {
+        let sentence =
+            format!("{JWT_KEY} is empty: give it a key; or unset it, and everybody is believed (development)");
+        return Err(Refusal::Setting(sentence));
+    }
     let mut command = Cli::command();
     if !is_client {
         command = command.mut_args(|arg| arg.global(true));

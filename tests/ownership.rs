@@ -3,13 +3,16 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Embedded, answer};
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, Embedded, answer},
+};
 
-#[tokio::test]
-async fn somebody_elses_id_looks_like_an_unknown_one() {
-    let embedded = Embedded::new();
-    let mut holdfast = embedded.start();
-    let (ann, bob) = (holdfast.client().user("ann"), holdfast.client().user("bob"));
+in_both_modes!(somebody_elses_id_looks_like_an_unknown_one);
+
+async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (ann, bob) = (client.user("ann"), client.user("bob"));
     let started = ann.start("[tokens=400] [delay=20] hi").await;
     let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
     let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));

@@ -57,13 +57,17 @@ async fn the_tenth_run_of_a_stranger_starts_and_the_eleventh_does_not(mut deploy
 }
 
 #[tokio::test]
-async fn what_is_wrong_anyway_costs_nothing() {
+async fn what_is_wrong_or_repeated_costs_nothing() {
     let embedded = strangers("1/hour");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
+    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let client = client.token(user["token"].as_str().unwrap());
+    let repeat = || run(&client).header("idempotency-key", "k");
     let empty = || client.request(Method::POST, "/v1/runs").json(&json!({"input": " "}));
     assert_eq!(all(3, empty).await, 400);
-    assert_eq!(run(&client).send().await.unwrap().status(), 202);
+    assert_eq!(repeat().send().await.unwrap().status(), 202);
+    assert_eq!(repeat().send().await.unwrap().status(), 202, "who repeats a request starts nothing");
     assert_eq!(run(&client).send().await.unwrap().status(), 429);
 }
 

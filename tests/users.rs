@@ -102,7 +102,7 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
     let with_role = |role: Value| client.token(&token(&claims("ann", json!({ "role": role }))));
     let operator = with_role(json!("operator"));
     assert_eq!(me(&operator).await["operator"], true);
-    let agent = operator.post("/v1/agents", json!({"name": "helper"})).await.unwrap();
+    let agent = operator.post("/v1/agents", json!({"name": "helper", "system_prompt": "private"})).await.unwrap();
     let path = format!("/v1/agents/{}", agent["id"].as_str().unwrap());
     for client in
         [client.clone(), named(&client, "ann"), with_role(json!("user")), with_role(json!({"operator": true}))]
@@ -115,7 +115,13 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
         for failure in refused.map(Result::unwrap_err) {
             assert_eq!((failure.status, failure.code.as_str()), (403, "operator_needed"));
         }
-        assert_eq!(client.get(&path).await.unwrap()["name"], "helper", "reading is for everybody");
+        let (one, list) = (client.get(&path).await.unwrap(), client.get("/v1/agents").await.unwrap());
+        assert_eq!(
+            (&one["name"], &one["system_prompt"]),
+            (&json!("helper"), &Value::Null),
+            "who it is, is for everybody"
+        );
+        assert_eq!(list["items"], json!([one]));
     }
     with_role(json!(["user", "operator"])).delete(&path).await.unwrap();
 }
@@ -286,9 +292,21 @@ async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() 
     let response = client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap();
     let secret = cookie(&response).unwrap();
     assert_eq!(response.json::<Value>().await.unwrap()["token"], secret);
+    // What was committed is theirs, although its run has failed before it said anything.
+    let failing = json!({"message": "[tokens=0] [fail]"});
+    let failed = client.request(Method::POST, "/api/chat/stream").json(&failing).send().await.unwrap();
+    assert_eq!(failed.status(), 500);
+    assert!(cookie(&failed).is_some());
     // A cookie that is none is as good as none.
     let broken = post(&client).header("cookie", "__Host-holdfast_user=short").send().await.unwrap();
     assert!(cookie(&broken).is_some());
+}
+
+#[test]
+fn a_key_that_was_not_filled_in_opens_no_door() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", "");
+    let sentence = refusal(&mut embedded.command());
+    assert!(sentence.contains("HOLDFAST_JWT_KEY is empty"), "{sentence}");
 }
 
 #[tokio::test]

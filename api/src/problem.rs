@@ -301,8 +301,14 @@ impl Problem {
 
     /// The run has failed before it had anything to show, so that there is no stream.
     pub fn run_failed(run_id: Uuid, error: &RunError) -> Self {
-        let reason = error.message.trim_end_matches('.');
-        let detail = format!("The assistant could not answer: {reason}; nothing was said. Try again in a moment.");
+        // What the provider says is for the operator, and in the run.
+        let advice = match error.code.as_str() {
+            "model_timeout" | "model_rate_limited" | "model_unavailable" | "model_broken_stream" | "model_failed" => {
+                "Try again in a moment."
+            }
+            _ => "Trying again may not help; whoever runs this server can see why.",
+        };
+        let detail = format!("The assistant could not answer, and nothing was said ({}). {advice}", error.code);
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "run_failed", detail).about(run_id)
     }
 

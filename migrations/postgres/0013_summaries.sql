@@ -1,5 +1,5 @@
--- Summaries of what the model no longer reads word by word, each made for a run. It holds for later runs as long as that run
--- is not superseded: whatever it covers is older than the run.
+-- Summaries of what the model no longer reads word by word, each made for a run. It holds for later runs too, as long as
+-- nothing that it covers is superseded.
 create table chat_summaries (
     run_id uuid primary key references agent_runs (id) on delete cascade,
     conversation_id uuid not null,

@@ -6,8 +6,8 @@ create table chat_messages_of_all_kinds (
     -- The run that the message started, or that wrote it.
     run_id blob,
     position integer not null,
-    -- Where the model reads it: the position of its run, else its own; within a turn, by position. Versions before this one write 0.
-    turn integer not null default 0,
+    -- Where the model reads it: the position of its run, else its own; within a turn, by position.
+    turn integer not null,
     role text not null check (role in ('user', 'assistant', 'system')),
     content_type text not null default 'text',
     content text not null,

@@ -62,6 +62,9 @@ pub struct Posted {
     pub run: Run,
 }
 
+/// Times that a card is added to a conversation which somebody deletes at that very moment.
+const CARD_TRIES: usize = 5;
+
 /// Time that this has when the process ends; a worker's lease settles the rest.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -178,12 +181,14 @@ impl App {
         let not_found = || Problem::briefing_not_found(briefing_id);
         let briefing = self.storage.briefing(owner, briefing_id).await?.ok_or_else(not_found)?;
         let agent_id = briefing.agent_id;
-        let conversation = self.standing_conversation(owner, agent_id).await?;
-        let conversation_id = conversation.ok_or_else(|| Problem::agent_not_found(agent_id))?.id;
-        let added = self.storage.add_card(owner, conversation_id, briefing).await?;
-        // Somebody deletes it at this very moment.
-        let gone = || Problem::conversation_not_found(conversation_id);
-        Ok((conversation_id, added.ok_or_else(gone)?))
+        for _ in 0..CARD_TRIES {
+            let conversation = self.standing_conversation(owner, agent_id).await?;
+            let conversation_id = conversation.ok_or_else(|| Problem::agent_not_found(agent_id))?.id;
+            if let Some(card) = self.storage.add_card(owner, conversation_id, briefing.clone()).await? {
+                return Ok((conversation_id, card));
+            }
+        }
+        Err(Problem::internal())
     }
 
     /// Waits until what this process has begun has come to an end.
@@ -196,7 +201,14 @@ impl App {
         if let Some(content) = new.said.content() {
             self.check_content(content)?;
         }
-        self.strangers.admit(caller).await?;
+        // Who repeats a request starts nothing.
+        let is_repeated = match &new.key {
+            Some(key) if caller.is_stranger => self.storage.knows_key(&caller.owner, key).await?,
+            _ => false,
+        };
+        if !is_repeated {
+            self.strangers.admit(caller).await?;
+        }
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {

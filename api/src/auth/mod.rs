@@ -190,7 +190,7 @@ pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: N
     if let Some(Newcomer(made)) = response.extensions_mut().remove() {
         newcomer = Some(made);
     }
-    if let Some(user) = newcomer.filter(|_| may_set_cookie && response.status().is_success()) {
+    if let Some(user) = newcomer.filter(|_| may_set_cookie && !response.status().is_client_error()) {
         response.headers_mut().append(header::SET_COOKIE, user.cookie());
     }
     response

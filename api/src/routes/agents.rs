@@ -44,21 +44,21 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/agents", tag = "agents", params(ListQuery), responses((status = 200, body = Page<Agent>)))]
 pub async fn list(
     State(app): State<Arc<App>>,
-    _: Caller,
+    caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<Agent>>, Problem> {
     let page = app.storage().agents(query.limit(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
-    Ok(Json(Page { items: page.items.into_iter().map(shown).collect(), next: page.next }))
+    Ok(Json(Page { items: page.items.into_iter().map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
 }
 
 /// Read an agent.
 #[utoipa::path(get, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
     (status = 200, body = Agent), (status = 404, body = Problem, description = "agent_not_found")
 ))]
-pub async fn read(State(app): State<Arc<App>>, _: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
+pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
     let agent = app.storage().agent(id).await?;
-    agent.map(shown).map(Json).ok_or_else(|| Problem::no_such_agent(id))
+    agent.map(|agent| shown_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
 
 /// Change an agent with a JSON merge patch (RFC 7396): what is absent stays, null takes away, lists are replaced. A secret
@@ -118,6 +118,14 @@ fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Pr
     match definition.runs_commands() && !app.takes_commands() {
         true => Err(Problem::stdio_not_allowed()),
         false => Ok(definition),
+    }
+}
+
+/// Who only talks to agents learns who they are, and not what they were told or where their servers are.
+fn shown_to(caller: &Caller, agent: Agent) -> Agent {
+    match caller.is_operator {
+        true => shown(agent),
+        false => Agent { definition: agent.definition.introduced(), ..agent },
     }
 }
 

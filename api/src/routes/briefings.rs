@@ -106,6 +106,10 @@ pub async fn start_conversation(
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }
 
+fn breaks_lines(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+}
+
 const MAX_PRIORITY_CHARS: usize = 64;
 
 fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
@@ -134,7 +138,7 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
             "A priority has 1 to {MAX_PRIORITY_CHARS} characters; leave it out for none"
         )));
     }
-    if [Some(&title), priority.as_ref()].into_iter().flatten().any(|line| line.chars().any(char::is_control)) {
+    if [Some(&title), priority.as_ref()].into_iter().flatten().any(|line| line.chars().any(breaks_lines)) {
         return Err(Problem::invalid_briefing("A title and a priority are one line each"));
     }
     if created_at.is_some_and(|at| !(1..=9999).contains(&chrono::Datelike::year(&at))) {

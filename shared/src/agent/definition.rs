@@ -183,6 +183,12 @@ impl AgentDefinition {
         Self { mcp_servers: self.mcp_servers.iter().map(McpServer::redacted).collect(), ..self.clone() }
     }
 
+    /// What whoever talks to the agent may know: its name, what it is for, and how it answers.
+    pub fn introduced(&self) -> Self {
+        let Self { name, description, language, stream_mode, .. } = self.clone();
+        Self { name, description, language, stream_mode, ..Self::default() }
+    }
+
     /// This definition as a change of `stored`: what it shows as redacted is what was stored.
     pub fn with_secrets_of(mut self, stored: &Self) -> Self {
         for server in &mut self.mcp_servers {

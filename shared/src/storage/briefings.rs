@@ -1,6 +1,6 @@
 //! Briefings: store, list, read, and put into a conversation as a card.
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
@@ -61,7 +61,7 @@ impl Storage {
                 summary,
                 priority,
                 data,
-                created_at.map(|at| at.trunc_subsecs(3))
+                created_at.map(in_milliseconds)
             ],
         );
         let rows = created.await.map_err(Error::doing("store a briefing"))?;
@@ -129,6 +129,11 @@ impl Storage {
         };
         add.await.map_err(Error::doing("add a briefing to a conversation"))
     }
+}
+
+/// The time as both databases keep it; a leap second is the second after it.
+fn in_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
 }
 
 impl From<BriefingRow> for Briefing {

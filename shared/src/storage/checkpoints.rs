@@ -118,10 +118,10 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
     let messages = tx.fetch_all::<(Uuid,)>(
         "select m.id from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
-         then m.superseded_at is null and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
+         then (m.superseded_at is null or m.superseded_at > $3) and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
          else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) end \
          order by m.id = r.input_message_id, m.turn, m.position",
-        args![source, run_id],
+        args![source, run_id, Some(state.checkpoint.created_at)],
     );
     let copies: Vec<Value> = (1_i64..)
         .zip(messages.await?)

@@ -7,7 +7,7 @@ use super::{
     database::args,
     newest::NewestFirst,
     rows::{ConversationRow, conversation_columns},
-    submit::{cancel_all, unfinished_runs},
+    submit::{HANDLE_TRIES, cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -37,17 +37,20 @@ impl Storage {
     /// The owner's conversation with this handle, made if there is none; `None` if it would need an agent that there is not.
     pub async fn conversation_by_handle(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
         let doing = || Error::doing("find a conversation by its handle");
-        if let Some(found) = self.find_conversation(owner, handle).await? {
-            return Ok(Some(found));
-        }
         // Whoever is second finds what the first has made.
         let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, created_at, activity_at) \
                    select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
                    on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing";
-        let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        tx.execute(sql, args).await.map_err(doing())?;
-        tx.commit().await.map_err(doing())?;
+        // Somebody else may make it meanwhile, or delete it again.
+        for _ in 0..HANDLE_TRIES {
+            if let Some(found) = self.find_conversation(owner, handle).await? {
+                return Ok(Some(found));
+            }
+            let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
+            let mut tx = self.database.begin().await.map_err(doing())?;
+            tx.execute(sql, args).await.map_err(doing())?;
+            tx.commit().await.map_err(doing())?;
+        }
         self.find_conversation(owner, handle).await
     }
 

@@ -199,8 +199,7 @@ pub(super) async fn take_position(tx: &mut Tx, conversation_id: Uuid) -> Result<
     Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id]).await?.map(|row| row.0))
 }
 
-/// Stores the answer, archives the closing
-/// events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
+/// Stores the answer, archives the closing events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
 pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(Vec<Event>, bool), sqlx::Error> {
     let ending = closing.ending;
     let message = match leaves_message(ending, &closing.answer.text) {

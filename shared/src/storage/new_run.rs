@@ -118,8 +118,8 @@ pub struct Accepted {
     pub run: Run,
     /// The run's first event, `run.queued`.
     pub queued: Event,
-    /// Runs that the message has ended at once (`interrupt`).
+    /// Runs that the message has ended at once.
     pub ended: Vec<EndedRun>,
-    /// Running runs that were asked to stop (`interrupt`); their workers are to be told.
+    /// Running runs that were asked to stop; their workers are to be told.
     pub cancel_requested: Vec<Uuid>,
 }

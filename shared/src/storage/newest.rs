@@ -32,10 +32,10 @@ fn place(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
     let (at, id) = text.split_once('.')?;
     let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
     // No page ends outside the years that both databases know.
-    let known = DateTime::from_timestamp_millis(EARLIEST_MS)?..DateTime::from_timestamp_millis(LATEST_MS)?;
+    let known = DateTime::from_timestamp_millis(EARLIEST_MS)?..=DateTime::from_timestamp_millis(LATEST_MS)?;
     known.contains(&at).then_some((at, id.parse().ok()?))
 }
 
 /// The years 1 and 9999, as far as texts of dates sort like dates.
-pub(super) const EARLIEST_MS: i64 = -62_135_596_800_000;
-pub(super) const LATEST_MS: i64 = 253_402_300_799_999;
+const EARLIEST_MS: i64 = -62_135_596_800_000;
+const LATEST_MS: i64 = 253_402_300_799_999;

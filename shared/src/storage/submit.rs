@@ -49,7 +49,17 @@ impl From<PlaceRow> for Place {
     }
 }
 
+/// Times that a conversation is looked for by its handle, and made if it is not there.
+pub(super) const HANDLE_TRIES: usize = 5;
+
 impl Storage {
+    /// Whether a run of the owner has this key.
+    pub async fn knows_key(&self, owner: &str, key: &IdempotencyKey) -> Result<bool, Error> {
+        let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
+        let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
+        known.map(|run| run.is_some()).map_err(Error::doing("look up an idempotency key"))
+    }
+
     /// Commits message and run, or says why not. The same key and request give the same run, however often and from
     /// wherever they come.
     pub async fn submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
@@ -119,15 +129,16 @@ async fn find_place(tx: &mut Tx, owner: &str, target: &Target) -> Result<Result<
         }
         Target::Named { handle, agent_id } => {
             let handle = handle.to_string();
-            let mut place = lock_by_handle(tx, owner, &handle).await?;
-            if place.is_none() {
-                place = create_conversation(tx, owner, Some(&handle), *agent_id).await?;
+            // Somebody else may make it meanwhile, or delete it again.
+            for _ in 0..HANDLE_TRIES {
+                if let Some(place) = lock_by_handle(tx, owner, &handle).await? {
+                    return Ok(Ok(place));
+                }
+                if let Some(place) = create_conversation(tx, owner, Some(&handle), *agent_id).await? {
+                    return Ok(Ok(place));
+                }
             }
-            // Somebody else may have made it meanwhile.
-            if place.is_none() {
-                place = lock_by_handle(tx, owner, &handle).await?;
-            }
-            place.ok_or(Submitted::AgentNotFound)
+            agent_id.map(|_| Err(Submitted::AgentNotFound)).ok_or(sqlx::Error::RowNotFound)?
         }
     })
 }

@@ -3,23 +3,24 @@
 use super::{Claim, Error, Storage, Summary, database::args, end::lock_conversation};
 
 impl Storage {
-    /// The newest summary that holds for the run: made for it or for an earlier run of its conversation that is still part of
-    /// it.
+    /// The newest summary that holds for the run: made for it or for an earlier run of its conversation, and of messages that
+    /// are still part of it.
     pub(super) async fn summary(&self, claim: &Claim) -> Result<Option<Summary>, sqlx::Error> {
         let sql = "select s.up_to, s.content from chat_summaries s join agent_runs r on r.id = s.run_id \
-                   where s.conversation_id = $1 and r.position <= $2 and (r.superseded_at is null or r.id = $3) order by s.up_to desc limit 1";
-        let args = args![claim.conversation_id, claim.position, claim.run_id];
+                   where s.conversation_id = $1 and r.position <= $2 and not exists (select 1 from chat_messages m \
+                   where m.conversation_id = $1 and m.turn <= s.up_to and m.superseded_at >= s.created_at) order by s.up_to desc limit 1";
+        let args = args![claim.conversation_id, claim.position];
         let row = self.database.fetch_optional::<(i64, String)>(sql, args).await?;
         Ok(row.map(|(up_to, content)| Summary { up_to, content }))
     }
 
-    /// Keeps a summary for this run and those after it, if the run is still held.
+    /// Keeps a summary for this run and those after it, if the run is still held and part of the conversation.
     pub async fn keep_summary(&self, claim: &Claim, summary: &Summary) -> Result<(), Error> {
         let keep = async {
             let mut tx = self.database.begin().await?;
             lock_conversation(&mut tx, claim.conversation_id).await?;
             let sql = "insert into chat_summaries (run_id, conversation_id, up_to, content, created_at) \
-                       select id, conversation_id, $3, $4, {now} from agent_runs where id = $1 and attempt = $2 and status = 'running' \
+                       select id, conversation_id, $3, $4, {now} from agent_runs where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
                        on conflict (run_id) do update set up_to = excluded.up_to, content = excluded.content";
             tx.execute(sql, args![claim.run_id, claim.attempt, summary.up_to, summary.content.as_str()]).await?;
             tx.commit().await

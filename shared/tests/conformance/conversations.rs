@@ -27,11 +27,13 @@ on_each_backend!(
     a_deleted_conversation_gives_its_handle_back,
     a_briefing_is_in_a_conversation_once,
     a_standing_conversation_has_a_window_of_its_own,
-    a_summary_stands_for_older_turns_until_its_run_is_superseded,
+    a_summary_stands_for_older_turns_until_one_of_them_is_superseded,
     what_a_superseded_run_leaves_behind_is_superseded,
     rolling_back_supersedes_the_interrupted_turn_only,
     an_answer_needs_a_question,
     a_fork_has_what_its_run_went_on_from,
+    a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since,
+    briefings_of_unusual_times_are_listed_like_others,
 );
 
 async fn agent(places: &Places) -> Uuid {
@@ -124,6 +126,8 @@ struct Expected {
     turns: Vec<(usize, Vec<(Uuid, Role)>)>,
     queue: VecDeque<Queued>,
     next_turn: usize,
+    /// All messages, in the order in which they were made.
+    made: Vec<Uuid>,
 }
 
 struct Queued {
@@ -140,6 +144,7 @@ impl Expected {
 
     fn begin_turn(&mut self, messages: Vec<(Uuid, Role)>) -> usize {
         self.next_turn += 1;
+        self.made.extend(messages.iter().map(|said| said.0));
         self.turns.push((self.next_turn, messages));
         self.next_turn
     }
@@ -204,7 +209,9 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
                 let mut tells: Vec<Uuid> = before.flat_map(|(_, said)| said).map(|said| said.0).collect();
                 let own = expected.turns.iter_mut().find(|(own, _)| *own == turn).unwrap();
                 tells.extend(own.1.iter().map(|said| said.0));
-                own.1.push((answer(places, &claim_told(places, &claim, &tells).await, "c").await, Role::Assistant));
+                let said = answer(places, &claim_told(places, &claim, &tells).await, "c").await;
+                own.1.push((said, Role::Assistant));
+                expected.made.push(said);
             }
             Deed::AddCard => {
                 let new = briefing(agent_id, "t");
@@ -244,11 +251,9 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
         }
         let shown = shown(places, id, Which::Current, page).await;
         assert!(shown.is_sorted_by_key(|message| message.created_at), "{deeds:?}");
-        let (mut shown, mut part): (Vec<Uuid>, Vec<Uuid>) =
-            (ids(&shown), expected.all().iter().map(|said| said.0).collect());
-        shown.sort();
-        part.sort();
-        assert_eq!(shown, part, "{deeds:?}");
+        let mut part: Vec<Uuid> = expected.all().iter().map(|said| said.0).collect();
+        part.sort_by_key(|id| expected.made.iter().position(|made| made == id));
+        assert_eq!(ids(&shown), part, "{deeds:?}");
     }
 }
 
@@ -348,7 +353,7 @@ async fn a_standing_conversation_has_a_window_of_its_own(places: Places) {
     }
 }
 
-async fn a_summary_stands_for_older_turns_until_its_run_is_superseded(places: Places) {
+async fn a_summary_stands_for_older_turns_until_one_of_them_is_superseded(places: Places) {
     let (first, id) = places.submit(Target::New { agent_id: None }, "one").await;
     let target = Target::Existing(id);
     answer(&places, &claim_of(&places, first).await, "first").await;
@@ -363,13 +368,20 @@ async fn a_summary_stands_for_older_turns_until_its_run_is_superseded(places: Pl
     answer(&places, &claim, "second").await;
     let (third, _) = places.submit(target.clone(), "three").await;
     let (kept, said) = told(&places, &claim_of(&places, third).await, ALL).await;
-    assert_eq!((kept, texts(&said)), (Some(summary), ["two", "second", "three"].map(str::to_owned).to_vec()));
-    let said = Said::Edit { content: "new".into(), replace_from: second.message.id };
-    let edited = submitted(&places, NewRun { said, ..new_run(target, "") }).await;
-    let run_id = edited.run.id;
+    assert_eq!((kept, texts(&said)), (Some(summary.clone()), ["two", "second", "three"].map(str::to_owned).to_vec()));
     places.storage.end_run(third, &Ending::Cancelled).await.unwrap();
-    let (kept, said) = told(&places, &claim_of(&places, run_id).await, ALL).await;
-    assert_eq!((kept, texts(&said)), (None, ["one", "first", "new"].map(str::to_owned).to_vec()));
+    let edit = async |content: &str, replace_from| {
+        let said = Said::Edit { content: content.into(), replace_from };
+        let run_id = submitted(&places, NewRun { said, ..new_run(target.clone(), "") }).await.run.id;
+        let claim = claim_of(&places, run_id).await;
+        let (kept, said) = told(&places, &claim, ALL).await;
+        places.storage.end_run(run_id, &Ending::Cancelled).await.unwrap();
+        (kept, texts(&said))
+    };
+    let other = edit("zwei", second.message.id).await;
+    assert_eq!(other, (Some(summary), vec!["zwei".to_owned()]), "what it covers is as it was");
+    let first_message = shown(&places, id, Which::Current, 10).await[0].id;
+    assert_eq!(edit("eins", first_message).await, (None, vec!["eins".to_owned()]));
 }
 
 async fn what_a_superseded_run_leaves_behind_is_superseded(places: Places) {
@@ -431,6 +443,37 @@ async fn a_fork_has_what_its_run_went_on_from(places: Places) {
     let (run_id, _) = places.submit(Target::Existing(fork.id), "three").await;
     let (_, said) = told(&places, &claim_of(&places, run_id).await, ALL).await;
     assert_eq!(texts(&said), ["one", "better", "two", "three"]);
+}
+
+async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: Places) {
+    let (first, id) = places.submit(Target::New { agent_id: None }, "one").await;
+    let claim = claim_of(&places, first).await;
+    let checkpoint = checkpoint_of(&places, &claim).await;
+    let fork = places.storage.fork_conversation("ann", id, checkpoint).await.unwrap().unwrap().id;
+    let origin = places.storage.checkpoints("ann", fork, 10, None).await.unwrap().unwrap().items.pop().unwrap();
+    let copied = shown(&places, fork, Which::Current, 10).await;
+    let said = Said::Edit { content: "eins".into(), replace_from: copied[0].id };
+    submitted(&places, NewRun { said, ..new_run(Target::Existing(fork), "") }).await;
+    let again = places.storage.fork_conversation("ann", fork, origin.id).await.unwrap().unwrap();
+    assert_eq!(texts(&shown(&places, again.id, Which::Current, 10).await), ["one"]);
+}
+
+async fn briefings_of_unusual_times_are_listed_like_others(places: Places) {
+    let agent_id = agent(&places).await;
+    let times = ["0001-01-01T00:00:00Z", "2016-12-31T23:59:59Z", "2016-12-31T23:59:60Z", "9999-12-31T23:59:59.999Z"];
+    for time in times {
+        let new = NewBriefing { created_at: Some(time.parse().unwrap()), ..briefing(agent_id, time) };
+        places.storage.create_briefing("ann", new).await.unwrap().unwrap();
+    }
+    let (mut titles, mut cursor) = (Vec::new(), None);
+    for _ in times {
+        let page = places.storage.briefings("ann", 1, cursor.as_deref()).await.unwrap().unwrap();
+        titles.extend(page.items.into_iter().map(|briefing| briefing.title));
+        cursor = page.next;
+    }
+    assert_eq!((titles.len(), cursor), (4, None));
+    titles.reverse();
+    assert_eq!(titles, times);
 }
 
 /// A checkpoint of the claim's run, behind its input.

@@ -5,7 +5,9 @@ use holdfast_shared::{
     config::StoresConfig,
     storage::{self, Error},
 };
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use test_servers::Postgres;
+use uuid::Uuid;
 
 #[derive(Parser)]
 struct Settings {
@@ -45,4 +47,39 @@ async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
     sqlx::query(newer).execute(&mut file).await.unwrap();
     file.close().await.unwrap();
     storage::connect(&stores, &config).await.unwrap();
+}
+
+#[tokio::test]
+async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
+    let database = Postgres::database();
+    let config =
+        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+    storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
+    let mut server = PgConnection::connect(database.url()).await.unwrap();
+    let (conversation, run) = (Uuid::now_v7(), Uuid::now_v7());
+    let statements = [
+        format!(
+            "insert into kb.chat_conversations (id, owner_id, created_at, activity_at) values ('{conversation}', 'ann', now(), now())"
+        ),
+        format!(
+            "insert into kb.chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
+             values ('{}', '{conversation}', 'ann', '{run}', 2, 'user', 'q', 'complete', now())",
+            Uuid::now_v7()
+        ),
+        format!(
+            "insert into kb.agent_runs (id, owner_id, conversation_id, position, status, input_message_id, output_message_id, archived_to, checkpoint, created_at) \
+             values ('{run}', 'ann', '{conversation}', 2, 'queued', '{run}', '{run}', 1, 1, now())"
+        ),
+        format!(
+            "insert into kb.chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
+             values ('{}', '{conversation}', 'ann', '{run}', 5, 'assistant', 'a', 'complete', now())",
+            Uuid::now_v7()
+        ),
+    ];
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.unwrap();
+    }
+    let turns: Vec<i64> =
+        sqlx::query_scalar("select turn from kb.chat_messages order by position").fetch_all(&mut server).await.unwrap();
+    assert_eq!(turns, [2, 2]);
 }
