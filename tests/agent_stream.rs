@@ -61,9 +61,14 @@ fn frames(blocks: &[Block]) -> Vec<Value> {
     blocks.iter().map(Block::json).collect()
 }
 
-/// The types of frames, without the steps and states between them.
+/// The types of frames, without what is told between what the agent says and does.
 fn types(frames: &[Value]) -> Vec<&str> {
-    frames.iter().map(|frame| frame["type"].as_str().unwrap()).filter(|kind| *kind != "agent_state").collect()
+    let kinds = frames.iter().map(|frame| frame["type"].as_str().unwrap());
+    kinds.filter(|kind| !["agent_state", "context_usage"].contains(kind)).collect()
+}
+
+fn states(frames: &[Value]) -> Vec<&str> {
+    of_type(frames, "agent_state").into_iter().map(|frame| frame["state"].as_str().unwrap()).collect()
 }
 
 /// The answer that frames show.
@@ -142,20 +147,17 @@ async fn a_run_resumes_after_every_frame(mut deployment: Deployment) {
 
 async fn a_run_of_another_route_can_be_rejoined(mut deployment: Deployment) {
     let client = deployment.client();
-    let body = json!({"input": "[tokens=2] [delay=1] [clienttool]", "client_tools": [{"name": "ask"}]});
-    let started = client.post("/v1/runs", body).await.unwrap();
+    let started = client.start("[tokens=2] [delay=1] [clienttool]").await;
     let (run, conversation) = (&started["run"]["id"], &started["conversation"]["id"]);
     let run_id = run.as_str().unwrap();
     let mut events = client.events(run_id, None).await;
     let call = events.up_to("tool_call.started").await.pop().unwrap().data;
     let call_id = call["call_id"].as_str().unwrap();
-    // Only when the question is committed can it be answered; the run says so by waiting.
-    crate::support::until("the run waits", async || (client.run(run_id).await["status"] == "waiting").then_some(()))
-        .await;
     client.post(&format!("/v1/runs/{run_id}/tool_results/{call_id}"), json!({"output": "[1, 2]"})).await.unwrap();
     client.ended(run_id).await;
     let frames = frames(&rejoined(&client, run_id, "", None).await);
     assert_eq!(frames[0]["session"], json!({"id": conversation, "conversation_id": conversation, "run_id": run}));
+    assert_eq!(states(&frames), ["thinking", "waiting_on_user", "thinking"]);
     assert_eq!(
         of_type(&frames, "agent_state")[0],
         &json!({"type": "agent_state", "state": "thinking", "contextType": null})
@@ -225,7 +227,11 @@ async fn a_failing_tool_is_a_result_without_success(mut deployment: Deployment) 
         result["error"].as_str().is_some_and(|error| !error.is_empty()) && result.get("data").is_none(),
         "{result}"
     );
-    assert_eq!(types(&shown).last().unwrap(), &"done");
+    let call = &of_type(&shown, "tool_call")[0]["tool_call"];
+    assert_eq!((&call["id"], &call["function"]["name"]), (&result["toolCallId"], &json!("no__such")));
+    let mut kinds = types(&shown);
+    kinds.dedup();
+    assert_eq!(kinds, ["session", "text", "tool_call", "tool_result", "text", "done"]);
 }
 
 async fn a_takeover_is_marked(mut deployment: Deployment) {
@@ -267,10 +273,16 @@ async fn a_run_that_waits_goes_on_in_the_same_stream(deployment: Deployment) {
     let mut stream = stream(&client, said("[tokens=2] [delay=1] [approval]")).await;
     let run_id = stream.run_id.clone();
     let question = client.events(&run_id, None).await.up_to("approval.requested").await.pop().unwrap();
+    let mut blocks = Vec::new();
+    while blocks.last().is_none_or(|block: &Block| block.json()["state"] != "waiting_on_user") {
+        blocks.extend(stream.take(1).await);
+    }
     stream.until_sent(": hb\n: hb\n").await;
     let approval = question.data["approval_id"].as_str().unwrap();
     client.post(&format!("/v1/runs/{run_id}/approvals/{approval}"), json!({"decision": "approve"})).await.unwrap();
-    let shown = frames(&stream.rest().await);
+    blocks.extend(stream.rest().await);
+    let shown = frames(&blocks);
+    assert_eq!(states(&shown), ["thinking", "waiting_on_user", "thinking"]);
     let mut kinds = types(&shown);
     kinds.dedup();
     assert_eq!(kinds, ["session", "text", "tool_call", "tool_result", "text", "done"]);

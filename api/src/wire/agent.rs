@@ -96,7 +96,8 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
     let said = Said::by(event, view.shows);
     let is_end = matches!(said, Said::Failed(_) | Said::Ended(_));
     let mark = Superseded::by(event, before, view).map(|superseded| session(view, Some(superseded)));
-    let mut frames = [mark, own(view, said)].into_iter().flatten().peekable();
+    let (first, second) = own(view, said);
+    let mut frames = [mark, first, second].into_iter().flatten().peekable();
     while let Some(frame) = frames.next() {
         if frames.peek().is_none() && !is_end {
             id(buffer, event);
@@ -115,26 +116,28 @@ fn id(buffer: &mut Vec<u8>, event: &Event) {
     writeln!(buffer, "id: {}", event.id).expect("a Vec takes every write");
 }
 
-/// The frame of the event itself.
-fn own<'a>(view: &'a View, said: Said<'a>) -> Option<Frame<'a>> {
-    Some(match said {
+/// The frames of the event itself.
+fn own<'a>(view: &'a View, said: Said<'a>) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
+    let only = match said {
         Said::Begun => session(view, None),
         Said::Thinking => agent_state(view, "thinking".into()),
         Said::State(state) => agent_state(view, state),
-        Said::Text(content) if content.is_empty() => return None,
+        Said::Text(content) if content.is_empty() => return (None, None),
         Said::Text(content) => Frame::Text { content },
-        Said::Called { id, tool, input } => {
-            let call = Call { id, function: Function { name: tool, arguments: input } };
-            Frame::ToolCall { tool_call: call.clone(), same: call }
+        Said::Called { id, tool, input } => tool_call(id, tool, input),
+        Said::Answered { id, tool, refused, outcome } => {
+            // Each result has its call, also where nobody was called.
+            let call = refused.map(|input| tool_call(id.clone(), tool.clone(), input));
+            return (call, Some(Frame::ToolResult { result: result(id, tool, outcome) }));
         }
-        Said::Answered { id, tool, outcome } => Frame::ToolResult { result: result(id, tool, outcome) },
         Said::Context { tokens, budget, compressed } => Frame::ContextUsage { tokens, budget, compressed },
         Said::Failed(error) => Frame::Error { error },
         Said::Ended(usage) => {
             Frame::Done { usage: Total { total_tokens: usage.input_tokens.saturating_add(usage.output_tokens) } }
         }
-        Said::Nothing => return None,
-    })
+        Said::Nothing => return (None, None),
+    };
+    (Some(only), None)
 }
 
 fn session(view: &View, superseded: Option<Superseded>) -> Frame<'_> {
@@ -145,6 +148,11 @@ fn session(view: &View, superseded: Option<Superseded>) -> Frame<'_> {
 
 fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> Frame<'a> {
     Frame::AgentState { state, context_type: view.context.as_ref().map(|context| context.context_type.as_str()) }
+}
+
+fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &'a str) -> Frame<'a> {
+    let call = Call { id, function: Function { name, arguments } };
+    Frame::ToolCall { tool_call: call.clone(), same: call }
 }
 
 /// What a tool has answered, which is JSON where its text is.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use holdfast_shared::{
     event::{
-        CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED,
-        STEP_STARTED, TOOL_CALL_COMPLETED, TOOL_CALL_STARTED,
+        AGENT_STATE, CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED,
+        RUN_QUEUED, STEP_STARTED, TOOL_CALL_COMPLETED, TOOL_CALL_STARTED,
     },
     event_id::EventId,
     usage::Usage,
@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Shows, View};
-
-const AGENT_STATE: &str = "agent.state";
 
 /// What an event tells.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +29,13 @@ pub enum Said<'a> {
     /// A tool is being called, by its name; the input is JSON.
     Called { id: Cow<'a, str>, tool: Cow<'a, str>, input: &'a str },
     /// A tool has answered: its output, or why there is none.
-    Answered { id: Cow<'a, str>, tool: Cow<'a, str>, outcome: Result<Cow<'a, str>, Cow<'a, str>> },
+    Answered {
+        id: Cow<'a, str>,
+        tool: Cow<'a, str>,
+        /// The input of a call that was refused before it began, which nothing has told of before.
+        refused: Option<&'a str>,
+        outcome: Result<Cow<'a, str>, Cow<'a, str>>,
+    },
     /// How much of its budget the conversation takes, in tokens.
     Context { tokens: u64, budget: u64, compressed: bool },
     /// The run has failed, which is also its end.
@@ -97,6 +101,8 @@ struct Completed<'a> {
     call_id: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
     #[serde(borrow)]
     output: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -174,7 +180,7 @@ impl<'a> From<Completed<'a>> for Said<'a> {
             Some(reason) => Err(reason.message),
             None => Ok(call.output.unwrap_or_default()),
         };
-        Self::Answered { id: call.call_id, tool: call.name, outcome }
+        Self::Answered { id: call.call_id, tool: call.name, outcome, refused: call.input.map(RawValue::get) }
     }
 }
 

@@ -239,6 +239,27 @@ fn what_a_tool_answers_is_json_where_its_text_is() {
 }
 
 #[test]
+fn a_refused_call_is_told_with_its_result() {
+    let refused = EventBody::ToolCallCompleted {
+        input: Some(json!({"x": 1})),
+        base: None,
+        call_id: "c".into(),
+        name: "kb__drop".into(),
+        output: None,
+        error: Some(ToolError::new("denied", "no")),
+        duration_ms: 0,
+    };
+    let call = r#"{"id":"c","function":{"name":"kb__drop","arguments":"{\"x\":1}"}}"#;
+    let call = format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#);
+    let result =
+        r#"{"type":"tool_result","result":{"success":false,"error":"no","toolName":"kb__drop","toolCallId":"c"}}"#;
+    let found = frames(Wire::Agent, Shows::Everything, ("1-4", "1-5"), &refused);
+    assert_eq!(found, written("1-5", &[&call, result]));
+    let chat = r#"{"type":"mcp_tool","tool":"kb__drop","status":"error","error":"no"}"#;
+    assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-4", "1-5"), &refused), written("1-5", &[chat]));
+}
+
+#[test]
 fn the_agent_wire_shows_what_a_run_says_of_its_state() {
     let check = |view: View, line: &'static str, expected: &[&str]| {
         let found = frames_in(view, "1-4", &Event::parse(line.into()).unwrap());
