@@ -3,6 +3,7 @@
 
 mod support;
 
+mod agent_stream;
 mod agents;
 mod api;
 mod approvals;

@@ -58,7 +58,7 @@ impl Batch {
     /// The frames of the events after the first `known`.
     pub fn frames(&mut self, view: &View, known: usize) -> Bytes {
         let at = self.encodings.iter().position(|encoding| encoding.view == *view).unwrap_or_else(|| {
-            let encoding = Encoding::new(*view, self.before, &self.events);
+            let encoding = Encoding::new(view.clone(), self.before, &self.events);
             self.bytes += encoding.frames.len() + size_of_val(&encoding.ends[..]);
             self.encodings.push(encoding);
             self.encodings.len() - 1
@@ -76,7 +76,7 @@ impl Batch {
 impl Encoding {
     fn new(view: View, before: EventId, events: &[Event]) -> Self {
         let mut frames = Vec::with_capacity((events.len() * view.usual_bytes()).min(SLICE_BYTES));
-        let mut projector = Projector::after(before, view);
+        let mut projector = Projector::after(before, view.clone());
         let ends = events.iter().map(|event| {
             projector.frame(&mut frames, event);
             frames.len() as u32

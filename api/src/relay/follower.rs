@@ -47,14 +47,14 @@ impl Follower {
     pub fn into_frames(self, view: View) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
         let counted = Counted::new();
         let first = stream::iter([Ok(Bytes::from_static(wire::RETRY))]);
-        let rest = stream::unfold((self, counted), move |(mut follower, counted)| async move {
+        let rest = stream::unfold((self, view, counted), |(mut follower, view, counted)| async move {
             let mut frames = follower.next_frames(&view).await?;
             // What the view does not show is passed over.
             while frames.as_ref().is_ok_and(Bytes::is_empty) {
                 frames = follower.next_frames(&view).await?;
             }
             follower.beaten();
-            Some((frames, (follower, counted)))
+            Some((frames, (follower, view, counted)))
         });
         futures::StreamExt::chain(first, rest)
     }
@@ -135,7 +135,7 @@ impl Follower {
 
     /// What the next replayed events become; `None` if there are none.
     fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
-        let mut projector = Projector::after(self.cursor, *view);
+        let mut projector = Projector::after(self.cursor, view.clone());
         let mut frames = Vec::new();
         let mut count = 0;
         for event in self.replayed.by_ref() {

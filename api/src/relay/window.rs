@@ -181,7 +181,7 @@ mod tests {
     const TEXT: View = view(Wire::Text, Shows::Everything);
 
     const fn view(wire: Wire, shows: Shows) -> View {
-        View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::nil() }
+        View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::nil(), context: None }
     }
 
     fn delta(n: u32) -> Event {

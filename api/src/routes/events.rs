@@ -31,7 +31,7 @@ pub struct EventsQuery {
     limit: Option<usize>,
     /// `events` or `messages`; the agent's by default.
     stream_mode: Option<StreamMode>,
-    /// The protocol of the stream: `native`, `chat` or `text`; native by default. A JSON page is always native.
+    /// The protocol of the stream: `native`, `chat`, `text` or `agent`; native by default. A JSON page is always native.
     #[serde(default)]
     wire: Wire,
 }

@@ -1,5 +1,6 @@
 //! The whole HTTP surface on a page. A file per noun; each handler extracts, calls a use case, responds.
 
+mod agent_stream;
 mod agents;
 mod answers;
 mod briefings;
@@ -89,6 +90,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(checkpoints::fork))
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
+        .routes(routes!(agent_stream::post))
         .routes(routes!(users::me))
         .routes(routes!(users::create_anonymous))
         .routes(routes!(health::healthz))
@@ -165,7 +167,12 @@ fn checked_options(
             ..tool
         })
         .collect();
-    Ok(RunOptions { stream: stream.unwrap_or(true), client_tools, metadata: metadata.map(storable_json) })
+    Ok(RunOptions {
+        stream: stream.unwrap_or(true),
+        client_tools,
+        metadata: metadata.map(storable_json),
+        max_duration: None,
+    })
 }
 
 /// The query of routes on which fields that are not known are ignored.

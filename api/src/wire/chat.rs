@@ -9,7 +9,10 @@ use holdfast_shared::{event::Event, event_id::EventId};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{View, said::Said};
+use super::{
+    View,
+    said::{Said, Superseded},
+};
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -37,17 +40,9 @@ enum Frame<'a> {
     Done,
 }
 
-/// What came after `base` is no longer part of the answer.
-#[derive(Serialize)]
-struct Superseded {
-    superseded: bool,
-    base: EventId,
-}
-
 /// Appends what an event becomes.
 pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
-    let taken_back = event.base.filter(|_| view.is_taken_back_by(event, before));
-    let mark = taken_back.map(|base| meta(view, Some(Superseded { superseded: true, base })));
+    let mark = Superseded::by(event, before, view).map(|superseded| meta(view, Some(superseded)));
     let (first, second) = own(view, event);
     let frames = [mark, first, second];
     let last = frames.iter().rposition(Option::is_some);
@@ -68,8 +63,10 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a
         Said::Begun => (Some(meta(view, None)), None),
         Said::Text(token) if token.is_empty() => (None, None),
         Said::Text(token) => (Some(Frame::Token { token }), None),
-        Said::Called(tool) => (Some(Frame::McpTool { tool, status: "started", result: None, error: None }), None),
-        Said::Answered { tool, outcome } => {
+        Said::Called { tool, .. } => {
+            (Some(Frame::McpTool { tool, status: "started", result: None, error: None }), None)
+        }
+        Said::Answered { tool, outcome, .. } => {
             let (status, result, error) = match outcome {
                 Ok(output) => ("completed", Some(output), None),
                 Err(message) => ("error", None, Some(message)),
@@ -77,8 +74,8 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a
             (Some(Frame::McpTool { tool, status, result, error }), None)
         }
         Said::Failed(error) => (Some(Frame::Error { error }), Some(Frame::Done)),
-        Said::Ended => (Some(Frame::Done), None),
-        Said::Nothing => (None, None),
+        Said::Ended(_) => (Some(Frame::Done), None),
+        Said::Thinking | Said::State(_) | Said::Context { .. } | Said::Nothing => (None, None),
     }
 }
 

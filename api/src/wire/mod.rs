@@ -4,10 +4,14 @@
 //! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
 //! `said` is what the wires share that show a reader text rather than events.
 
+mod agent;
+mod agent_context;
 mod chat;
 pub mod native;
 mod said;
 mod text;
+
+use std::sync::Arc;
 
 use holdfast_shared::{
     agent::StreamMode,
@@ -17,6 +21,8 @@ use holdfast_shared::{
 };
 use serde::Deserialize;
 use uuid::Uuid;
+
+pub use agent_context::AgentContext;
 
 /// First on every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
@@ -35,6 +41,9 @@ pub enum Wire {
     Chat,
     /// The answer's text, then `[DONE]`.
     Text,
+    /// The agent stream: `session`, `agent_state`, `text`, `tool_call`, `tool_result`, `context_usage`, `done` or `error`,
+    /// then `[DONE]`.
+    Agent,
 }
 
 /// How much of a run is shown.
@@ -58,17 +67,20 @@ impl From<StreamMode> for Shows {
 }
 
 /// What a client is shown of a run. Clients with equal views are sent the same bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     pub wire: Wire,
     pub shows: Shows,
     pub run_id: Uuid,
     pub conversation_id: Uuid,
+    /// What the run was started with, on the wire that tells of it.
+    pub context: Option<Arc<AgentContext>>,
 }
 
 impl View {
-    pub const fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
-        Self { wire, shows, run_id: run.id, conversation_id: run.conversation_id }
+    pub fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
+        let context = (wire == Wire::Agent).then(|| AgentContext::of(run)).flatten().map(Arc::new);
+        Self { wire, shows, run_id: run.id, conversation_id: run.conversation_id, context }
     }
 
     /// About how many bytes an event becomes, so that a buffer need not grow.
@@ -76,7 +88,7 @@ impl View {
         match (self.shows, self.wire) {
             (Shows::Messages, _) => 0,
             (_, Wire::Native) => 256,
-            (_, Wire::Chat) => 64,
+            (_, Wire::Chat | Wire::Agent) => 64,
             (_, Wire::Text) => 32,
         }
     }
@@ -114,6 +126,7 @@ impl Projector {
             Wire::Native => {}
             Wire::Chat => chat::frames(buffer, &self.view, before, event),
             Wire::Text => text::frames(buffer, &self.view, before, event),
+            Wire::Agent => agent::frames(buffer, &self.view, before, event),
         }
     }
 }

@@ -26,11 +26,18 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
             id(buffer, event);
             data(buffer, "[DONE]");
         }
-        Said::Ended => {
+        Said::Ended(_) => {
             id(buffer, event);
             data(buffer, "[DONE]");
         }
-        Said::Text(_) | Said::Begun | Said::Called(_) | Said::Answered { .. } | Said::Nothing => {}
+        Said::Text(_)
+        | Said::Begun
+        | Said::Thinking
+        | Said::State(_)
+        | Said::Called { .. }
+        | Said::Answered { .. }
+        | Said::Context { .. }
+        | Said::Nothing => {}
     }
 }
 

@@ -61,6 +61,10 @@ pub struct ApiConfig {
     #[arg(long = "head-wait-ms", env = "HOLDFAST_HEAD_WAIT_MS", default_value = "5000", value_parser = milliseconds)]
     pub head_wait: Duration,
 
+    /// Longest time of a run that was started through the agent stream, in ms, where its agent sets none.
+    #[arg(long = "agent-stream-duration-ms", env = "HOLDFAST_AGENT_STREAM_DURATION_MS", default_value = "90000", value_parser = milliseconds)]
+    pub agent_stream_duration: Duration,
+
     /// Time that a client's socket may accept nothing before it is closed, in ms.
     #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
     pub stall: Duration,

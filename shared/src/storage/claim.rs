@@ -12,6 +12,7 @@ use super::{
     end::EndedRun,
 };
 use crate::{
+    agent::Limits,
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
 };
@@ -54,6 +55,8 @@ pub struct Claim {
     pub agent: Option<(Uuid, u32)>,
     /// Whether pieces of the answer are written as events.
     pub stream: bool,
+    /// The limits that hold where the run's agent has none, as far as the run was submitted with some.
+    pub limits: Limits,
     /// The event that this attempt goes on from.
     pub checkpoint: EventId,
     /// Why this attempt was begun.
@@ -95,6 +98,7 @@ struct ClaimRow {
     agent_definition_id: Option<Uuid>,
     agent_version: Option<i64>,
     stream: bool,
+    max_duration_ms: Option<i64>,
     worked_ms: i64,
 }
 
@@ -119,7 +123,7 @@ macro_rules! take {
             "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, {ms since:started_at} - waited_ms as worked_ms"
+            "agent_definition_id, agent_version, stream, max_duration_ms, {ms since:started_at} - waited_ms as worked_ms"
         )
     };
 }
@@ -262,6 +266,7 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             created_at: row.created_at,
             agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
             stream: row.stream,
+            limits: Limits { max_duration_ms: row.max_duration_ms.map(|limit| limit as u64), ..Limits::default() },
             checkpoint: row.checkpoint,
             reason,
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),

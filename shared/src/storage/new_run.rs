@@ -1,5 +1,7 @@
 //! What is submitted, and what becomes of it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -29,7 +31,7 @@ pub struct NewRun {
     pub max_unfinished: usize,
 }
 
-/// How a run is to be executed, as its client wants it.
+/// How a run is to be executed, as its client or its route wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// Whether pieces of the answer are written as events.
@@ -38,11 +40,13 @@ pub struct RunOptions {
     pub client_tools: Vec<ClientTool>,
     /// A JSON object, kept with the run and its checkpoints; later runs of the conversation take it over.
     pub metadata: Option<Value>,
+    /// What the run may take where its agent says nothing; else the deployment's own.
+    pub max_duration: Option<Duration>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { stream: true, client_tools: Vec::new(), metadata: None }
+        Self { stream: true, client_tools: Vec::new(), metadata: None, max_duration: None }
     }
 }
 

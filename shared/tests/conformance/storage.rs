@@ -1,7 +1,10 @@
 //! The protocol of the run's row.
 
+use std::time::Duration;
+
 use chrono::{TimeZone, Utc};
 use holdfast_shared::{
+    agent::Limits,
     ending::Ending,
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
@@ -28,6 +31,7 @@ on_each_backend!(
     a_finish_whose_answer_was_lost_can_be_repeated,
     only_the_first_run_of_a_conversation_is_claimed,
     runs_are_claimed_once,
+    each_claim_of_a_run_has_the_limit_that_it_was_submitted_with,
     a_death_counts_only_if_something_was_executed,
     a_run_that_took_down_three_workers_can_only_end,
     of_runs_with_a_last_chance_a_holder_executes_one_at_a_time,
@@ -199,6 +203,17 @@ async fn runs_are_claimed_once(places: Places) {
 /// Crashes so far, as the event of the claim says.
 fn crashes(claim: &Claim) -> u64 {
     serde_json::from_slice::<serde_json::Value>(claim.started.payload()).unwrap()["crashes"].as_u64().unwrap()
+}
+
+async fn each_claim_of_a_run_has_the_limit_that_it_was_submitted_with(places: Places) {
+    let mut new = new_run(NEW, "hi");
+    new.options.max_duration = Some(Duration::from_secs(90));
+    assert!(matches!(places.storage.submit("ann", &new).await.unwrap(), Submitted::Accepted(_)));
+    let limits = Limits { max_duration_ms: Some(90_000), ..Limits::default() };
+    assert_eq!(places.claim(1).await[0].limits, limits);
+    places.expire(new.run_id).await;
+    assert_eq!(places.take_over().await[0].limits, limits);
+    assert_eq!(one_claim(&places).await.limits, Limits::default());
 }
 
 async fn a_death_counts_only_if_something_was_executed(places: Places) {

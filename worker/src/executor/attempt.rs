@@ -80,7 +80,7 @@ impl<'a> Attempt<'a> {
         let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
         let Begun::Executing(mut start) = begun else { return Err(Stop::Fenced) };
         let client_tools = std::mem::take(&mut start.client_tools);
-        let limits = Limits::of(definition.limits.or(worker.tools.limits()));
+        let limits = Limits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
         recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage });

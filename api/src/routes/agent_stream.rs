@@ -1,0 +1,106 @@
+//! `/api/agent/stream`: say something, in a session, and get the agent stream.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::HeaderMap, response::Response};
+use holdfast_shared::{
+    conversation::Handle,
+    storage::{NewRun, RunOptions, Target},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    WireQuery, checked_options,
+    events::{cursor, stream_on},
+    plain_run, talk_of,
+};
+use crate::{
+    app::App,
+    auth::{Caller, MAX_NAME_CHARS, is_name},
+    extract::{self, Body, Query},
+    problem::Problem,
+    wire::{AgentContext, Wire},
+};
+
+/// Fields that are not known are ignored here, and so is `conversation_history`: the server has the history.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct AgentBody {
+    message: String,
+    /// The session's name, or the id that the frame `session` gave it; `-` is the default session. If absent, the session
+    /// that `X-Session-ID` names, else a new conversation.
+    session_id: Option<String>,
+    /// What the client shows; kept with the run, and told with its states.
+    context_type: String,
+    /// Kept with the run, as the two below.
+    entity_id: Option<String>,
+    #[serde(rename = "ontologyEntityType")]
+    ontology_entity_type: Option<String>,
+    #[serde(rename = "projectFocus")]
+    project_focus: Option<Value>,
+}
+
+/// Say something. The answer is `session`, then `agent_state`, `text`, `tool_call`, `tool_result` and `context_usage` as
+/// they come, `done` or `error`, and `[DONE]`.
+#[utoipa::path(post, path = "/api/agent/stream", tag = "wires", request_body = AgentBody,
+    params(WireQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
+        ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),
+    responses(
+        (status = 200, content_type = "text/event-stream", description = "The agent stream; the header `x-run-id` names the run."),
+        (status = 204, description = "A repeated request that has everything."),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 422, body = Problem, description = "idempotency_key_reused"),
+        (status = 500, body = Problem, description = "run_failed: before it had said anything; `run` links to it")
+    )
+)]
+pub async fn post(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Query(query): Query<WireQuery>,
+    Body(body): Body<AgentBody>,
+) -> Result<Response, Problem> {
+    let target = target(&app, &caller, body.session_id).await?;
+    let context = AgentContext {
+        session_id: match &target {
+            Target::Named { handle: Handle::Session(name), .. } => Some(name.clone()),
+            _ => None,
+        },
+        context_type: body.context_type,
+        entity_id: body.entity_id,
+        ontology_entity_type: body.ontology_entity_type,
+        project_focus: body.project_focus,
+    };
+    let metadata = context.to_metadata();
+    let conversation = match &target {
+        Target::Existing(id) => id.to_string(),
+        _ => String::new(),
+    };
+    let asked = ["agent", &conversation, &metadata.to_string(), &body.message];
+    let new = NewRun {
+        options: RunOptions {
+            max_duration: Some(app.config().agent_stream_duration),
+            ..checked_options(&app, None, Vec::new(), Some(metadata))?
+        },
+        ..plain_run(&app, &headers, &asked, target, body.message.clone())?
+    };
+    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Agent, &app, &posted.run, opened, query.stream_mode).await
+}
+
+/// The conversation that is meant. Who named no session was told the conversation's id instead, and may come back with it.
+async fn target(app: &App, caller: &Caller, session: Option<String>) -> Result<Target, Problem> {
+    let Some(name) = session else { return Ok(talk_of(caller, None)) };
+    if let Ok(id) = extract::id(&name)
+        && app.storage().conversation(&caller.owner, id).await?.is_some()
+    {
+        return Ok(Target::Existing(id));
+    }
+    let name = match name.as_str() {
+        "-" => caller.default_session(),
+        name if is_name(name) => name.to_owned(),
+        _ => return Err(Problem::invalid_session(MAX_NAME_CHARS)),
+    };
+    Ok(Target::Named { handle: Handle::Session(name), agent_id: None })
+}
