@@ -290,14 +290,14 @@ async fn real_servers(client: &Client, everything: &mcp::Everything) {
 #[tokio::test]
 async fn embedded_an_agent_uses_servers_that_others_wrote() {
     let everything = mcp::Everything::start();
-    let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true);
+    let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 60_000);
     real_servers(&embedded.start().client(), &everything).await;
 }
 
 #[tokio::test]
 async fn scaled_out_an_agent_uses_servers_that_others_wrote() {
     let everything = mcp::Everything::start();
-    let scaled = ScaledOut::new().with("HOLDFAST_MCP_STDIO", true);
+    let scaled = ScaledOut::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 60_000);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     real_servers(&api.client(), &everything).await;
 }
