@@ -8,6 +8,7 @@ mod api;
 mod approvals;
 mod cancel;
 mod chat;
+mod clients;
 mod context;
 mod conversations;
 mod drain;
