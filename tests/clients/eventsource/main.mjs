@@ -2,18 +2,21 @@
 import { EventSource } from "eventsource";
 
 import { follow } from "../event-source.mjs";
+import { fold } from "../fold.mjs";
 
 const [base, parameters] = process.argv.slice(2);
 const { run_id } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
-let answer;
 
-follow(
-  EventSource,
-  `${base}/v1/runs/${run_id}/events`,
-  (event, text) => {
-    answer = text;
-    report({ got: event });
-  },
-  () => report({ end: answer }),
-);
+// The package lets the process end while it waits to come back.
+const alive = setInterval(() => {}, 60_000);
+let answer;
+const apply = (event) => {
+  answer = fold(event);
+  report({ got: event });
+};
+const over = () => {
+  report({ end: answer });
+  clearInterval(alive);
+};
+follow(EventSource, `${base}/v1/runs/${run_id}/events`, apply, over);
