@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Deployment, Frame, Program, Proxy, answer, fold};
+use crate::support::{Client, Deployment, Frame, Program, Proxy, answer, fold, standing};
 
 /// Reasoning, a tool call, a question, so that the run waits for the client to be there, and then an answer that goes on for
 /// longer than it takes to come back.
@@ -28,28 +28,27 @@ async fn log(client: &Client, run_id: &str) -> Vec<Value> {
     }
 }
 
-/// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
-async fn is_exact(client: &Client, given: &[Value], end: &Value) {
-    let run_id = given[0]["run_id"].as_str().unwrap();
+fn frames_of(events: &[Value]) -> Vec<Frame> {
     let text = |event: &Value, field: &str| event[field].as_str().unwrap().to_owned();
-    let frames = given.iter().map(|event| Frame {
+    let frames = events.iter().map(|event| Frame {
         id: text(event, "id"),
         event: text(event, "type"),
         data: event.clone(),
         raw: event.to_string(),
     });
-    let frames: Vec<Frame> = frames.collect();
+    frames.collect()
+}
+
+/// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
+async fn is_exact(client: &Client, given: &[Value], end: &Value) {
+    let run_id = given[0]["run_id"].as_str().unwrap();
+    let frames = frames_of(given);
     let stored = client.ended(run_id).await["output_message"]["content"].clone();
     assert_eq!(stored, fold(&frames), "what the events say");
     assert_eq!(stored, *end, "what the client shows");
     // What was superseded may be in no log any more. All else is the log, event for event.
-    let log = log(client, run_id).await;
-    let newest = |events: &[Value]| {
-        let (attempt, _) = events.last().unwrap()["id"].as_str().unwrap().split_once('-').unwrap();
-        let prefix = format!("{attempt}-");
-        events.iter().filter(|event| event["id"].as_str().unwrap().starts_with(&prefix)).cloned().collect::<Vec<_>>()
-    };
-    assert_eq!(newest(given), newest(&log));
+    let log = frames_of(&log(client, run_id).await);
+    assert_eq!(standing(&frames), standing(&log));
 }
 
 /// Kills the process under a client that has begun, and resets its connections, at once and in the middle of a frame.

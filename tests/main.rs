@@ -11,6 +11,7 @@ mod chat;
 mod clients;
 mod context;
 mod conversations;
+mod cuts;
 mod drain;
 mod effects;
 mod limits;

@@ -17,7 +17,7 @@ pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
 pub use programs::Program;
 pub use proxy::Proxy;
-pub use sse::{Broken, Events, Frame, fold};
+pub use sse::{Broken, Events, Frame, fold, standing};
 
 use std::{future::Future, time::Duration};
 
