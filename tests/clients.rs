@@ -83,14 +83,19 @@ async fn follows(name: &str) {
     survives(program, &proxy, &mut deployment).await;
 }
 
-#[tokio::test]
-async fn eventsource_loses_nothing() {
-    follows("eventsource").await;
+/// A client that also starts the run.
+async fn starts_and_follows(name: &str) {
+    let mut deployment = Deployment::embedded();
+    let proxy = Proxy::before(deployment.client().base()).await;
+    let program = Program::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
+    survives(program, &proxy, &mut deployment).await;
+    let runs = deployment.client().get("/v1/runs").await.unwrap();
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn httpx_sse_loses_nothing() {
-    follows("httpx-sse").await;
+async fn eventsource_loses_nothing() {
+    starts_and_follows("eventsource").await;
 }
 
 #[tokio::test]
@@ -100,12 +105,10 @@ async fn the_event_source_of_a_browser_loses_nothing() {
 
 #[tokio::test]
 async fn fetch_event_source_loses_nothing_and_starts_one_run() {
-    let mut deployment = Deployment::embedded();
-    let client = deployment.client();
-    let proxy = Proxy::before(client.base()).await;
-    let parameters = json!({"input": INPUT, "key": "once"});
-    let program = Program::start("fetch-event-source", &proxy.base, parameters).await;
-    survives(program, &proxy, &mut deployment).await;
-    let runs = deployment.client().get("/v1/runs").await.unwrap();
-    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+    starts_and_follows("fetch-event-source").await;
+}
+
+#[tokio::test]
+async fn httpx_sse_loses_nothing() {
+    follows("httpx-sse").await;
 }

@@ -11,14 +11,14 @@ from httpx_sse import connect_sse
 def follow(url):
     """The events of a run, each once, whatever happens to the connection."""
     cursor = "0-0"
-    with httpx.Client(timeout=45) as client:  # three heartbeats
+    with httpx.Client(timeout=45) as client:                   # three heartbeats
         while True:
             try:
                 with connect_sse(client, "GET", url, headers={"Last-Event-ID": cursor}) as source:
-                    if source.response.is_client_error:  # asking again would not help
+                    if source.response.is_client_error:        # asking again would not help
                         source.response.raise_for_status()
                     for frame in source.iter_sse():
-                        if not frame.data:  # the `retry:` on top
+                        if not frame.data:                     # `retry:` comes as an event without data
                             continue
                         cursor = frame.id
                         yield frame.json()
@@ -31,10 +31,12 @@ def follow(url):
 
 def fold(pieces, event):
     """The pieces of the answer that are left when this event has come."""
-    at = lambda id: [int(part) for part in id.split("-")]
+    at = lambda event_id: [int(part) for part in event_id.split("-")]
     if "base" in event:
         pieces = [piece for piece in pieces if at(piece["id"]) <= at(event["base"])]
-    return pieces + [event] if event["type"] == "message.delta" else pieces
+    if event["type"] == "message.delta":
+        pieces.append(event)
+    return pieces
 
 
 base, parameters = sys.argv[1:]
