@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
+    time::{Instant, timeout_at},
 };
 
 use super::PATIENCE;
@@ -50,25 +51,12 @@ impl Program {
         Self { name: name.to_owned(), child, reports, complaints }
     }
 
-    /// The next thing that it was given, or else its end.
-    async fn next(&mut self) -> Result<Value, Value> {
-        let line = tokio::time::timeout(PATIENCE, self.reports.next_line()).await;
-        let line = line.unwrap_or_else(|_| self.fail("went silent")).unwrap();
-        let mut report: Value = match line.as_deref().map(serde_json::from_str) {
-            Some(Ok(report)) => report,
-            _ => self.fail(&format!("has reported {line:?}")),
-        };
-        match report.get_mut("got") {
-            Some(got) => Ok(got.take()),
-            None => Err(report["end"].take()),
-        }
-    }
-
     /// All that it is given, up to the n-th of those that the test looks for.
     pub async fn up_to_nth(&mut self, mut n: usize, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
         let mut given = Vec::new();
         while n > 0 {
-            match self.next().await {
+            match self.next(deadline).await {
                 Ok(got) => given.push(got),
                 Err(end) => self.fail(&format!("has ended before, with {end}, after {given:#?}")),
             }
@@ -79,19 +67,34 @@ impl Program {
 
     /// All that it is given until it ends, and what it makes of all; it must then stop by itself.
     pub async fn rest(mut self) -> (Vec<Value>, Value) {
+        let deadline = Instant::now() + PATIENCE;
         let mut given = Vec::new();
         let end = loop {
-            match self.next().await {
+            match self.next(deadline).await {
                 Ok(got) => given.push(got),
                 Err(end) => break end,
             }
         };
-        let exit = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let exit = timeout_at(deadline, self.child.wait()).await;
         let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
         if !status.success() {
             self.fail(&format!("has failed with {status}"));
         }
         (given, end)
+    }
+
+    /// The next thing that it was given, or else its end.
+    async fn next(&mut self, deadline: Instant) -> Result<Value, Value> {
+        let line = timeout_at(deadline, self.reports.next_line()).await;
+        let line = line.unwrap_or_else(|_| self.fail("has not got there in time")).unwrap();
+        let mut report: Value = match line.as_deref().map(serde_json::from_str) {
+            Some(Ok(report)) => report,
+            _ => self.fail(&format!("has reported {line:?}")),
+        };
+        match report.get_mut("got") {
+            Some(got) => Ok(got.take()),
+            None => Err(report["end"].take()),
+        }
     }
 
     fn fail(&self, how: &str) -> ! {
