@@ -15,7 +15,7 @@ async fn somebody_elses_id_looks_like_an_unknown_one() {
     let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));
     let unknown = "01890000-0000-7000-8000-000000000000";
     let message = json!({"content": "[tokens=1]"});
-    let calls: [(Method, String, Option<Value>); 11] = [
+    let calls: [(Method, String, Option<Value>); 14] = [
         (Method::GET, "/v1/conversations/{c}".into(), None),
         (Method::PATCH, "/v1/conversations/{c}".into(), Some(json!({"title": "mine"}))),
         (Method::DELETE, "/v1/conversations/{c}".into(), None),
@@ -25,6 +25,9 @@ async fn somebody_elses_id_looks_like_an_unknown_one() {
         (Method::GET, "/v1/runs/{r}".into(), None),
         (Method::GET, "/v1/runs/{r}/events".into(), None),
         (Method::GET, "/v1/runs/{r}/events?wire=chat".into(), None),
+        (Method::GET, "/v1/runs/{r}/events?snapshot=true".into(), None),
+        (Method::GET, "/v1/stream/runs/{r}".into(), None),
+        (Method::GET, "/v1/stream/runs/{r}?offset=now&live=sse".into(), None),
         (Method::GET, "/v1/runs/{r}/wait".into(), None),
         (Method::POST, "/v1/runs/{r}/cancel".into(), None),
     ];
@@ -49,6 +52,7 @@ async fn somebody_elses_id_looks_like_an_unknown_one() {
     assert_eq!(bob.get("/v1/runs").await.unwrap()["items"], json!([]));
     assert_eq!(bob.get(&format!("/v1/runs?conversation_id={conversation}")).await.unwrap()["items"], json!([]));
     assert_eq!(bob.get("/v1/conversations").await.unwrap()["items"], json!([]));
+    assert_eq!(bob.get("/v1/conversations?q=hi").await.unwrap()["items"], json!([]));
     assert_ne!(ann.run(&run).await["status"], "cancelled");
 }
 
