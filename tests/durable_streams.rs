@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, answer},
+    support::{Client, Deployment, answer, until},
 };
 use client::{Network, Program};
 
@@ -17,6 +17,7 @@ in_both_modes!(
     a_stream_that_is_closed_says_so_in_every_mode,
     a_long_poll_waits_and_then_says_that_there_is_nothing,
     an_sse_connection_ends_between_two_stretches,
+    a_drain_ends_connections_so_that_clients_come_back,
     a_long_run_comes_in_pieces,
     what_is_no_offset_is_refused,
     nobody_writes,
@@ -179,6 +180,29 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
 }
 
+async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Deployment) {
+    let client = deployment.client();
+    let run_id = waiting(&client).await;
+    let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
+    let first = sse.chunk().await.unwrap().unwrap();
+    let poll = tokio::spawn({
+        let (client, run_id) = (client.clone(), run_id.clone());
+        async move { get(&client, &run_id, "offset=now&live=long-poll").await }
+    });
+    until("the poll waits", async || {
+        let metrics = client.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+        metrics.lines().any(|line| line == "holdfast_streams_open 2").then_some(())
+    })
+    .await;
+    tokio::task::spawn_blocking(move || deployment.shut_down()).await.unwrap();
+    let rest = sse.text().await.expect("it ends cleanly, which is not the end of the run for these clients");
+    let all = String::from_utf8(first.to_vec()).unwrap() + &rest;
+    assert_eq!(pairs(&all)[0].1["upToDate"], true);
+    assert!(!all.contains("streamClosed"), "{all}");
+    let polled = poll.await.unwrap();
+    assert_eq!((polled.status(), flags(&polled)), (StatusCode::NO_CONTENT, (true, false)));
+}
+
 async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     let client = deployment.client();
     let (run_id, native) = finished(&client, "[tokens=12000] [delay=0] hi").await;
@@ -281,8 +305,7 @@ async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
             let is_live = line["closed"] == false && line["upToDate"] == true;
             // Cut in mid-stream, again and again: at every fifth batch.
             if is_live && lines.len() % 5 == 4 {
-                network.cut();
-                cuts += 1;
+                cuts += network.cut();
             }
             lines.push(line);
         }

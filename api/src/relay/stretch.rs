@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     Relay,
-    follower::{Aborted, Follower, Woken},
+    follower::{Aborted, Counted, Follower, Woken},
     look::Look,
     replay::Replayed,
 };
@@ -115,6 +115,7 @@ impl Follower {
 
     /// The same, but waits for it: until there is something, or the time is over.
     pub async fn read_on_by(&mut self, until: Instant) -> Result<Stretch, Problem> {
+        let _counted = Counted::new();
         loop {
             let stretch = self.read_on().await.map_err(|Aborted| Problem::events_gone(self.watch.feed.run_id))?;
             if !stretch.is_silent() {

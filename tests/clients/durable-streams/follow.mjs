@@ -11,17 +11,27 @@ const batches = [];
 let offset = "-1";
 let closed = false;
 
-// The client comes back by itself when a connection is refused or ends; when one breaks in mid-body, it is up to us.
-while (!closed) {
-  try {
-    const response = await stream({ url, offset, live });
+// The batches of one session, until the stream is closed; `response.closed` alone may be resolved before the last batch.
+const session = (response) =>
+  new Promise((resolve, reject) => {
+    let broken = false;
     response.subscribeJson((batch) => {
+      if (broken) return;
       ({ offset, streamClosed: closed } = batch);
       batches.push({ offset, ids: ids(batch.items) });
       say({ items: batch.items, offset, upToDate: batch.upToDate, closed });
+      if (closed) resolve();
     });
-    await response.closed;
-    if (!closed) say({ ended: "before the stream was closed" });
+    response.closed.catch((error) => {
+      broken = true;
+      reject(error);
+    });
+  });
+
+// The client comes back by itself when a connection is refused or ends; when one breaks in mid-body, it is up to us.
+while (!closed) {
+  try {
+    await session(await stream({ url, offset, live }));
   } catch (error) {
     if (error.status >= 400 && error.status < 500) throw error;
     say({ broken: String(error) });
