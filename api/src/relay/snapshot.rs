@@ -20,7 +20,7 @@ pub struct Folded {
 
 impl Folded {
     /// Folds the end too.
-    pub fn to_the_end(mut self) -> Self {
+    pub fn with_its_end(mut self) -> Self {
         if let Some(end) = self.end.take() {
             self.fold(&end);
         }

@@ -105,7 +105,7 @@ async fn snapshot_and_tail(app: &App, run: &Run, mode: Option<StreamMode>) -> Re
 
 /// `{snapshot, last_event_id}`, with the end of the run if it has ended.
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
-    let Folded { folding, last, .. } = app.relay().fold(run_id).await?.to_the_end();
+    let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
     Ok(Json(SoFar { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
 }
 

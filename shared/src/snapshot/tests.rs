@@ -1,3 +1,5 @@
+//! The fold, from lines of a log.
+
 use serde_json::{Value, json};
 
 use super::*;
