@@ -77,7 +77,7 @@ async fn what_was_replaced_or_deleted_or_is_somebody_elses_is_not_found(mut depl
     let edited = ann.post(&format!("/v1/conversations/{conversation}/messages"), edit).await.unwrap();
     ann.ended(edited["run"]["id"].as_str().unwrap()).await;
     assert_eq!(found(&ann, "lighthouse").await, [""; 0]);
-    assert_eq!(found(&ann, "windmill").await, [conversation.clone()]);
+    assert_eq!(found(&ann, "windmill").await, std::slice::from_ref(&conversation));
     ann.delete(&format!("/v1/conversations/{conversation}")).await.unwrap();
     assert_eq!(found(&ann, "windmill").await, [""; 0]);
 }

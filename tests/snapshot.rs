@@ -68,7 +68,7 @@ async fn a_run_that_has_ended_gives_its_snapshot_and_its_end(mut deployment: Dep
     let (end, run_id) = (whole.last().unwrap(), whole[0].data["run_id"].as_str().unwrap());
     let (snapshot, tail) = opened(&client, run_id).await;
     assert_eq!(text(&snapshot.data), fold(&whole));
-    assert_eq!(tail.rest().await, [end.clone()]);
+    assert_eq!(tail.rest().await, std::slice::from_ref(end));
     let json = as_json(&client, run_id).await;
     assert_eq!(json["last_event_id"], end.id, "plain JSON has the end in it");
     assert_eq!((&json["snapshot"]["status"], &json["snapshot"]["usage"]), (&json!("completed"), &end.data["usage"]));
