@@ -31,11 +31,12 @@ in_both_modes!(
 
 const ASK: &str = "[tokens=2] [approval]";
 
-/// The run's stream up to its first question, and the question.
+/// The run's stream up to where it waits, and the question.
 async fn asked(client: &Client, input: &str) -> (Events, Vec<Frame>, Frame) {
     let mut stream = client.stream(input).await;
-    let frames = stream.up_to("approval.requested").await;
-    let question = frames.last().unwrap().clone();
+    let frames = stream.up_to("agent.state").await;
+    assert_eq!(frames.last().unwrap().data["state"], "waiting_on_user");
+    let question = frames.iter().find(|frame| frame.event == "approval.requested").unwrap().clone();
     (stream, frames, question)
 }
 
@@ -155,7 +156,7 @@ async fn a_waiting_run_outlives_every_process(mut deployment: Deployment) {
     deployment.shut_down();
     let client = deployment.client();
     decide(&client, &question, json!({"decision": "approve"})).await.unwrap();
-    frames.extend(client.rest_after(&run_id, &question.id).await);
+    frames.extend(client.rest_after(&run_id, &frames.last().unwrap().id.clone()).await);
     assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
     assert_eq!(completed(&frames)["output"].as_str().map(|output| output.starts_with("done")), Some(true));
 }
@@ -168,7 +169,7 @@ async fn after_a_cancel_nothing_can_be_approved(mut deployment: Deployment) {
     assert_eq!(kinds(&rest), ["approval.resolved", "message.completed", "run.cancelled"]);
     assert_eq!(
         (rest[0].data["decision"].as_str(), rest[0].data["base"].as_str()),
-        (Some("cancelled"), Some(question.id.as_str()))
+        (Some("cancelled"), Some(frames.last().unwrap().id.as_str()))
     );
     assert_eq!(rest[1].data["message"]["content"], fold(&frames), "the text is kept");
     let failure = decide(&client, &question, json!({"decision": "approve"})).await.unwrap_err();
@@ -250,7 +251,7 @@ async fn only_the_approved_call_of_a_step_is_made(mut deployment: Deployment) {
     .await;
     // What needs nobody's word was called before anybody was asked.
     assert_eq!(completed(&frames)["output"], "three");
-    let second = stream.up_to("approval.requested").await.pop().unwrap();
+    let second = frames.iter().rfind(|frame| frame.event == "approval.requested").unwrap().clone();
     decide(&client, &second, json!({"decision": "deny"})).await.unwrap();
     frames.extend(stream.up_to("approval.resolved").await);
     assert_eq!(client.run(&stream.run_id).await["status"], "waiting", "the other question is still open");

@@ -89,6 +89,9 @@ pub enum EventBody {
         base: Option<EventId>,
         call_id: String,
         name: String,
+        /// Of a call that was refused, and so never started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,6 +123,10 @@ pub enum EventBody {
         base: Option<EventId>,
         message: Message,
     },
+    /// The last event before a run waits for whoever must answer.
+    AgentState {
+        state: AgentState,
+    },
     /// How much of its budget the conversation takes, and whether older messages were summarised for it just now.
     ContextUsage {
         tokens: u32,
@@ -146,6 +153,14 @@ pub enum EventBody {
         message_id: Option<Uuid>,
         usage: Usage,
     },
+}
+
+/// What the agent is about, where nothing else tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    /// The run waits for a human, or for the client that executes a tool.
+    WaitingOnUser,
 }
 
 /// Who executes a tool call.
@@ -183,6 +198,7 @@ pub const TOOL_CALL_COMPLETED: &str = "tool_call.completed";
 pub const APPROVAL_REQUESTED: &str = "approval.requested";
 pub const APPROVAL_RESOLVED: &str = "approval.resolved";
 pub const MESSAGE_COMPLETED: &str = "message.completed";
+pub const AGENT_STATE: &str = "agent.state";
 pub const CONTEXT_USAGE: &str = "context.usage";
 pub const WARNING_RAISED: &str = "warning.raised";
 pub const RUN_COMPLETED: &str = "run.completed";
@@ -205,6 +221,7 @@ impl EventBody {
             Self::ApprovalRequested { .. } => APPROVAL_REQUESTED,
             Self::ApprovalResolved { .. } => APPROVAL_RESOLVED,
             Self::MessageCompleted { .. } => MESSAGE_COMPLETED,
+            Self::AgentState { .. } => AGENT_STATE,
             Self::ContextUsage { .. } => CONTEXT_USAGE,
             Self::WarningRaised { .. } => WARNING_RAISED,
             Self::RunCompleted { .. } => RUN_COMPLETED,

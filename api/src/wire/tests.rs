@@ -71,6 +71,7 @@ fn called() -> EventBody {
 
 fn answered(output: Option<&str>, error: Option<&str>) -> EventBody {
     EventBody::ToolCallCompleted {
+        input: None,
         base: None,
         call_id: "c".into(),
         name: "kb__count".into(),

@@ -277,6 +277,7 @@ async fn complete_locked(
     )
     .await?;
     let body = EventBody::ToolCallCompleted {
+        input: None,
         base: Some(run.archived_to),
         call_id: call_id.to_owned(),
         name: call.name,

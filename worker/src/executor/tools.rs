@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use chrono::Utc;
 use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
-    event::{EventBody, ExecutedBy},
+    event::{AgentState, EventBody, ExecutedBy},
     excerpt,
     storable::storable,
     storage::{CallState, NewApproval, Progress},
@@ -57,6 +57,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
         // that waits.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
+        attempt.recorder.emit_on_leaving(&EventBody::AgentState { state: AgentState::WaitingOnUser });
         return Err(Stop::Waiting);
     }
     finish_step(attempt);
@@ -163,6 +164,7 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let state = &mut attempt.memory.calls[index].state;
     let duration_ms = duration.as_millis() as u64;
+    let never_started = state.status == ToolCallStatus::Requested;
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
     (state.output, state.error) = match outcome {
@@ -182,6 +184,7 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
         base: None,
         call_id: state.call_id.clone(),
         name: state.name.clone(),
+        input: never_started.then(|| state.input.clone()),
         output: state.output.clone(),
         error: state.error.clone(),
         duration_ms,
