@@ -65,7 +65,7 @@ async fn finished(client: &Client, input: &str) -> (String, Vec<Value>) {
 
 async fn waiting(client: &Client) -> String {
     let mut stream = client.stream("[approval=send it] [tokens=30] [delay=20]").await;
-    stream.up_to("approval.requested").await;
+    stream.up_to("agent.state").await;
     stream.run_id.clone()
 }
 
@@ -185,7 +185,7 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     assert_eq!((&control["upToDate"], &control["streamClosed"]), (&json!(true), &Value::Null));
     assert!(control["streamCursor"].as_str().unwrap().parse::<u64>().is_ok());
     let all: Vec<Value> = pairs.iter().flat_map(|(items, _)| items.clone()).collect();
-    assert_eq!(all.last().unwrap()["type"], "approval.requested");
+    assert_eq!(all.last().unwrap()["type"], "agent.state");
     assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
 }
 

@@ -91,7 +91,7 @@ async fn a_snapshot_shows_calls_and_what_is_to_be_answered(mut deployment: Deplo
     let input = "[call=scripted__echo {\"text\":\"hi\"}] [approval=send it] [tokens=2]";
     let mut stream = client.stream(input).await;
     let run_id = stream.run_id.clone();
-    stream.up_to("approval.requested").await;
+    stream.up_to("agent.state").await;
     let (snapshot, tail) = opened(&client, &run_id).await;
     let (calls, approvals) = (&snapshot.data["tool_calls"], snapshot.data["approvals"].as_array().unwrap());
     assert_eq!((&snapshot.data["status"], approvals.len()), (&json!("waiting"), 1));

@@ -123,6 +123,8 @@ struct Started {
 struct Completed {
     call_id: String,
     name: String,
+    /// Of a call that was refused, and so never started.
+    input: Option<Value>,
     output: Option<String>,
     error: Option<ToolError>,
 }
@@ -313,6 +315,9 @@ impl Snapshot {
                 if let Some(call) = self.call(&completed.call_id) {
                     call.status = ToolCallStatus::Completed;
                     (call.output, call.error, call.expires_at) = (completed.output, completed.error, None);
+                    if let Some(input) = completed.input {
+                        call.takes(input);
+                    }
                 }
                 self.answered();
             }

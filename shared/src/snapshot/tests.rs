@@ -90,6 +90,10 @@ fn a_call_has_its_outcome() {
         call(json!({"status": "completed", "output": "seen"})),
     );
     check(
+        &[QUEUED, CLAIMED, &completed(r#""input":{"a":1},"error":{"code":"unknown_tool","message":"no"}"#)],
+        call(json!({"status": "completed", "error": {"code": "unknown_tool", "message": "no"}})),
+    );
+    check(
         &[QUEUED, CLAIMED, started, &completed(r#""error":{"code":"timeout","message":"late"}"#)],
         call(json!({"status": "completed", "error": {"code": "timeout", "message": "late"}})),
     );
