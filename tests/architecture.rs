@@ -117,6 +117,7 @@ fn the_domain_is_pure() {
         "event.rs",
         "event_id.rs",
         "transcript.rs",
+        "snapshot.rs",
         "run.rs",
         "message.rs",
         "conversation.rs",

@@ -18,7 +18,7 @@ async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment)
     let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));
     let unknown = "01890000-0000-7000-8000-000000000000";
     let message = json!({"content": "[tokens=1]"});
-    let calls: [(Method, String, Option<Value>); 12] = [
+    let calls: [(Method, String, Option<Value>); 15] = [
         (Method::GET, "/v1/conversations/{c}".into(), None),
         (Method::PATCH, "/v1/conversations/{c}".into(), Some(json!({"title": "mine"}))),
         (Method::DELETE, "/v1/conversations/{c}".into(), None),
@@ -29,6 +29,9 @@ async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment)
         (Method::GET, "/v1/runs/{r}/events".into(), None),
         (Method::GET, "/v1/runs/{r}/events?wire=chat".into(), None),
         (Method::GET, "/v1/runs/{r}/events?wire=agent".into(), None),
+        (Method::GET, "/v1/runs/{r}/events?snapshot=true".into(), None),
+        (Method::GET, "/v1/stream/runs/{r}".into(), None),
+        (Method::GET, "/v1/stream/runs/{r}?offset=now&live=sse".into(), None),
         (Method::GET, "/v1/runs/{r}/wait".into(), None),
         (Method::POST, "/v1/runs/{r}/cancel".into(), None),
     ];
@@ -53,6 +56,7 @@ async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment)
     assert_eq!(bob.get("/v1/runs").await.unwrap()["items"], json!([]));
     assert_eq!(bob.get(&format!("/v1/runs?conversation_id={conversation}")).await.unwrap()["items"], json!([]));
     assert_eq!(bob.get("/v1/conversations").await.unwrap()["items"], json!([]));
+    assert_eq!(bob.get("/v1/conversations?q=hi").await.unwrap()["items"], json!([]));
     assert_ne!(ann.run(&run).await["status"], "cancelled");
 }
 

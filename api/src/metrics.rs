@@ -39,7 +39,7 @@ impl Metrics {
         describe_counter!("holdfast_runs_ended_total", "Runs that this process has ended, by status.");
         describe_gauge!("holdfast_runs_executing", "Runs that this process executes.");
         describe_gauge!("holdfast_runs", "Runs that have not ended, by status, in the whole deployment.");
-        describe_gauge!("holdfast_streams_open", "Streams of events that clients have open.");
+        describe_gauge!("holdfast_streams_open", "Streams of events that clients have open, and long polls that wait.");
         describe_counter!("holdfast_events_appended_total", "Events written to run logs.");
         describe_counter!("holdfast_events_relayed_total", "Events written to clients' streams.");
         Self(Arc::new(handle))

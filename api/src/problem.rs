@@ -281,6 +281,22 @@ impl Problem {
         )
     }
 
+    pub fn no_snapshot_on_this_wire() -> Self {
+        Self::invalid_query("There are snapshots on the native wire only; leave out wire or snapshot.")
+    }
+
+    pub fn invalid_offset(offset: &str) -> Self {
+        let offset: String = offset.chars().take(64).collect();
+        let detail = format!(
+            "An offset is -1 (the start), now (the end), or what an answer gave out as Stream-Next-Offset, not {offset:?}."
+        );
+        Self::new(StatusCode::BAD_REQUEST, "invalid_offset", detail)
+    }
+
+    pub fn missing_offset() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_offset", "With live, the offset must be said: -1 is the start.")
+    }
+
     pub fn malformed_event_id(error: &event_id::Malformed) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("{error}."))
     }

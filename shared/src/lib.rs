@@ -1,6 +1,6 @@
 //! Holdfast's domain and its three meeting places.
 //!
-//! Read in this order: the words (`event_id`, `event`, `transcript`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
+//! Read in this order: the words (`event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `config`
 //! says which back ends they get; `redis_link` is how three of them reach Redis.
@@ -23,6 +23,7 @@ mod redis_link;
 pub mod run;
 pub mod run_log;
 pub mod schema;
+pub mod snapshot;
 pub mod storable;
 pub mod storage;
 mod text_enum;

@@ -30,7 +30,7 @@ impl Transcript {
         }
     }
 
-    /// Applies a `message.delta` whose text is at hand.
+    /// Applies a delta whose text is at hand.
     pub fn push_text(&mut self, id: EventId, text: &str) {
         self.text.push_str(text);
         self.ends.push((id, self.text.len()));
@@ -40,7 +40,12 @@ impl Transcript {
         &self.text
     }
 
-    fn supersede_after(&mut self, base: EventId) {
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Takes back what came after an event.
+    pub fn supersede_after(&mut self, base: EventId) {
         let kept = self.ends.partition_point(|(id, _)| *id <= base);
         self.ends.truncate(kept);
         self.text.truncate(self.ends.last().map_or(0, |(_, end)| *end));

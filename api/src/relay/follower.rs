@@ -24,6 +24,8 @@ pub struct Follower {
     /// Replayed events that are to be sent first.
     pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
+    /// What the client is sent before any event.
+    lead: Vec<u8>,
     /// When a heartbeat is due, unless something else is sent before.
     heartbeat_at: Instant,
 }
@@ -40,13 +42,19 @@ impl Follower {
     pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, replayed: Vec<Event>) -> Self {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
-        Self { relay, watch, changes, cursor, replayed: replayed.into_iter(), finished: false, heartbeat_at }
+        let (replayed, lead) = (replayed.into_iter(), wire::RETRY.to_vec());
+        Self { relay, watch, changes, cursor, replayed, finished: false, lead, heartbeat_at }
+    }
+
+    /// Sends a frame first that stands for everything up to the cursor.
+    pub fn led_by(&mut self, frame: &[u8]) {
+        self.lead.extend_from_slice(frame);
     }
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
-    pub fn into_frames(self, view: View) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
+    pub fn into_frames(mut self, view: View) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
         let counted = Counted::new();
-        let first = stream::iter([Ok(Bytes::from_static(wire::RETRY))]);
+        let first = stream::iter([Ok(Bytes::from(std::mem::take(&mut self.lead)))]);
         let rest = stream::unfold((self, view, counted), |(mut follower, view, counted)| async move {
             let mut frames = follower.next_frames(&view).await?;
             // What the view does not show is passed over.
@@ -153,10 +161,10 @@ impl Follower {
 }
 
 /// Counts a stream as open.
-struct Counted;
+pub(super) struct Counted;
 
 impl Counted {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         metrics::gauge!("holdfast_streams_open").increment(1);
         Self
     }

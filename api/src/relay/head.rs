@@ -1,6 +1,6 @@
 //! The head of a stream: what comes first behind a cursor, seen without sending it.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use holdfast_shared::{
     event::{
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{
     follower::{Follower, Woken},
-    replay::Replayed,
+    look::Look,
 };
 
 impl Follower {
@@ -44,24 +44,10 @@ impl Follower {
                 return Some(found.clone());
             }
             at = events.last().map_or(at, |event| event.id);
-            // Order matters: what changes from here on wakes the wait below.
-            let version = *self.changes.borrow_and_update();
-            let feed = &self.watch.feed;
-            events = match feed.events_after(at) {
-                Some(events) if events.is_empty() && !feed.is_live() => return None,
-                Some(events) => events,
-                None => match self.relay.replay(feed.run_id, at).await {
-                    Ok(Replayed::Events(events)) => events,
-                    Ok(Replayed::Nothing) => {
-                        feed.anchor(at, version);
-                        Vec::new()
-                    }
-                    Ok(_) => return None,
-                    Err(error) => {
-                        tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "a head waits for the database");
-                        Vec::new()
-                    }
-                },
+            events = match self.look(at).await {
+                Look::Events(events) => events,
+                Look::CaughtUp | Look::Away => Vec::new(),
+                Look::Ended | Look::Gone => return None,
             };
             if !events.is_empty() {
                 continue;

@@ -3,13 +3,18 @@
 //! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
 //! caught up, it reads from the run's `feed`, which all who watch the run in this process share: a `window` of `batch`es,
 //! each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
-//! and never an event. `head` looks ahead of a cursor.
+//! and never an event. `head` looks ahead of a cursor; `snapshot` folds what there is; `stretch` gives out events as they are, and `live`
+//! one stretch after the other.
 
 mod batch;
 mod feed;
 mod follower;
 mod head;
+mod live;
+mod look;
 mod replay;
+mod snapshot;
+mod stretch;
 mod window;
 
 use std::{
@@ -33,7 +38,10 @@ use uuid::Uuid;
 use crate::problem::Problem;
 use feed::Feed;
 pub use follower::Follower;
+pub use live::LiveFrames;
 use replay::Replayed;
+pub use snapshot::Folded;
+pub use stretch::Stretch;
 
 /// Frames that go to one client's socket at a time, in bytes; a slow client holds on to no more.
 const SLICE_BYTES: usize = 64 * 1024;

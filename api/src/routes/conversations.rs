@@ -1,4 +1,4 @@
-//! `/v1/conversations`: create, list, read, rename, delete.
+//! `/v1/conversations`: create, list and search, read, rename, delete.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use holdfast_shared::{conversation::Conversation, page::Page};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::ListQuery;
+use super::checked_limit;
 use crate::{
     app::App,
     auth::Caller,
@@ -66,15 +66,29 @@ pub async fn standing(
     Ok(Json(StandingConversation { started_at: conversation.created_at, conversation }))
 }
 
-/// List conversations, those with the newest activity first.
-#[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(ListQuery), responses((status = 200, body = Page<Conversation>)))]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct SearchQuery {
+    /// Only conversations that have this text in their title or in a message: 1 to 200 characters.
+    q: Option<String>,
+    /// Most items of the page; 50 by default.
+    limit: Option<usize>,
+    /// `next` of the page before, of the same list.
+    cursor: Option<String>,
+}
+
+/// List or search conversations, those with the newest activity first.
+#[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(SearchQuery), responses(
+    (status = 200, body = Page<Conversation>), (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
+))]
 pub async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<SearchQuery>,
 ) -> Result<Json<Page<Conversation>>, Problem> {
-    let limit = query.limit(&app)?;
-    let page = app.storage().conversations(&caller.owner, limit, query.cursor.as_deref()).await?;
+    let limit = checked_limit(&app, query.limit)?;
+    let text = query.q.as_deref().map(checked_search).transpose()?;
+    let page = app.storage().conversations(&caller.owner, limit, query.cursor.as_deref(), text).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
@@ -124,6 +138,17 @@ pub async fn delete(
 ) -> Result<StatusCode, Problem> {
     app.delete_conversation(&caller.owner, id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Longest text that is searched for, in characters.
+const MAX_SEARCH_CHARS: usize = 200;
+
+fn checked_search(text: &str) -> Result<&str, Problem> {
+    let text = text.trim();
+    match text.is_empty() || text.chars().count() > MAX_SEARCH_CHARS || text.contains('\0') {
+        true => Err(Problem::invalid_query(format!("q has 1 to {MAX_SEARCH_CHARS} characters."))),
+        false => Ok(text),
+    }
 }
 
 fn checked_title(app: &App, title: Option<String>) -> Result<Option<String>, Problem> {

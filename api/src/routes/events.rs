@@ -1,15 +1,16 @@
-//! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON.
+//! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON; on demand led by a snapshot of what there is.
 
 use std::sync::Arc;
 
 use axum::{
+    Json,
     body::Body,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run};
-use serde::Deserialize;
+use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run, snapshot::Snapshot};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::checked_limit;
@@ -18,7 +19,7 @@ use crate::{
     auth::Caller,
     extract::{Query, RunId, accepts_event_stream, accepts_json},
     problem::Problem,
-    relay::Opened,
+    relay::{Folded, Opened},
     wire::{Shows, View, Wire, native},
 };
 
@@ -34,6 +35,9 @@ pub struct EventsQuery {
     /// The protocol of the stream: `native`, `chat`, `text` or `agent`; native by default. A JSON page is always native.
     #[serde(default)]
     wire: Wire,
+    /// Begin with the message so far, as one `run.snapshot`, instead of all its events. Ignored with a cursor.
+    #[serde(default)]
+    snapshot: bool,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -43,13 +47,19 @@ pub struct StreamQuery {
     pub stream_mode: Option<StreamMode>,
 }
 
+#[derive(Serialize)]
+struct SoFar {
+    snapshot: Snapshot,
+    last_event_id: EventId,
+}
+
 /// Follow a run: everything after the cursor, then the tail as it comes. With `Accept: application/json`, a page of it.
 #[utoipa::path(get, path = "/v1/runs/{id}/events", tag = "runs",
     params(("id" = Uuid, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The events; the stream ends with the run."),
         (status = 204, description = "The run has ended and the client has everything."),
-        (status = 400, body = Problem, description = "invalid_event_id"),
+        (status = 400, body = Problem, description = "invalid_event_id, invalid_query"),
         (status = 404, body = Problem, description = "run_not_found"),
         (status = 410, body = Problem, description = "events_gone: past their time; `run` links to the result.")
     )
@@ -63,11 +73,40 @@ pub async fn follow(
 ) -> Result<Response, Problem> {
     let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
     let cursor = cursor(&headers, query.after.as_deref())?;
-    if accepts_json(&headers) && !accepts_event_stream(&headers) {
+    if query.snapshot && query.wire != Wire::Native {
+        return Err(Problem::no_snapshot_on_this_wire());
+    }
+    let wants_json = accepts_json(&headers) && !accepts_event_stream(&headers);
+    // A browser that reconnects repeats its URL: it has the snapshot, and wants what comes behind its cursor.
+    if query.snapshot && cursor == EventId::ORIGIN {
+        return match wants_json {
+            true => snapshot_as_json(&app, id).await,
+            false => snapshot_and_tail(&app, &run, query.stream_mode).await,
+        };
+    }
+    if wants_json {
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
     let opened = app.relay().open(id, cursor).await?;
     stream_on(query.wire, &app, &run, opened, query.stream_mode).await
+}
+
+/// The message so far, then the tail; of a run that has ended, its last event, because clients wait for that.
+async fn snapshot_and_tail(app: &App, run: &Run, mode: Option<StreamMode>) -> Result<Response, Problem> {
+    let Folded { folding, last, at_ms, .. } = app.relay().fold(run.id).await?;
+    let mut frame = Vec::new();
+    native::snapshot_frame(&mut frame, run.id, last, at_ms, &folding.into_snapshot());
+    let mut opened = app.relay().open(run.id, last).await?;
+    if let Opened::Stream(follower) = &mut opened {
+        follower.led_by(&frame);
+    }
+    stream_on(Wire::Native, app, run, opened, mode).await
+}
+
+/// `{snapshot, last_event_id}`, with the end of the run if it has ended.
+async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
+    let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
+    Ok(Json(SoFar { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
 }
 
 /// What a stream of the run carries: what the client asks for, else what the agent says.

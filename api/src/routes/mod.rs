@@ -7,6 +7,7 @@ mod briefings;
 mod chat_stream;
 mod checkpoints;
 mod conversations;
+mod durable_stream;
 mod events;
 mod health;
 mod home;
@@ -31,6 +32,7 @@ use holdfast_shared::{
     agent::StreamMode,
     conversation::Handle,
     run::SubmitMode,
+    snapshot::Snapshot,
     storable::{is_too_deep, storable, storable_json},
     storage::{NewRun, RunOptions, Said, Target},
     tool::ClientTool,
@@ -57,7 +59,7 @@ use crate::{
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Holdfast", description = "Agent runs that outlive the connection."),
-    components(schemas(Problem, StreamMode, Wire))
+    components(schemas(Problem, StreamMode, Wire, Snapshot))
 )]
 struct Document;
 
@@ -79,6 +81,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(events::follow))
         .routes(routes!(trace::messages))
         .routes(routes!(trace::tool_calls))
+        .routes(routes!(durable_stream::read, durable_stream::metadata))
         .routes(routes!(answers::approvals))
         .routes(routes!(answers::decide))
         .routes(routes!(answers::complete))

@@ -2,11 +2,12 @@
 //!
 //! A wire is a pure projection: what an event becomes depends on the view, on the event and on the id of the event before
 //! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
-//! `said` is what the wires share that show a reader text rather than events.
+//! `said` is what the wires share that show a reader text rather than events. `durable` is no projection: see there.
 
 mod agent;
 mod agent_context;
 mod chat;
+pub mod durable;
 pub mod native;
 mod said;
 mod text;

@@ -5,7 +5,11 @@
 use std::io::Write as _;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use holdfast_shared::event::Event;
+use holdfast_shared::{
+    event::Event,
+    event_id::EventId,
+    snapshot::{RUN_SNAPSHOT, Snapshot},
+};
 use uuid::Uuid;
 
 /// Appends the frame of an event.
@@ -17,12 +21,24 @@ pub fn frame(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
 
 /// Appends the event as one JSON object, on one line.
 pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
-    let at = DateTime::<Utc>::from_timestamp_millis(event.at_ms).unwrap_or_default();
+    object(buffer, run_id, event.id, event.kind(), event.at_ms, event.payload());
+}
+
+/// Appends the frame of a snapshot, which has the id of the newest event in it.
+pub fn snapshot_frame(buffer: &mut Vec<u8>, run_id: Uuid, last: EventId, at_ms: i64, snapshot: &Snapshot) {
+    let payload = serde_json::to_vec(snapshot).expect("a snapshot is always valid JSON");
+    write!(buffer, "id: {last}\nevent: {RUN_SNAPSHOT}\ndata: ").expect("a Vec takes every write");
+    object(buffer, run_id, last, RUN_SNAPSHOT, at_ms, &payload);
+    buffer.extend_from_slice(b"\n\n");
+}
+
+fn object(buffer: &mut Vec<u8>, run_id: Uuid, id: EventId, kind: &str, at_ms: i64, payload: &[u8]) {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
     let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    write!(buffer, r#"{{"id":"{}","run_id":"{run_id}","type":"{}","at":"{at}""#, event.id, event.kind())
+    write!(buffer, r#"{{"id":"{id}","run_id":"{run_id}","type":"{kind}","at":"{at}""#)
         .expect("a Vec takes every write");
     // The payload is an object: its fields go on where these end.
-    let fields = &event.payload()[1..];
+    let fields = &payload[1..];
     if fields.first() != Some(&b'}') {
         buffer.push(b',');
     }
@@ -31,7 +47,7 @@ pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
 
 #[cfg(test)]
 mod tests {
-    use holdfast_shared::{event::EventBody, event_id::EventId};
+    use holdfast_shared::event::EventBody;
 
     use super::*;
 

@@ -65,6 +65,14 @@ pub struct ApiConfig {
     #[arg(long = "agent-stream-duration-ms", env = "HOLDFAST_AGENT_STREAM_DURATION_MS", default_value = "90000", value_parser = milliseconds)]
     pub agent_stream_duration: Duration,
 
+    /// Longest time that a long poll of a Durable Stream waits for an event, in ms.
+    #[arg(long = "long-poll-ms", env = "HOLDFAST_LONG_POLL_MS", default_value = "20000", value_parser = milliseconds)]
+    pub long_poll: Duration,
+
+    /// Time after which an SSE connection of a Durable Stream is closed, so that the client comes back, in ms.
+    #[arg(long = "durable-sse-ms", env = "HOLDFAST_DURABLE_SSE_MS", default_value = "60000", value_parser = milliseconds)]
+    pub durable_sse: Duration,
+
     /// Time that a client's socket may accept nothing before it is closed, in ms.
     #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
     pub stall: Duration,

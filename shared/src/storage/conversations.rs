@@ -1,4 +1,4 @@
-//! Conversations: create, find by a handle, list, read, rename, delete.
+//! Conversations: create, find by a handle, list and search, read, rename, delete.
 
 use uuid::Uuid;
 
@@ -76,12 +76,14 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a conversation"))?.map(Conversation::from))
     }
 
-    /// The owner's conversations, those with the newest activity first. `None` for a cursor that no page gave out.
+    /// The owner's conversations, those with the newest activity first; all, or those that have a text in their title or in
+    /// a current message. `None` for a cursor that no page gave out.
     pub async fn conversations(
         &self,
         owner: &str,
         limit: usize,
         cursor: Option<&str>,
+        text: Option<&str>,
     ) -> Result<Option<Page<Conversation>>, Error> {
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
         let rows = self.database.fetch_all::<ConversationRow>(
@@ -90,9 +92,11 @@ impl Storage {
                 conversation_columns!(),
                 " from chat_conversations c ",
                 "where c.owner_id = $1 and c.deleted_at is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
+                "and ($5 is null or lower(c.title) like lower($5) escape '\\' or exists (select 1 from chat_messages m ",
+                "where m.conversation_id = c.id and m.superseded_at is null and m.content_type = 'text' and lower(m.content) like lower($5) escape '\\')) ",
                 "order by c.activity_at desc, c.id desc limit $4"
             ),
-            args![owner, before.at(), before.id(), limit + 1],
+            args![owner, before.at(), before.id(), limit + 1, text.map(containing)],
         );
         let rows = rows.await.map_err(Error::doing("list conversations"))?;
         let page = Page::of(rows, limit, |last| NewestFirst::behind(last.activity_at, last.id));
@@ -134,4 +138,17 @@ impl Storage {
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))
     }
+}
+
+/// The pattern of `like` for whatever has this text in it, taken literally.
+fn containing(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
 }

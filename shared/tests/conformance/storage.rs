@@ -449,7 +449,7 @@ async fn conversations_with_the_same_time_are_all_listed(places: Places) {
     }
     let (mut listed, mut cursor) = (Vec::new(), None);
     loop {
-        let page = places.storage.conversations("ann", 4, cursor.as_deref()).await.unwrap().unwrap();
+        let page = places.storage.conversations("ann", 4, cursor.as_deref(), None).await.unwrap().unwrap();
         listed.extend(page.items.into_iter().map(|conversation| conversation.id));
         cursor = page.next;
         if cursor.is_none() {
@@ -460,7 +460,7 @@ async fn conversations_with_the_same_time_are_all_listed(places: Places) {
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!((listed.len(), distinct.len()), (25, 25));
-    assert!(places.storage.conversations("ann", 4, Some("x")).await.unwrap().is_none());
+    assert!(places.storage.conversations("ann", 4, Some("x"), None).await.unwrap().is_none());
 }
 
 async fn events_and_deleted_conversations_are_removed(places: Places) {

@@ -1,0 +1,172 @@
+//! `/v1/stream/runs/{id}`: a run's events for clients of Durable Streams, who read and never write.
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use chrono::Utc;
+use holdfast_shared::run::Run;
+use serde::Deserialize;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Query, RunId},
+    problem::Problem,
+    relay::{LiveFrames, Opened, Stretch},
+    wire::durable::{self, Place},
+};
+
+/// Other parameters are ignored: clients may send their own.
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct StreamQuery {
+    /// `-1`: the start; `now`: the end; else what an answer gave out as `Stream-Next-Offset`. The start by default.
+    offset: Option<String>,
+    /// Wait for more: `long-poll` for one answer, `sse` for a stream of them.
+    live: Option<Live>,
+    /// `Stream-Cursor` of the answer before.
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Live {
+    LongPoll,
+    Sse,
+}
+
+/// Read a run's events as a Durable Stream.
+#[utoipa::path(get, path = "/v1/stream/runs/{id}", tag = "runs", params(("id" = Uuid, Path), StreamQuery), responses(
+    (status = 200, content_type = "application/json", description = "The events behind the offset, as a JSON array; with live=sse, as text/event-stream."),
+    (status = 204, description = "With live=long-poll: nothing has come in time, or the run has ended."),
+    (status = 304, description = "If-None-Match names what would be answered."),
+    (status = 400, body = Problem, description = "invalid_offset, invalid_event_id, invalid_query"),
+    (status = 404, body = Problem, description = "run_not_found"),
+    (status = 410, body = Problem, description = "events_gone")
+))]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+    headers: HeaderMap,
+    query: Result<Query<StreamQuery>, Problem>,
+) -> Response {
+    guarded(answer(&app, &caller, id, &headers, query).await)
+}
+
+/// Read where a run's Durable Stream ends.
+#[utoipa::path(head, path = "/v1/stream/runs/{id}", tag = "runs", params(("id" = Uuid, Path)), responses(
+    (status = 200, description = "Stream-Next-Offset is the end, Stream-Closed says that it is final."), (status = 404, description = "run_not_found")
+))]
+pub async fn metadata(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Response {
+    let tail = async { app.relay().tail(&own_run(&app, &caller, id).await?).await };
+    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE]).into_response()))
+}
+
+const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+const NO_STORE: (HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+
+async fn answer(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    headers: &HeaderMap,
+    query: Result<Query<StreamQuery>, Problem>,
+) -> Result<Response, Problem> {
+    let Query(query) = query?;
+    let run = own_run(app, caller, id).await?;
+    let offset = match (&query.offset, query.live) {
+        (Some(offset), _) => offset,
+        (None, None) => "-1",
+        (None, Some(_)) => return Err(Problem::missing_offset()),
+    };
+    let place = Place::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
+    let (begin, is_now) = match place {
+        Place::Behind(id) => (Stretch::behind(id), false),
+        Place::Now => (app.relay().tail(&run).await?, true),
+    };
+    let cursor = durable::cursor(Utc::now(), query.cursor.as_deref());
+    match query.live {
+        None if is_now => Ok((position(&begin), [JSON, NO_STORE], "[]").into_response()),
+        None => Ok(catch_up(id, &begin, &app.relay().stretch(id, begin.last).await?, headers)),
+        Some(Live::LongPoll) => long_poll(app, id, begin, cursor).await,
+        Some(Live::Sse) => sse(app, id, begin, cursor).await,
+    }
+}
+
+async fn own_run(app: &App, caller: &Caller, id: Uuid) -> Result<Run, Problem> {
+    app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))
+}
+
+/// All that there is, as far as it fits, unless the client has it already.
+fn catch_up(id: Uuid, begin: &Stretch, stretch: &Stretch, headers: &HeaderMap) -> Response {
+    // Weak: of what a lost worker has said beyond the archive, one answer may have more than another between the same ends.
+    let tag = format!("\"{id}:{}:{}\"", durable::offset(begin.last), durable::offset(stretch.last));
+    // Private, and asked about each time: the next request may be somebody else's.
+    let caching = [
+        (header::ETAG, HeaderValue::from_str(&format!("W/{tag}")).expect("a tag is ASCII")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
+    ];
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    if known.flat_map(|value| value.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag) {
+        return (StatusCode::NOT_MODIFIED, position(stretch), caching).into_response();
+    }
+    (position(stretch), caching, [JSON], durable::array(id, &stretch.events)).into_response()
+}
+
+/// What there is; if there is nothing, what comes within the time that is set for it.
+async fn long_poll(app: &App, id: Uuid, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+    let until = Instant::now() + app.config().long_poll;
+    let stretch = match app.relay().open(id, begin.last).await? {
+        Opened::Stream(mut follower) => follower.read_on_by(until).await?,
+        Opened::Finished => Stretch::at_the_end(begin.last),
+    };
+    let cursor = [(HeaderName::from_static("stream-cursor"), HeaderValue::from(cursor)), NO_STORE];
+    Ok(match stretch.events.is_empty() {
+        true => (StatusCode::NO_CONTENT, position(&stretch), cursor).into_response(),
+        false => (position(&stretch), cursor, [JSON], durable::array(id, &stretch.events)).into_response(),
+    })
+}
+
+/// One stretch after the other, as they come.
+async fn sse(app: &App, id: Uuid, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    let body = match app.relay().open(id, begin.last).await? {
+        Opened::Stream(follower) => {
+            let live = LiveFrames::new(*follower, Instant::now() + app.config().durable_sse);
+            Body::from_stream(live.into_stream(move |stretch| Bytes::from(durable::frames(id, stretch, cursor))))
+        }
+        Opened::Finished => Body::from(durable::frames(id, &Stretch::at_the_end(begin.last), cursor)),
+    };
+    Ok((headers, body).into_response())
+}
+
+/// Where the client is then, and what it can expect there.
+fn position(stretch: &Stretch) -> HeaderMap {
+    let offset = HeaderValue::from_str(&durable::offset(stretch.last)).expect("an offset is a header value");
+    let mut headers = HeaderMap::from_iter([(HeaderName::from_static("stream-next-offset"), offset)]);
+    let flags = [("stream-up-to-date", stretch.up_to_date), ("stream-closed", stretch.closed)];
+    for (name, _) in flags.into_iter().filter(|(_, is_so)| *is_so) {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
+    }
+    headers
+}
+
+/// What the protocol wants of every answer, errors among them, for the safety of browsers.
+fn guarded(answer: Result<Response, Problem>) -> Response {
+    let mut response = answer.unwrap_or_else(Problem::into_response);
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin"));
+    response
+}

@@ -1,0 +1,131 @@
+//! Durable Streams, read only: the native events as a stream of JSON between offsets.
+//!
+//! Unlike its neighbours it is no projection: what a client is sent also says whether it has everything, and by a clock when
+//! it asked, so that caches do not answer it for ever (sections 5 to 8 of the protocol's PROTOCOL.md).
+
+use chrono::{DateTime, Utc};
+use holdfast_shared::{event::Event, event_id::EventId};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::native;
+use crate::relay::Stretch;
+
+/// Where a client wants to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Behind(EventId),
+    /// Behind the newest event.
+    Now,
+}
+
+impl Place {
+    /// Reads an offset; `None` for a text that never was one.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "-1" => Some(Self::Behind(EventId::ORIGIN)),
+            "now" => Some(Self::Now),
+            _ => {
+                let (attempt, n) = text.split_once('_')?;
+                Some(Self::Behind(EventId::new(ten_digits(attempt)?, ten_digits(n)?)))
+            }
+        }
+    }
+}
+
+/// The offset behind an event. As texts, offsets have the order of the ids.
+pub fn offset(id: EventId) -> String {
+    format!("{:010}_{:010}", id.attempt, id.n)
+}
+
+fn ten_digits(text: &str) -> Option<u32> {
+    let is_plain = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number| is_plain && *number <= i32::MAX as u32)
+}
+
+/// Events as a JSON array, on one line.
+pub fn array(run_id: Uuid, events: &[Event]) -> Vec<u8> {
+    let mut json = Vec::with_capacity(2 + events.iter().map(|event| event.line().len() + 128).sum::<usize>());
+    append_array(&mut json, run_id, events);
+    json
+}
+
+fn append_array(buffer: &mut Vec<u8>, run_id: Uuid, events: &[Event]) {
+    buffer.push(b'[');
+    for (index, event) in events.iter().enumerate() {
+        if index > 0 {
+            buffer.push(b',');
+        }
+        native::json(buffer, run_id, event);
+    }
+    buffer.push(b']');
+}
+
+/// A stretch as SSE: its events, if there are any, and what there is to know about it. The two belong together: a client
+/// that had the first without the second would read the events again.
+pub fn frames(run_id: Uuid, stretch: &Stretch, cursor: u64) -> Vec<u8> {
+    let mut frames = Vec::new();
+    if !stretch.events.is_empty() {
+        frames.extend_from_slice(b"event: data\ndata:");
+        append_array(&mut frames, run_id, &stretch.events);
+        frames.extend_from_slice(b"\n\n");
+    }
+    let mut control = json!({"streamNextOffset": offset(stretch.last)});
+    if !stretch.closed {
+        control["streamCursor"] = cursor.to_string().into();
+    }
+    if stretch.up_to_date {
+        control["upToDate"] = true.into();
+    }
+    if stretch.closed {
+        control["streamClosed"] = true.into();
+    }
+    frames.extend_from_slice(format!("event: control\ndata:{control}\n\n").as_bytes());
+    frames
+}
+
+/// Seconds of an interval that has one cursor.
+const INTERVAL: i64 = 20;
+
+/// The protocol's epoch, 2024-10-09.
+const EPOCH: i64 = 1_728_432_000;
+
+/// The cursor of an answer: the number of the interval, but greater than the one that the client has.
+pub fn cursor(now: DateTime<Utc>, had: Option<&str>) -> u64 {
+    let interval = ((now.timestamp() - EPOCH) / INTERVAL).max(0) as u64;
+    let had = had.and_then(|text| text.parse::<u32>().ok());
+    had.map_or(interval, |had| interval.max(u64::from(had) + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_sort_like_ids_and_come_back() {
+        let ids = [(0, 0), (0, 1), (1, 1), (1, 9), (1, 10), (2, 1), (10, 3), (i32::MAX as u32, 7)];
+        let ids = ids.map(|(attempt, n)| EventId::new(attempt, n));
+        let offsets = ids.map(offset);
+        assert!(offsets.is_sorted());
+        assert_eq!(offsets.map(|offset| Place::parse(&offset)), ids.map(|id| Some(Place::Behind(id))));
+    }
+
+    #[test]
+    fn what_never_was_an_offset_is_none() {
+        for text in ["", "1-1", "0,1", "0 1", "-2", "Now", "1_1", "0000000001_", "0000000001_+000000001"] {
+            assert_eq!(Place::parse(text), None, "{text:?}");
+        }
+        assert_eq!(Place::parse("4294967295_0000000001"), None);
+    }
+
+    #[test]
+    fn a_cursor_never_stands_still() {
+        let now = DateTime::from_timestamp(EPOCH + 10 * INTERVAL + 3, 0).unwrap();
+        let check = |had, expected| assert_eq!(cursor(now, had), expected, "{had:?}");
+        check(None, 10);
+        check(Some("7"), 10);
+        check(Some("10"), 11);
+        check(Some("40"), 41);
+        check(Some("not a number"), 10);
+    }
+}

@@ -1,0 +1,337 @@
+//! Durable Streams: a run is read at any offset, followed by long poll and by SSE, and found again after a broken connection,
+//! by the official client too.
+
+mod client;
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{Client, Deployment, answer, until},
+};
+use client::{Network, Program};
+
+in_both_modes!(
+    every_offset_gives_exactly_the_rest,
+    a_stream_that_is_closed_says_so_in_every_mode,
+    a_long_poll_waits_and_then_says_that_there_is_nothing,
+    an_sse_connection_ends_between_two_stretches,
+    a_drain_ends_connections_so_that_clients_come_back,
+    a_long_run_comes_in_pieces,
+    what_is_no_offset_is_refused,
+    nobody_writes,
+    the_official_client_follows_to_the_end,
+    the_official_client_survives_a_reset,
+);
+
+fn path(run_id: &str, query: &str) -> String {
+    format!("/v1/stream/runs/{run_id}?{query}")
+}
+
+async fn get(client: &Client, run_id: &str, query: &str) -> Response {
+    client.request(Method::GET, &path(run_id, query)).send().await.unwrap()
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+    response.headers().get(name).map(|value| value.to_str().unwrap())
+}
+
+fn next_offset(response: &Response) -> String {
+    header(response, "stream-next-offset").unwrap().to_owned()
+}
+
+/// Whether the answer says that it is up to date, and that the stream is closed.
+fn flags(response: &Response) -> (bool, bool) {
+    (header(response, "stream-up-to-date") == Some("true"), header(response, "stream-closed") == Some("true"))
+}
+
+async fn events(response: Response) -> Vec<Value> {
+    assert_eq!(header(&response, "content-type"), Some("application/json"));
+    response.json().await.unwrap()
+}
+
+/// The offset behind an event of the native wire.
+fn offset(event: &Value) -> String {
+    let (attempt, n) = event["id"].as_str().unwrap().split_once('-').unwrap();
+    format!("{:0>10}_{:0>10}", attempt, n)
+}
+
+async fn finished(client: &Client, input: &str) -> (String, Vec<Value>) {
+    let frames = client.stream(input).await.rest().await;
+    let run_id = frames[0].data["run_id"].as_str().unwrap().to_owned();
+    (run_id, frames.into_iter().map(|frame| frame.data).collect())
+}
+
+async fn waiting(client: &Client) -> String {
+    let mut stream = client.stream("[approval=send it] [tokens=30] [delay=20]").await;
+    stream.up_to("agent.state").await;
+    stream.run_id.clone()
+}
+
+/// Waits until so many streams are open, or polls wait.
+async fn streams_are_open(client: &Client, count: usize) {
+    until("so many streams are open", async || {
+        let metrics = client.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+        metrics.lines().any(|line| line == format!("holdfast_streams_open {count}")).then_some(())
+    })
+    .await;
+}
+
+/// The pairs of an SSE body: what `data` has, and what `control` says behind it.
+fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
+    let (mut pairs, mut items) = (Vec::new(), Vec::new());
+    for block in body.split("\n\n").filter(|block| !block.is_empty()) {
+        let block = block.trim_start_matches(": hb\n");
+        let (kind, data) = block.strip_prefix("event: ").unwrap().split_once("\ndata:").unwrap();
+        match kind {
+            "data" => items = serde_json::from_str(data).unwrap(),
+            "control" => pairs.push((std::mem::take(&mut items), serde_json::from_str(data).unwrap())),
+            kind => panic!("there are no {kind} events"),
+        }
+    }
+    assert!(items.is_empty(), "data without control: {body}");
+    pairs
+}
+
+async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (run_id, native) = finished(&client, "[tokens=9] [think] hi").await;
+    let whole = get(&client, &run_id, "offset=-1").await;
+    assert_eq!((next_offset(&whole), flags(&whole)), (offset(native.last().unwrap()), (true, true)));
+    assert_eq!(header(&whole, "x-content-type-options"), Some("nosniff"));
+    assert_eq!(events(whole).await, native);
+    assert_eq!(events(get(&client, &run_id, "").await).await, native, "without an offset, from the start");
+    let offsets: Vec<String> = native.iter().map(offset).collect();
+    assert!(offsets.is_sorted());
+    for (index, offset) in offsets.iter().enumerate() {
+        let rest = get(&client, &run_id, &format!("offset={offset}")).await;
+        assert_eq!((rest.status(), flags(&rest)), (StatusCode::OK, (true, true)), "at {offset}");
+        assert_eq!(events(rest).await, native[index + 1..], "at {offset}");
+        let sse = get(&client, &run_id, &format!("offset={offset}&live=sse")).await.text().await.unwrap();
+        let rest: Vec<Value> = pairs(&sse).into_iter().flat_map(|(items, _)| items).collect();
+        assert_eq!(rest, native[index + 1..], "at {offset} by SSE");
+    }
+}
+
+async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (run_id, native) = finished(&client, "[tokens=1]").await;
+    let end = offset(native.last().unwrap());
+    let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
+    assert_eq!((next_offset(&head), flags(&head)), (end.clone(), (true, true)));
+    assert_eq!(
+        (header(&head, "content-type"), header(&head, "cache-control")),
+        (Some("application/json"), Some("no-store"))
+    );
+    let now = get(&client, &run_id, "offset=now").await;
+    assert_eq!((next_offset(&now), flags(&now), header(&now, "etag")), (end.clone(), (true, true), None));
+    assert_eq!(events(now).await, [json!(null); 0]);
+    for at in [&end, "now"] {
+        let polled = get(&client, &run_id, &format!("offset={at}&live=long-poll")).await;
+        assert_eq!((polled.status(), flags(&polled)), (StatusCode::NO_CONTENT, (true, true)), "at {at}");
+        let sse = get(&client, &run_id, &format!("offset={at}&live=sse")).await.text().await.unwrap();
+        let last = json!({"streamNextOffset": end, "upToDate": true, "streamClosed": true});
+        assert_eq!(pairs(&sse), [(vec![], last)], "at {at}");
+    }
+    let tagged = get(&client, &run_id, "offset=-1").await;
+    let tag = header(&tagged, "etag").unwrap();
+    let again = client.request(Method::GET, &path(&run_id, "offset=-1"));
+    let known = again.try_clone().unwrap().header("if-none-match", tag).send().await.unwrap();
+    assert_eq!((known.status(), next_offset(&known)), (StatusCode::NOT_MODIFIED, end));
+    let unknown = again.header("if-none-match", "\"other\"").send().await.unwrap();
+    assert_eq!(unknown.status(), StatusCode::OK);
+}
+
+async fn a_long_poll_waits_and_then_says_that_there_is_nothing(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_LONG_POLL_MS", 300);
+    let client = deployment.client();
+    let run_id = waiting(&client).await;
+    let all = get(&client, &run_id, "offset=-1&live=long-poll").await;
+    assert_eq!((all.status(), flags(&all)), (StatusCode::OK, (true, false)), "what is there is not waited for");
+    let (tail, cursor) = (next_offset(&all), header(&all, "stream-cursor").unwrap().parse::<u64>().unwrap());
+    let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
+    assert_eq!((next_offset(&head), flags(&head)), (tail.clone(), (true, false)));
+    for at in [&tail, "now"] {
+        let nothing = get(&client, &run_id, &format!("offset={at}&live=long-poll&cursor={cursor}")).await;
+        assert_eq!((nothing.status(), flags(&nothing)), (StatusCode::NO_CONTENT, (true, false)));
+        assert_eq!(next_offset(&nothing), tail);
+        assert!(header(&nothing, "stream-cursor").unwrap().parse::<u64>().unwrap() > cursor);
+    }
+    let poll = path(&run_id, &format!("offset={tail}"));
+    let before = client.request(Method::GET, &poll).send().await.unwrap();
+    let before_tag = header(&before, "etag").unwrap().to_owned();
+    assert_eq!(events(before).await, [json!(null); 0]);
+    client.cancel(&run_id).await;
+    let after = client.request(Method::GET, &poll).header("if-none-match", before_tag).send().await.unwrap();
+    assert_eq!(flags(&after), (true, true), "what has changed has another tag");
+    let kinds: Vec<Value> = events(after).await.into_iter().map(|event| event["type"].clone()).collect();
+    assert_eq!(kinds.last().unwrap(), "run.cancelled");
+}
+
+async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_DURABLE_SSE_MS", 150).with("HOLDFAST_HEARTBEAT_MS", 40);
+    let client = deployment.client();
+    let run_id = waiting(&client).await;
+    let sse = get(&client, &run_id, "offset=-1&live=sse").await;
+    assert_eq!(
+        (header(&sse, "content-type"), header(&sse, "cache-control")),
+        (Some("text/event-stream"), Some("no-cache"))
+    );
+    let body = sse.text().await.expect("it ends cleanly");
+    assert!(body.contains(": hb\n"), "{body}");
+    let pairs = pairs(&body.replace(": hb\n", ""));
+    let (_, control) = pairs.last().unwrap();
+    assert_eq!((&control["upToDate"], &control["streamClosed"]), (&json!(true), &Value::Null));
+    assert!(control["streamCursor"].as_str().unwrap().parse::<u64>().is_ok());
+    let all: Vec<Value> = pairs.iter().flat_map(|(items, _)| items.clone()).collect();
+    assert_eq!(all.last().unwrap()["type"], "agent.state");
+    assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
+}
+
+async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Deployment) {
+    let client = deployment.client();
+    let run_id = waiting(&client).await;
+    let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
+    let first = sse.chunk().await.unwrap().unwrap();
+    let poll = tokio::spawn({
+        let (client, run_id) = (client.clone(), run_id.clone());
+        async move { get(&client, &run_id, "offset=now&live=long-poll").await }
+    });
+    streams_are_open(&client, 2).await;
+    tokio::task::spawn_blocking(move || deployment.shut_down()).await.unwrap();
+    let rest = sse.text().await.expect("it ends cleanly, which is not the end of the run for these clients");
+    let all = String::from_utf8(first.to_vec()).unwrap() + &rest;
+    assert_eq!(pairs(&all)[0].1["upToDate"], true);
+    assert!(!all.contains("streamClosed"), "{all}");
+    let polled = poll.await.unwrap();
+    assert_eq!((polled.status(), flags(&polled)), (StatusCode::NO_CONTENT, (true, false)));
+}
+
+async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (run_id, native) = finished(&client, "[tokens=12000] [delay=0] hi").await;
+    let (mut at, mut read, mut pieces) = ("-1".to_owned(), Vec::new(), 0);
+    loop {
+        let piece = get(&client, &run_id, &format!("offset={at}")).await;
+        let (next, flags) = (next_offset(&piece), flags(&piece));
+        let text = piece.text().await.unwrap();
+        assert!(text.len() < 2 * 1024 * 1024, "{} bytes", text.len());
+        let events: Vec<Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(next, offset(events.last().unwrap()));
+        (at, pieces) = (next, pieces + 1);
+        read.extend(events);
+        if flags.0 {
+            assert!(flags.1, "the last piece closes the stream");
+            break;
+        }
+        assert!(!flags.1, "there is more to come");
+    }
+    assert!(pieces > 1);
+    assert_eq!(read, native);
+    let sse = get(&client, &run_id, "offset=-1&live=sse").await.text().await.unwrap();
+    assert_eq!(pairs(&sse).into_iter().flat_map(|(items, _)| items).collect::<Vec<_>>(), native);
+}
+
+async fn what_is_no_offset_is_refused(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    let check = async |run_id: &str, query: &str, status: u16, code: &str| {
+        let refused = answer(client.request(Method::GET, &path(run_id, query))).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (status, code), "{query}");
+    };
+    for offset in ["", "0,1", "0%201", "1-1", "-2"] {
+        check(&run_id, &format!("offset={offset}"), 400, "invalid_offset").await;
+        check(&run_id, &format!("offset={offset}&live=sse"), 400, "invalid_offset").await;
+    }
+    for live in ["live=long-poll", "live=sse"] {
+        check(&run_id, live, 400, "invalid_offset").await;
+        check(&run_id, &format!("offset=0000000009_0000000001&{live}"), 400, "invalid_event_id").await;
+    }
+    check(&run_id, "offset=0000000009_0000000001", 400, "invalid_event_id").await;
+    check(&run_id, "offset=-1&offset=now", 400, "invalid_query").await;
+    check(&run_id, "offset=-1&live=carrier-pigeon", 400, "invalid_query").await;
+    for query in ["offset=-1", "offset=now", "offset=now&live=sse", "offset=-1&live=long-poll"] {
+        check("01890000-0000-7000-8000-000000000000", query, 404, "run_not_found").await;
+    }
+}
+
+async fn nobody_writes(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    for method in [Method::PUT, Method::POST, Method::DELETE, Method::PATCH] {
+        let refused = client.request(method.clone(), &path(&run_id, "")).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
+        let mut allowed: Vec<&str> = header(&refused, "allow").unwrap().split(',').collect();
+        allowed.sort_unstable();
+        assert_eq!(allowed, ["GET", "HEAD"], "{method}");
+    }
+}
+
+/// What the program was given, and what it says in the end.
+fn given(lines: &[Value]) -> (Vec<Value>, &Value) {
+    let items = lines.iter().filter_map(|line| line["items"].as_array()).flatten();
+    (items.cloned().collect(), lines.last().unwrap())
+}
+
+async fn native(client: &Client, run_id: &str) -> Vec<Value> {
+    client.events(run_id, None).await.rest().await.into_iter().map(|frame| frame.data).collect()
+}
+
+/// Follows a run that waits for an approval with the official client, which has everything then and waits too.
+async fn following(client: &Client, base: &str, live: &str) -> (String, Program) {
+    let run_id = waiting(client).await;
+    streams_are_open(client, 0).await;
+    let program = Program::follow(&format!("{base}/v1/stream/runs/{run_id}"), live);
+    streams_are_open(client, 1).await;
+    (run_id, program)
+}
+
+async fn approve(client: &Client, run_id: &str) {
+    let asked = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
+    let path = format!("/v1/runs/{run_id}/approvals/{}", asked["items"][0]["id"].as_str().unwrap());
+    client.post(&path, json!({"decision": "approve"})).await.unwrap();
+}
+
+async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
+    let client = deployment.client();
+    for live in ["long-poll", "sse"] {
+        let (run_id, program) = following(&client, &client.url(""), live).await;
+        approve(&client, &run_id).await;
+        let lines = program.rest().await;
+        let (items, end) = given(&lines);
+        let whole = native(&client, &run_id).await;
+        assert_eq!(items, whole, "{live}");
+        let head = json!({"offset": offset(whole.last().unwrap()), "closed": true, "contentType": "application/json"});
+        assert_eq!(end["head"], head, "{live}");
+        assert!(end["resumed"].as_u64().unwrap() >= 2, "{live}: what comes is a batch of its own: {lines:?}");
+        assert!(lines[..lines.len() - 1].iter().all(|line| line["items"].is_array()), "{live}: {lines:?}");
+        let over = Program::follow(&client.url(&format!("/v1/stream/runs/{run_id}")), live).rest().await;
+        let (items, end) = given(&over);
+        assert_eq!((items, &end["resumed"]), (whole, &json!(1)), "{live}, of a run that is over");
+    }
+}
+
+async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
+    let client = deployment.client();
+    let network = Network::to(&client.url("")).await;
+    for live in ["long-poll", "sse"] {
+        let (run_id, mut program) = following(&client, &network.base, live).await;
+        assert!(network.cut() > 0, "{live}: it waits on no connection");
+        approve(&client, &run_id).await;
+        let mut lines = Vec::new();
+        while let Some(line) = program.next().await {
+            // Again and again, in mid-run.
+            if line["closed"] == false && lines.len() % 5 == 4 {
+                network.cut();
+            }
+            lines.push(line);
+        }
+        let (items, end) = given(&lines);
+        assert_eq!(items, native(&client, &run_id).await, "{live}");
+        assert_eq!(end["head"]["closed"], true);
+        // A poll that is cut before its answer is repeated by the client itself.
+        let broken = lines.iter().filter(|line| line["broken"].is_string()).count();
+        assert!(live == "long-poll" || broken > 0, "no cut has reached the client: {lines:?}");
+    }
+}
