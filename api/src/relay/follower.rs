@@ -4,11 +4,11 @@ use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
 use tokio::{sync::watch, time::Instant};
 
 use super::{Relay, SLICE_BYTES, Watch, replay::Replayed, window::Next};
-use crate::wire::{self, Projector, View};
+use crate::wire::{self, Before, Block, Projector, View};
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,10 @@ pub struct Follower {
     pub(super) watch: Watch,
     pub(super) changes: watch::Receiver<u64>,
     pub(super) cursor: EventId,
+    /// Where what comes next begins for the view: behind the last event that was shown.
+    before: Before,
+    /// What is passed over: the events after the first and before the second of each pair.
+    left_out: Vec<(EventId, EventId)>,
     /// Replayed events that are to be sent first.
     pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
@@ -40,7 +44,15 @@ impl Follower {
     pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, replayed: Vec<Event>) -> Self {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
-        Self { relay, watch, changes, cursor, replayed: replayed.into_iter(), finished: false, heartbeat_at }
+        let before = Before::cursor(cursor);
+        let (replayed, left_out) = (replayed.into_iter(), Vec::new());
+        Self { relay, watch, changes, cursor, before, left_out, replayed, finished: false, heartbeat_at }
+    }
+
+    /// The same, but passes over what is superseded already, and knows that nothing is open at the cursor.
+    pub fn of_segment(self, left_out: Vec<(EventId, EventId)>) -> Self {
+        let before = Before { id: self.cursor, block: Some(Block::None) };
+        Self { before, left_out, ..self }
     }
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
@@ -71,20 +83,24 @@ impl Follower {
             // Order matters: what changes from here on wakes the wait below.
             let version = *self.changes.borrow_and_update();
             match self.watch.feed.after(self.cursor, view) {
-                Next::Frames { frames, last, events, ended } => {
-                    self.cursor = last;
+                Next::Frames { frames, behind, events, ended } => {
+                    (self.cursor, self.before) = (behind.id, behind);
                     self.finished = ended;
                     metrics::counter!("holdfast_events_relayed_total").increment(events as u64);
                     return Some(Ok(frames));
                 }
                 Next::Ended => return None,
+                Next::CaughtUp if self.is_at_wait(view).await => {
+                    self.finished = true;
+                    return Some(Ok(wire::ai_sdk::end_of_segment()));
+                }
                 Next::CaughtUp => {}
                 Next::Elsewhere => match self.relay.replay(self.watch.feed.run_id, self.cursor).await {
                     Ok(Replayed::Events(events)) => {
                         self.replayed = events.into_iter();
                         continue;
                     }
-                    Ok(Replayed::Nothing) => self.watch.feed.anchor(self.cursor, version),
+                    Ok(Replayed::Nothing) => self.watch.feed.anchor(Before { id: self.cursor, ..self.before }, version),
                     Ok(Replayed::Finished) => return None,
                     // The run, or its events, were removed under the client.
                     Ok(Replayed::NeverIssued | Replayed::Removed | Replayed::NoSuchRun) => {
@@ -99,6 +115,21 @@ impl Follower {
                 Woken::ToLook => {}
                 Woken::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
                 Woken::Draining => return Some(self.abort().await),
+            }
+        }
+    }
+
+    /// Whether the run waits for the client's answer, and nobody has given it yet.
+    async fn is_at_wait(&self, view: &View) -> bool {
+        if !view.ends_at_waits() || self.before.block != Some(Block::Waiting) {
+            return false;
+        }
+        let run_id = self.watch.feed.run_id;
+        match self.relay.storage.positions(vec![run_id]).await {
+            Ok(positions) => positions.iter().any(|(_, position)| position.status == RunStatus::Waiting),
+            Err(error) => {
+                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "a stream waits for the database");
+                false
             }
         }
     }
@@ -135,14 +166,18 @@ impl Follower {
 
     /// What the next replayed events become; `None` if there are none.
     fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
-        let mut projector = Projector::after(self.cursor, *view);
+        let mut projector = Projector::after(self.before, *view);
         let mut frames = Vec::new();
         let mut count = 0;
         for event in self.replayed.by_ref() {
-            projector.frame(&mut frames, &event);
             self.cursor = event.id;
-            self.finished |= event.is_terminal();
             count += 1;
+            if self.left_out.iter().any(|(base, until)| event.id > *base && event.id < *until) {
+                continue;
+            }
+            projector.frame(&mut frames, &event);
+            self.before = Before::behind(&event);
+            self.finished |= event.is_terminal();
             if frames.len() >= SLICE_BYTES {
                 break;
             }

@@ -16,6 +16,7 @@ use super::{
     follower::{Follower, Woken},
     replay::Replayed,
 };
+use crate::wire::Before;
 
 impl Follower {
     /// Why the run has failed, if it did so before it gave any output. Waits for the first output or the end, at most
@@ -53,7 +54,7 @@ impl Follower {
                 None => match self.relay.replay(feed.run_id, at).await {
                     Ok(Replayed::Events(events)) => events,
                     Ok(Replayed::Nothing) => {
-                        feed.anchor(at, version);
+                        feed.anchor(Before::cursor(at), version);
                         Vec::new()
                     }
                     Ok(_) => return None,

@@ -30,7 +30,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::problem::Problem;
+use crate::{
+    problem::Problem,
+    wire::{Before, Block},
+};
 use feed::Feed;
 pub use follower::Follower;
 use replay::Replayed;
@@ -86,7 +89,8 @@ impl Relay {
     /// The same for a run that is about to be made, so that its feed begins at its first event.
     pub async fn watch_new(&self, run_id: Uuid) -> Watch {
         let (watch, _) = self.join(run_id);
-        watch.feed.anchor(EventId::first_of(0), watch.feed.version());
+        let queued = Before { id: EventId::first_of(0), block: Some(Block::None) };
+        watch.feed.anchor(queued, watch.feed.version());
         self.subscribe(&watch.feed).await;
         watch
     }
@@ -100,7 +104,7 @@ impl Relay {
                 Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events))))
             }
             Replayed::Nothing => {
-                watch.feed.anchor(cursor, version);
+                watch.feed.anchor(Before::cursor(cursor), version);
                 Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, Vec::new()))))
             }
             Replayed::Finished => Ok(Opened::Finished),

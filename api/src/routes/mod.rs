@@ -188,6 +188,7 @@ fn plain_run(
         run_id: Uuid::now_v7(),
         target,
         said: Said::New(content),
+        client_message_id: None,
         mode: SubmitMode::default(),
         key: idempotency_key(headers, asked, &options)?,
         options,

@@ -4,6 +4,7 @@
 //! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
 //! `said` is what the wires share that show a reader text rather than events.
 
+pub mod ai_sdk;
 mod chat;
 pub mod native;
 mod said;
@@ -11,7 +12,7 @@ mod text;
 
 use holdfast_shared::{
     agent::StreamMode,
-    event::{Event, MESSAGE_COMPLETED},
+    event::{AGENT_STATE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA},
     event_id::EventId,
     run::Run,
 };
@@ -35,6 +36,9 @@ pub enum Wire {
     Chat,
     /// The answer's text, then `[DONE]`.
     Text,
+    /// The AI SDK's UI message stream.
+    #[serde(rename = "ai-sdk")]
+    AiSdk,
 }
 
 /// How much of a run is shown.
@@ -64,11 +68,62 @@ pub struct View {
     pub shows: Shows,
     pub run_id: Uuid,
     pub conversation_id: Uuid,
+    /// Of the answer.
+    pub message_id: Uuid,
+}
+
+/// A place in a run's log: behind an event, as far as it matters for what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    pub id: EventId,
+    /// `None` where only the id is known.
+    pub block: Option<Block>,
+}
+
+/// What a reader is in the middle of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    None,
+    Text,
+    Reasoning,
+    /// Nothing comes before somebody has answered.
+    Waiting,
+}
+
+impl Block {
+    /// Behind this event.
+    pub fn behind(event: &Event) -> Self {
+        match event.kind() {
+            MESSAGE_DELTA => Self::Text,
+            REASONING_DELTA => Self::Reasoning,
+            AGENT_STATE if event.is_wait() => Self::Waiting,
+            _ => Self::None,
+        }
+    }
+}
+
+impl Before {
+    /// Before everything.
+    pub const START: Self = Self { id: EventId::ORIGIN, block: Some(Block::None) };
+
+    /// Behind an event that a client names.
+    pub fn cursor(id: EventId) -> Self {
+        if id == EventId::ORIGIN { Self::START } else { Self { id, block: None } }
+    }
+
+    pub fn behind(event: &Event) -> Self {
+        Self { id: event.id, block: Some(Block::behind(event)) }
+    }
+
+    fn block(self) -> Block {
+        self.block.unwrap_or(Block::None)
+    }
 }
 
 impl View {
     pub const fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
-        Self { wire, shows, run_id: run.id, conversation_id: run.conversation_id }
+        let (run_id, conversation_id, message_id) = (run.id, run.conversation_id, run.output_message_id);
+        Self { wire, shows, run_id, conversation_id, message_id }
     }
 
     /// About how many bytes an event becomes, so that a buffer need not grow.
@@ -76,13 +131,23 @@ impl View {
         match (self.shows, self.wire) {
             (Shows::Messages, _) => 0,
             (_, Wire::Native) => 256,
-            (_, Wire::Chat) => 64,
+            (_, Wire::Chat | Wire::AiSdk) => 64,
             (_, Wire::Text) => 32,
         }
     }
 
     fn shows_as_event(&self, event: &Event) -> bool {
         self.shows != Shows::Messages || event.kind() == MESSAGE_COMPLETED || event.is_terminal()
+    }
+
+    /// Whether a stream ends where the run waits: the client answers with a new request.
+    pub fn ends_at_waits(&self) -> bool {
+        self.wire == Wire::AiSdk
+    }
+
+    /// Whether what an event becomes depends on the kind of the event before it.
+    pub fn has_blocks(&self) -> bool {
+        self.wire == Wire::AiSdk
     }
 
     /// Whether the client may have been shown what this event takes back.
@@ -92,28 +157,29 @@ impl View {
     }
 }
 
-/// Writes the events of a view as frames, one after the other. What an event becomes may depend on those before it: so far
-/// only on the id of the last, so that this is all the state there is, and any cursor is enough to begin at.
+/// Writes the events of a view as frames, one after the other. What an event becomes may depend on the one before it, and on
+/// none before that, so that any place in the log is enough to begin at.
 #[derive(Debug)]
 pub struct Projector {
     view: View,
-    before: EventId,
+    before: Before,
 }
 
 impl Projector {
     /// Begins behind an event.
-    pub const fn after(before: EventId, view: View) -> Self {
+    pub const fn after(before: Before, view: View) -> Self {
         Self { view, before }
     }
 
     /// Appends what the next event becomes; that may be nothing. Of several frames, the last has the event's id.
     pub fn frame(&mut self, buffer: &mut Vec<u8>, event: &Event) {
-        let before = std::mem::replace(&mut self.before, event.id);
+        let before = std::mem::replace(&mut self.before, Before::behind(event));
         match self.view.wire {
             Wire::Native if self.view.shows_as_event(event) => native::frame(buffer, self.view.run_id, event),
             Wire::Native => {}
-            Wire::Chat => chat::frames(buffer, &self.view, before, event),
-            Wire::Text => text::frames(buffer, &self.view, before, event),
+            Wire::Chat => chat::frames(buffer, &self.view, before.id, event),
+            Wire::Text => text::frames(buffer, &self.view, before.id, event),
+            Wire::AiSdk => ai_sdk::frames(buffer, &self.view, before, event),
         }
     }
 }

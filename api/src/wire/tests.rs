@@ -13,14 +13,14 @@ use serde_json::json;
 use super::*;
 
 fn view(wire: Wire, shows: Shows) -> View {
-    View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::max() }
+    View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::max(), message_id: Uuid::nil() }
 }
 
 /// What one event at `id`, after `before`, becomes.
 fn frames(wire: Wire, shows: Shows, (before, id): (&str, &str), body: &EventBody) -> String {
     let event = Event::new(id.parse().unwrap(), DateTime::UNIX_EPOCH, body);
     let mut buffer = Vec::new();
-    Projector::after(before.parse().unwrap(), view(wire, shows)).frame(&mut buffer, &event);
+    Projector::after(Before::cursor(before.parse().unwrap()), view(wire, shows)).frame(&mut buffer, &event);
     String::from_utf8(buffer).unwrap()
 }
 
@@ -32,6 +32,7 @@ fn completed(content: &str) -> EventBody {
     let message = Message {
         id: Uuid::nil(),
         conversation_id: Uuid::nil(),
+        client_id: None,
         run_id: None,
         role: Role::Assistant,
         content: Content::Text(content.into()),
@@ -220,7 +221,8 @@ fn what_a_newer_version_wrote_is_passed_over_except_for_the_end() {
     let check = |line: &'static str, expected: &str| {
         let event = Event::parse(line.into()).unwrap();
         let mut buffer = Vec::new();
-        Projector::after(EventId::new(1, 1), view(Wire::Chat, Shows::Everything)).frame(&mut buffer, &event);
+        Projector::after(Before::cursor(EventId::new(1, 1)), view(Wire::Chat, Shows::Everything))
+            .frame(&mut buffer, &event);
         assert_eq!(String::from_utf8(buffer).unwrap(), expected, "{line}");
     };
     check("1-2 0 dream.dreamt {}", "");
