@@ -160,6 +160,17 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "run_not_waiting", detail).about(run_id)
     }
 
+    pub fn message_not_waiting(message_id: &str) -> Self {
+        let shown: String = message_id.chars().take(64).collect();
+        let detail = format!("Message {shown} is not the chat's last answer, so nothing waits for what it says.");
+        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
+    }
+
+    pub fn unsupported_part(kind: &str) -> Self {
+        let detail = format!("A part of type {kind} cannot be read here; say it as text.");
+        Self::new(StatusCode::BAD_REQUEST, "unsupported_part", detail)
+    }
+
     pub fn invalid_input(problem: &str) -> Self {
         let detail = format!("edited_input is refused, {problem}. Nothing was decided.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)

@@ -7,7 +7,7 @@ use futures::{Stream, stream};
 use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
 use tokio::{sync::watch, time::Instant};
 
-use super::{Relay, SLICE_BYTES, Watch, replay::Replayed, window::Next};
+use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, replay::Replayed, window::Next};
 use crate::wire::{self, Before, Block, Projector, View};
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
@@ -23,13 +23,29 @@ pub struct Follower {
     pub(super) cursor: EventId,
     /// Where what comes next begins for the view: behind the last event that was shown.
     before: Before,
-    /// What is passed over: the events after the first and before the second of each pair.
-    left_out: Vec<(EventId, EventId)>,
+    excerpt: Excerpt,
     /// Replayed events that are to be sent first.
     pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
     /// When a heartbeat is due, unless something else is sent before.
     heartbeat_at: Instant,
+}
+
+/// What of a log is shown.
+#[derive(Debug, Default)]
+pub struct Excerpt {
+    /// What is passed over: the events after the first and before the second of each pair.
+    pub left_out: Vec<(EventId, EventId)>,
+    /// The pause that it ends at, where the run has gone on since.
+    pub until: Option<EventId>,
+}
+
+impl Excerpt {
+    /// Up to where the log is read by oneself: a feed has all of it.
+    fn reaches(&self) -> EventId {
+        let left_out = self.left_out.iter().map(|(_, until)| *until).max();
+        left_out.max(self.until).unwrap_or(EventId::ORIGIN)
+    }
 }
 
 /// Why a wait is over.
@@ -45,14 +61,14 @@ impl Follower {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
         let before = Before::cursor(cursor);
-        let (replayed, left_out) = (replayed.into_iter(), Vec::new());
-        Self { relay, watch, changes, cursor, before, left_out, replayed, finished: false, heartbeat_at }
+        let (replayed, excerpt) = (replayed.into_iter(), Excerpt::default());
+        Self { relay, watch, changes, cursor, before, excerpt, replayed, finished: false, heartbeat_at }
     }
 
-    /// The same, but passes over what is superseded already, and knows that nothing is open at the cursor.
-    pub fn of_segment(self, left_out: Vec<(EventId, EventId)>) -> Self {
-        let before = Before { id: self.cursor, block: Some(Block::None) };
-        Self { before, left_out, ..self }
+    /// The same, but shows only this excerpt, from a place where nothing is open: the start, or a pause.
+    pub fn showing(self, excerpt: Excerpt) -> Self {
+        let before = Before { id: self.cursor, block: Some(Block::Waiting) };
+        Self { before, excerpt, ..self }
     }
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
@@ -82,7 +98,11 @@ impl Follower {
             }
             // Order matters: what changes from here on wakes the wait below.
             let version = *self.changes.borrow_and_update();
-            match self.watch.feed.after(self.cursor, view) {
+            let next = match self.cursor < self.excerpt.reaches() {
+                true => Next::Elsewhere,
+                false => self.watch.feed.after(self.cursor, view),
+            };
+            match next {
                 Next::Frames { frames, behind, events, ended } => {
                     (self.cursor, self.before) = (behind.id, behind);
                     self.finished = ended;
@@ -90,10 +110,6 @@ impl Follower {
                     return Some(Ok(frames));
                 }
                 Next::Ended => return None,
-                Next::CaughtUp if self.is_at_wait(view).await => {
-                    self.finished = true;
-                    return Some(Ok(wire::ai_sdk::end_of_segment()));
-                }
                 Next::CaughtUp => {}
                 Next::Elsewhere => match self.relay.replay(self.watch.feed.run_id, self.cursor).await {
                     Ok(Replayed::Events(events)) => {
@@ -111,6 +127,10 @@ impl Follower {
                     }
                 },
             }
+            if self.is_at_wait(view).await {
+                self.finished = true;
+                return Some(Ok(wire::ai_sdk::end_of_segment()));
+            }
             match self.wait(self.cursor).await {
                 Woken::ToLook => {}
                 Woken::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
@@ -119,14 +139,16 @@ impl Follower {
         }
     }
 
-    /// Whether the run waits for the client's answer, and nobody has given it yet.
+    /// Whether the run waits for the client's answer, and nothing has happened since what was shown last.
     async fn is_at_wait(&self, view: &View) -> bool {
         if !view.ends_at_waits() || self.before.block != Some(Block::Waiting) {
             return false;
         }
         let run_id = self.watch.feed.run_id;
         match self.relay.storage.positions(vec![run_id]).await {
-            Ok(positions) => positions.iter().any(|(_, position)| position.status == RunStatus::Waiting),
+            Ok(positions) => {
+                positions.iter().any(|(_, at)| at.status == RunStatus::Waiting && at.archived_to == self.cursor)
+            }
             Err(error) => {
                 tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "a stream waits for the database");
                 false
@@ -172,12 +194,17 @@ impl Follower {
         for event in self.replayed.by_ref() {
             self.cursor = event.id;
             count += 1;
-            if self.left_out.iter().any(|(base, until)| event.id > *base && event.id < *until) {
+            if is_left_out(&self.excerpt.left_out, event.id) {
                 continue;
             }
             projector.frame(&mut frames, &event);
             self.before = Before::behind(&event);
             self.finished |= event.is_terminal();
+            if self.excerpt.until == Some(event.id) {
+                frames.extend_from_slice(&wire::ai_sdk::end_of_segment());
+                self.finished = true;
+                break;
+            }
             if frames.len() >= SLICE_BYTES {
                 break;
             }

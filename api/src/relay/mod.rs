@@ -3,12 +3,14 @@
 //! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
 //! caught up, it reads from the run's `feed`, which all who watch the run in this process share: a `window` of `batch`es,
 //! each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
-//! and never an event. `head` looks ahead of a cursor.
+//! and never an event. `head` looks ahead of a cursor,
+//! `outline` at the whole log.
 
 mod batch;
 mod feed;
 mod follower;
 mod head;
+mod outline;
 mod replay;
 mod window;
 
@@ -35,7 +37,8 @@ use crate::{
     wire::{Before, Block},
 };
 use feed::Feed;
-pub use follower::Follower;
+pub use follower::{Aborted, Excerpt, Follower};
+pub use outline::Outline;
 use replay::Replayed;
 
 /// Frames that go to one client's socket at a time, in bytes; a slow client holds on to no more.

@@ -1,6 +1,7 @@
 //! The whole HTTP surface on a page. A file per noun; each handler extracts, calls a use case, responds.
 
 mod agents;
+mod ai_chat;
 mod answers;
 mod briefings;
 mod chat_stream;
@@ -89,6 +90,10 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(checkpoints::fork))
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
+        .routes(routes!(ai_chat::post))
+        .routes(routes!(ai_chat::stream))
+        .routes(routes!(ai_chat::stop))
+        .routes(routes!(ai_chat::messages))
         .routes(routes!(users::me))
         .routes(routes!(users::create_anonymous))
         .routes(routes!(health::healthz))

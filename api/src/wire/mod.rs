@@ -12,7 +12,9 @@ mod text;
 
 use holdfast_shared::{
     agent::StreamMode,
-    event::{AGENT_STATE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA},
+    event::{
+        AGENT_STATE, APPROVAL_RESOLVED, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA, TOOL_CALL_COMPLETED,
+    },
     event_id::EventId,
     run::Run,
 };
@@ -86,7 +88,7 @@ pub enum Block {
     None,
     Text,
     Reasoning,
-    /// Nothing comes before somebody has answered.
+    /// Perhaps nothing comes before somebody has answered.
     Waiting,
 }
 
@@ -97,6 +99,8 @@ impl Block {
             MESSAGE_DELTA => Self::Text,
             REASONING_DELTA => Self::Reasoning,
             AGENT_STATE if event.is_wait() => Self::Waiting,
+            // An answer; the run may still wait for another one.
+            APPROVAL_RESOLVED | TOOL_CALL_COMPLETED if event.base.is_some() => Self::Waiting,
             _ => Self::None,
         }
     }

@@ -141,10 +141,14 @@ pub enum FinishReason {
 
 impl Tool {
     pub fn new(tool_call_id: String, tool_name: String) -> Self {
-        // Tools of servers are named `<server>__<tool>`; the client's own have no server.
-        let dynamic = tool_name.contains("__");
+        let dynamic = is_a_servers(&tool_name);
         Self { tool_call_id, tool_name, dynamic }
     }
+}
+
+/// Tools of servers are named `<server>__<tool>`; the client's own have no server.
+pub fn is_a_servers(tool_name: &str) -> bool {
+    tool_name.contains("__")
 }
 
 // The signature is serde's.

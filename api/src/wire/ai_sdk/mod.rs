@@ -19,12 +19,12 @@ use holdfast_shared::{
     usage::Usage,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
-use chunk::{Attempt, FinishReason, Metadata, Tool};
+use chunk::{Attempt, FinishReason, Metadata, Tool, is_a_servers};
 pub use message::UiMessage;
 
 /// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
@@ -60,6 +60,9 @@ pub fn frame(buffer: &mut Vec<u8>, chunk: &Chunk) {
 pub fn resumption(view: &View) -> Chunk {
     Chunk::Start { message_id: view.message_id, message_metadata: metadata(view) }
 }
+
+/// How many chunks `end_of_segment` has.
+pub const CHUNKS_AT_A_PAUSE: u64 = 2;
 
 /// What ends a segment of a run that waits.
 pub fn end_of_segment() -> Bytes {
@@ -219,13 +222,20 @@ fn asked(call: Started) -> Vec<Chunk> {
 fn completed(call: Completed) -> Chunk {
     let Completed { call_id, name, input, output, error } = call;
     let Some(error) = error else {
-        return Chunk::ToolOutputAvailable { tool_call_id: call_id, output: json!(output.unwrap_or_default()) };
+        return Chunk::ToolOutputAvailable { tool_call_id: call_id, output: shown(&name, output.unwrap_or_default()) };
     };
     match input {
         Some(input) => Chunk::ToolInputError { tool: Tool::new(call_id, name), input, error_text: error.message },
         None if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id: call_id },
         None => Chunk::ToolOutputError { tool_call_id: call_id, error_text: error.message },
     }
+}
+
+/// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
+fn shown(name: &str, output: String) -> Value {
+    let is_structured = output.starts_with(['{', '[']) && !is_a_servers(name);
+    let structure = is_structured.then(|| serde_json::from_str(&output).ok()).flatten();
+    structure.unwrap_or(Value::String(output))
 }
 
 fn finish(finish_reason: FinishReason, event: &Event) -> Chunk {
