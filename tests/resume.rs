@@ -12,9 +12,10 @@ async fn resumes_everywhere(client: &Client, run_id: &str, whole: &[Frame], when
     }
 }
 
-/// Cuts a live run after every event and resumes each cut at once, while the run goes on.
+/// Cuts a live run with reasoning and a tool call after every event, and resumes each cut at once, while the run goes on.
 async fn resumes_everywhere_live(client: &Client) -> (String, Vec<Frame>) {
-    let mut stream = client.stream("[tokens=60] [delay=10] hi").await;
+    let input = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=60] [delay=10] hi"#;
+    let mut stream = client.stream(input).await;
     let run_id = stream.run_id.clone();
     let (mut whole, mut rests) = (Vec::new(), Vec::new());
     while let Some(frame) = stream.next().await.unwrap() {
@@ -28,7 +29,10 @@ async fn resumes_everywhere_live(client: &Client) -> (String, Vec<Frame>) {
     let run = client.run(&run_id).await;
     assert_eq!(run["output_message"]["content"], fold(&whole));
     assert_eq!(run["last_event_id"], whole.last().unwrap().id);
-    assert_eq!(whole.iter().filter(|frame| frame.event == "message.delta").count(), 60);
+    for kind in ["reasoning.delta", "tool_call.delta", "tool_call.started", "tool_call.completed"] {
+        assert!(whole.iter().any(|frame| frame.event == kind), "no {kind}");
+    }
+    assert!(whole.iter().filter(|frame| frame.event == "message.delta").count() > 60);
     (run_id, whole)
 }
 

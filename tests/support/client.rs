@@ -29,6 +29,11 @@ impl Client {
         Self { http, base: base.to_owned(), user: None, token: None }
     }
 
+    /// Where the server listens.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The same server, as somebody else.
     pub fn user(&self, name: &str) -> Self {
         Self { user: Some(name.to_owned()), ..self.clone() }

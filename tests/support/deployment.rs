@@ -75,6 +75,11 @@ impl Deployment {
         }
     }
 
+    /// Ends whoever serves clients, without a word. In embedded mode that is everything.
+    pub fn kill_api(&mut self) {
+        self.api.take().expect("it was started").kill();
+    }
+
     /// All that the processes have logged so far.
     pub fn log(&mut self) -> String {
         let processes = [self.api.as_mut(), self.worker.as_mut()];

@@ -4,6 +4,8 @@ mod blocks;
 mod client;
 mod deployment;
 mod holdfast;
+mod programs;
+mod proxy;
 mod sse;
 pub mod tokens;
 pub mod tools;
@@ -13,7 +15,9 @@ pub use blocks::{Block, Blocks};
 pub use client::{Client, Failure, answer};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
-pub use sse::{Broken, Events, Frame, fold};
+pub use programs::Program;
+pub use proxy::Proxy;
+pub use sse::{Broken, Events, Frame, fold, standing};
 
 use std::{future::Future, time::Duration};
 

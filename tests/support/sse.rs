@@ -118,7 +118,13 @@ fn parse(block: &str) -> Option<Frame> {
 
 /// The text that a client shows in the end; fails where the ids do not prove that nothing is missing.
 pub fn fold(frames: &[Frame]) -> String {
-    let mut pieces: Vec<((u32, u32), String)> = Vec::new();
+    let deltas = standing(frames).into_iter().filter(|frame| frame.event == "message.delta");
+    deltas.map(|frame| frame.data["text"].as_str().unwrap()).collect()
+}
+
+/// What no later attempt has superseded; fails where the ids do not prove that nothing is missing.
+pub fn standing(frames: &[Frame]) -> Vec<&Frame> {
+    let mut standing: Vec<&Frame> = Vec::new();
     let mut cursor = (0, 0);
     for frame in frames {
         let at = frame.position();
@@ -133,12 +139,10 @@ pub fn fold(frames: &[Frame]) -> String {
             "{at:?} (base {base:?}) does not follow {cursor:?}"
         );
         if let Some(base) = base {
-            pieces.retain(|(id, _)| *id <= base);
+            standing.retain(|frame| frame.position() <= base);
         }
-        if frame.event == "message.delta" {
-            pieces.push((at, frame.data["text"].as_str().unwrap().to_owned()));
-        }
+        standing.push(frame);
         cursor = at;
     }
-    pieces.into_iter().map(|(_, text)| text).collect()
+    standing
 }

@@ -1,6 +1,8 @@
 //! Private PostgreSQL, Redis and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
-//! however it ends. Nothing that happens to run on the machine is used.
+//! however it ends. Nothing that happens to run on the machine is used. And programs that follow runs as clients do.
 
+pub mod clients;
+mod installation;
 pub mod mcp;
 mod postgres;
 mod redis;

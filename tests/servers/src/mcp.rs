@@ -1,16 +1,14 @@
 //! MCP servers that others wrote: installed once into `target/mcp-servers`, in the versions that `tests/mcp` pins.
 
 use std::{
-    fs::{self, File},
     net::TcpStream,
     path::{Path, PathBuf},
-    process::Command,
     sync::OnceLock,
 };
 
 use tempfile::TempDir;
 
-use crate::{free_port, supervised::Supervised};
+use crate::{free_port, installation::Installation, supervised::Supervised};
 
 /// The command of a server with all kinds of tools, on standard input and output.
 pub fn everything() -> Vec<String> {
@@ -74,55 +72,11 @@ fn everything_script() -> String {
 
 fn node_module(path: &str) -> String {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        installed("node", &["package.json", "package-lock.json"], |folder| {
-            let mut npm = Command::new("npm");
-            npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]).arg(folder);
-            run(&mut npm);
-        })
-    });
+    let folder = FOLDER.get_or_init(|| Installation::of("tests/mcp", "mcp-servers/node").node());
     folder.join("node_modules").join(path).display().to_string()
 }
 
 fn python() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        installed("python", &["requirements.txt"], |folder| {
-            run(Command::new("python3").args(["-m", "venv"]).arg(folder));
-            let mut pip = Command::new(folder.join("bin/pip"));
-            pip.args(["install", "--quiet", "--no-deps", "--disable-pip-version-check", "-r"]);
-            run(pip.arg(folder.join("requirements.txt")));
-        })
-    })
-}
-
-/// The folder in which what the files pin is installed. Other test processes wait while one installs.
-fn installed(name: &str, files: &[&str], install: impl FnOnce(&Path)) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().expect("this crate lies in the repository");
-    let all = root.join("target/mcp-servers");
-    let folder = all.join(name);
-    fs::create_dir_all(&folder).expect("a folder can be made in target");
-    let lock = File::create(all.join(format!("{name}.lock"))).expect("a file can be made in target");
-    lock.lock().expect("a file can be locked");
-    let read = |file: &&str| fs::read_to_string(root.join("tests/mcp").join(file)).expect("tests/mcp has the file");
-    let pinned: String = files.iter().map(read).collect();
-    // Written last, so that an interrupted installation is done again.
-    let done = all.join(format!("{name}.installed"));
-    if fs::read_to_string(&done).is_ok_and(|installed| installed == pinned) {
-        return folder;
-    }
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder can be made in target");
-    for file in files {
-        fs::copy(root.join("tests/mcp").join(file), folder.join(file)).expect("a file can be copied to target");
-    }
-    install(&folder);
-    fs::write(&done, pinned).expect("a file can be written in target");
-    folder
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; ./check says what is needed"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    FOLDER.get_or_init(|| Installation::of("tests/mcp", "mcp-servers/python").python())
 }

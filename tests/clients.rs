@@ -1,0 +1,114 @@
+//! Clients that others wrote: each follows a run while its connections are reset and the process behind them is killed.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Deployment, Frame, Program, Proxy, answer, fold, standing};
+
+/// Reasoning, a tool call, a question, so that the run waits for the client to be there, and then an answer that goes on for
+/// longer than it takes to come back.
+const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
+
+fn is_delta(event: &Value) -> bool {
+    event["type"] == "message.delta"
+}
+
+/// What the API gives as JSON: all events of an ended run.
+async fn log(client: &Client, run_id: &str) -> Vec<Value> {
+    let mut events: Vec<Value> = Vec::new();
+    let mut after = "0-0".to_owned();
+    loop {
+        let path = format!("/v1/runs/{run_id}/events?after={after}&limit=200");
+        let page = answer(client.request(Method::GET, &path).header("accept", "application/json")).await.unwrap();
+        events.extend(page["events"].as_array().unwrap().iter().cloned());
+        if page["complete"] == true {
+            return events;
+        }
+        after = page["last_event_id"].as_str().unwrap().to_owned();
+    }
+}
+
+fn frames_of(events: &[Value]) -> Vec<Frame> {
+    let text = |event: &Value, field: &str| event[field].as_str().unwrap().to_owned();
+    let frames = events.iter().map(|event| Frame {
+        id: text(event, "id"),
+        event: text(event, "type"),
+        data: event.clone(),
+        raw: event.to_string(),
+    });
+    frames.collect()
+}
+
+/// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
+async fn is_exact(client: &Client, given: &[Value], end: &Value) {
+    let run_id = given[0]["run_id"].as_str().unwrap();
+    let frames = frames_of(given);
+    let stored = client.ended(run_id).await["output_message"]["content"].clone();
+    assert_eq!(stored, fold(&frames), "what the events say");
+    assert_eq!(stored, *end, "what the client shows");
+    // What was superseded may be in no log any more. All else is the log, event for event.
+    let log = frames_of(&log(client, run_id).await);
+    assert_eq!(standing(&frames), standing(&log));
+}
+
+/// Kills the process under a client that has begun, and resets its connections, at once and in the middle of a frame.
+async fn survives(mut program: Program, proxy: &Proxy, deployment: &mut Deployment) {
+    let mut given = program.up_to_nth(1, |event| event["type"] == "approval.requested").await;
+    let question = given.last().unwrap();
+    let (run_id, approval_id) = (question["run_id"].as_str().unwrap(), question["approval_id"].as_str().unwrap());
+    let approve = json!({"decision": "approve"});
+    deployment.client().post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
+    given.extend(program.up_to_nth(5, is_delta).await);
+    deployment.kill_worker();
+    let client = deployment.client();
+    proxy.lead_to(client.base());
+    given.extend(program.up_to_nth(1, |event| event["type"] == "attempt.started").await);
+    given.extend(program.up_to_nth(10, is_delta).await);
+    let before = proxy.resets();
+    // The second time a client has read the id of an event that it never gets.
+    proxy.reset_and_again_behind("event: message.delta\n");
+    proxy.until_resets(before + 2).await;
+    let (rest, end) = program.rest().await;
+    given.extend(rest);
+    is_exact(&client, &given, &end).await;
+}
+
+/// A client that follows a run by its id.
+async fn follows(name: &str) {
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    let proxy = Proxy::before(client.base()).await;
+    let started = client.start(INPUT).await;
+    let program = Program::start(name, &proxy.base, json!({"run_id": started["run"]["id"]})).await;
+    survives(program, &proxy, &mut deployment).await;
+}
+
+/// A client that also starts the run.
+async fn starts_and_follows(name: &str) {
+    let mut deployment = Deployment::embedded();
+    let proxy = Proxy::before(deployment.client().base()).await;
+    let program = Program::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
+    survives(program, &proxy, &mut deployment).await;
+    let runs = deployment.client().get("/v1/runs").await.unwrap();
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn eventsource_loses_nothing() {
+    starts_and_follows("eventsource").await;
+}
+
+#[tokio::test]
+async fn the_event_source_of_a_browser_loses_nothing() {
+    follows("browser").await;
+}
+
+#[tokio::test]
+async fn fetch_event_source_loses_nothing_and_starts_one_run() {
+    starts_and_follows("fetch-event-source").await;
+}
+
+#[tokio::test]
+async fn httpx_sse_loses_nothing() {
+    follows("httpx-sse").await;
+}

@@ -1,0 +1,11 @@
+// Follows a run with EventSource, in a browser and in Node. It comes back by itself, and 204 ends it.
+
+/** `apply` is called with each event, `over` when there is nothing left. */
+export function follow(EventSource, url, apply, over) {
+  const source = new EventSource(url);
+  const types = `run.queued attempt.started context.usage step.started message.delta reasoning.delta tool_call.delta
+    tool_call.started tool_call.completed approval.requested approval.resolved step.completed warning.raised
+    message.completed run.completed run.failed run.cancelled`;
+  for (const type of types.split(/\s+/)) source.addEventListener(type, (frame) => apply(JSON.parse(frame.data)));
+  source.onerror = () => source.readyState === 2 && over();
+}

@@ -1,0 +1,44 @@
+//! Client programs: each folder of `tests/clients` is a program that follows a run with a package that others wrote, as its
+//! users have it. What the folder pins is installed into `target/clients`, and the program is run from there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::installation::Installation;
+
+/// The command of the program in `tests/clients/<name>`: `main.mjs`, or `main.py`.
+pub fn command(name: &str) -> Vec<String> {
+    let installation = Installation::of(&format!("tests/clients/{name}"), &format!("clients/{name}"));
+    let is_python = installation.source().join("requirements.txt").exists();
+    let folder = if is_python { installation.python() } else { installation.node() };
+    // A module finds its packages in the folder that it lies in, and what programs share in the one above.
+    copy_files(&parent(installation.source()), &parent(&folder));
+    copy_files(installation.source(), &folder);
+    let (interpreter, script) =
+        if is_python { (folder.join("bin/python"), "main.py") } else { (PathBuf::from("node"), "main.mjs") };
+    vec![interpreter.display().to_string(), folder.join(script).display().to_string()]
+}
+
+fn parent(folder: &Path) -> PathBuf {
+    folder.parent().expect("no program lies in the root").to_owned()
+}
+
+/// Programs may be running there, so a file appears as a whole or not at all.
+fn copy_files(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("the folder of the programs can be read") {
+        let file = entry.expect("the folder of the programs can be read").path();
+        if !file.is_file() {
+            continue;
+        }
+        let name = file.file_name().expect("a file has a name");
+        let text = fs::read(&file).expect("a program can be read");
+        if fs::read(to.join(name)).is_ok_and(|copy| copy == text) {
+            continue;
+        }
+        let part = tempfile::Builder::new().tempfile_in(to).expect("a file can be made in target");
+        fs::write(part.path(), text).expect("a file can be written in target");
+        part.persist(to.join(name)).expect("a file in target can be replaced");
+    }
+}

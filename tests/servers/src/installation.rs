@@ -1,0 +1,75 @@
+//! Packages that others wrote, in the versions that a folder of the tests pins: installed once below `target`, and again
+//! when the pins change.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+pub struct Installation {
+    /// The folder with the pins.
+    source: PathBuf,
+    /// Where the packages are installed.
+    folder: PathBuf,
+}
+
+impl Installation {
+    /// Of what `source`, a folder of the repository, pins, in `folder` below `target`.
+    pub fn of(source: &str, folder: &str) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = root.canonicalize().expect("this crate lies in the repository");
+        Self { source: root.join(source), folder: root.join("target").join(folder) }
+    }
+
+    pub fn source(&self) -> &Path {
+        &self.source
+    }
+
+    /// The folder, with the packages of `package-lock.json` in its `node_modules`.
+    pub fn node(&self) -> PathBuf {
+        self.installed(&["package.json", "package-lock.json"], |folder| {
+            let mut npm = Command::new("npm");
+            npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]).arg(folder);
+            run(&mut npm);
+        })
+    }
+
+    /// The folder, a virtual environment with the packages of `requirements.txt`.
+    pub fn python(&self) -> PathBuf {
+        self.installed(&["requirements.txt"], |folder| {
+            run(Command::new("python3").args(["-m", "venv"]).arg(folder));
+            let mut pip = Command::new(folder.join("bin/pip"));
+            pip.args(["install", "--quiet", "--no-deps", "--disable-pip-version-check", "-r"]);
+            run(pip.arg(folder.join("requirements.txt")));
+        })
+    }
+
+    /// Other test processes wait while one installs.
+    fn installed(&self, files: &[&str], install: impl FnOnce(&Path)) -> PathBuf {
+        let folder = &self.folder;
+        fs::create_dir_all(folder).expect("a folder can be made in target");
+        let lock = File::create(folder.with_added_extension("lock")).expect("a file can be made in target");
+        lock.lock().expect("a file can be locked");
+        let read = |file: &&str| fs::read_to_string(self.source.join(file)).expect("the folder pins its packages");
+        let pinned: String = files.iter().map(read).collect();
+        // Written last, so that an interrupted installation is done again.
+        let done = folder.with_added_extension("installed");
+        if fs::read_to_string(&done).is_ok_and(|installed| installed == pinned) {
+            return folder.clone();
+        }
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder).expect("a folder can be made in target");
+        for file in files {
+            fs::copy(self.source.join(file), folder.join(file)).expect("a file can be copied to target");
+        }
+        install(folder);
+        fs::write(&done, pinned).expect("a file can be written in target");
+        folder.clone()
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; ./check says what is needed"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

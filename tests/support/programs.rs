@@ -1,0 +1,103 @@
+//! A client program of `tests/clients` as a test sees it: what it reports, a line of JSON each.
+//!
+//! `{"got": …}` is something that it was given by its package, in order; `{"end": …}` is the last line: what it makes of all.
+
+use std::{
+    process::Stdio,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
+    time::{Instant, timeout_at},
+};
+
+use super::PATIENCE;
+
+/// One that runs. It dies with the test.
+pub struct Program {
+    name: String,
+    child: Child,
+    reports: Lines<BufReader<ChildStdout>>,
+    complaints: Arc<Mutex<String>>,
+}
+
+impl Program {
+    /// Starts `tests/clients/<name>` against an API. Its arguments are the API's base and the parameters as JSON.
+    pub async fn start(name: &str, base: &str, parameters: Value) -> Self {
+        let folder = name.to_owned();
+        let command = tokio::task::spawn_blocking(move || test_servers::clients::command(&folder)).await.unwrap();
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .args([base, &parameters.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}; ./check says what is needed", command[0]));
+        let reports = BufReader::new(child.stdout.take().unwrap()).lines();
+        let complaints = Arc::new(Mutex::new(String::new()));
+        let mut stderr = child.stderr.take().unwrap();
+        let heard = Arc::clone(&complaints);
+        tokio::spawn(async move {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = stderr.read(&mut piece).await {
+                heard.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+            }
+        });
+        Self { name: name.to_owned(), child, reports, complaints }
+    }
+
+    /// All that it is given, up to the n-th of those that the test looks for.
+    pub async fn up_to_nth(&mut self, mut n: usize, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut given = Vec::new();
+        while n > 0 {
+            match self.next(deadline).await {
+                Ok(got) => given.push(got),
+                Err(end) => self.fail(&format!("has ended before, with {end}, after {given:#?}")),
+            }
+            n -= usize::from(is_it(given.last().unwrap()));
+        }
+        given
+    }
+
+    /// All that it is given until it ends, and what it makes of all; it must then stop by itself.
+    pub async fn rest(mut self) -> (Vec<Value>, Value) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut given = Vec::new();
+        let end = loop {
+            match self.next(deadline).await {
+                Ok(got) => given.push(got),
+                Err(end) => break end,
+            }
+        };
+        let exit = timeout_at(deadline, self.child.wait()).await;
+        let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
+        if !status.success() {
+            self.fail(&format!("has failed with {status}"));
+        }
+        (given, end)
+    }
+
+    /// The next thing that it was given, or else its end.
+    async fn next(&mut self, deadline: Instant) -> Result<Value, Value> {
+        let line = timeout_at(deadline, self.reports.next_line()).await;
+        let line = line.unwrap_or_else(|_| self.fail("has not got there in time")).unwrap();
+        let mut report: Value = match line.as_deref().map(serde_json::from_str) {
+            Some(Ok(report)) => report,
+            _ => self.fail(&format!("has reported {line:?}")),
+        };
+        match report.get_mut("got") {
+            Some(got) => Ok(got.take()),
+            None => Err(report["end"].take()),
+        }
+    }
+
+    fn fail(&self, how: &str) -> ! {
+        panic!("tests/clients/{} {how}: {}", self.name, self.complaints.lock().unwrap())
+    }
+}
