@@ -4,6 +4,7 @@
 mod support;
 
 mod agents;
+mod ai_sdk;
 mod api;
 mod approvals;
 mod cancel;
