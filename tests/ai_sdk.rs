@@ -1,5 +1,7 @@
 //! The AI SDK's wire: a chat as its clients speak it, request by request. `clients` has the real ones.
 
+mod clients;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
