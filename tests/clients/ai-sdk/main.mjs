@@ -9,7 +9,8 @@ const report = (line) => console.log(JSON.stringify(line));
 const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
 
 const textOf = (message) => message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-const last = () => chat.messages.at(-1);
+let chat;
+const last = () => chat?.messages.at(-1);
 const part = (is) => last()?.role === "assistant" && last().parts.find(is);
 const wasCutOff = (error) => /terminated|fetch|network|socket|ECONN/i.test(`${error?.message} ${error?.cause}`);
 
@@ -31,7 +32,7 @@ const changed = () => {
   }
 };
 
-const chat = await chatOf(sdk, { api: `${base}/api/chat`, id, body: { clientTools }, changed });
+chat = await chatOf(sdk, { api: `${base}/api/chat`, id, body: { clientTools }, changed });
 await chat.sendMessage({ text });
 for (let resumed = 0; ; await pause(20)) {
   if (chat.status === "error") {

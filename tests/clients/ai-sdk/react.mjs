@@ -4,8 +4,7 @@ import { JSDOM } from "jsdom";
 import { isAnswered } from "./chat.mjs";
 
 const { window } = new JSDOM("<main></main>", { pretendToBeVisual: true });
-globalThis.window = window;
-globalThis.document = window.document;
+for (const name of ["window", "document", "navigator"]) Object.defineProperty(globalThis, name, { value: window[name] });
 
 const { createElement, useEffect } = await import("react");
 const { createRoot } = await import("react-dom/client");

@@ -64,10 +64,15 @@ pub enum Chunk {
     ToolOutputAvailable {
         tool_call_id: String,
         output: Value,
+        /// Where the call was dynamic; version 5 looks for it by this.
+        #[serde(skip_serializing_if = "is_false")]
+        dynamic: bool,
     },
     ToolOutputError {
         tool_call_id: String,
         error_text: String,
+        #[serde(skip_serializing_if = "is_false")]
+        dynamic: bool,
     },
     ToolOutputDenied {
         tool_call_id: String,

@@ -71,10 +71,10 @@ impl UiMessage {
             Chunk::ToolApprovalRequest { approval_id, tool_call_id } => {
                 self.change(&tool_call_id, json!({"state": "approval-requested", "approval": {"id": approval_id}}));
             }
-            Chunk::ToolOutputAvailable { tool_call_id, output } => {
+            Chunk::ToolOutputAvailable { tool_call_id, output, .. } => {
                 self.change(&tool_call_id, json!({"state": "output-available", "output": output}));
             }
-            Chunk::ToolOutputError { tool_call_id, error_text } => {
+            Chunk::ToolOutputError { tool_call_id, error_text, .. } => {
                 self.change(&tool_call_id, json!({"state": "output-error", "errorText": error_text}));
             }
             Chunk::ToolOutputDenied { tool_call_id } => self.change(&tool_call_id, json!({"state": "output-denied"})),

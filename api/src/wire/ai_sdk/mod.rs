@@ -220,14 +220,15 @@ fn asked(call: Started) -> Vec<Chunk> {
 }
 
 fn completed(call: Completed) -> Chunk {
-    let Completed { call_id, name, input, output, error } = call;
+    let Completed { call_id: tool_call_id, name, input, output, error } = call;
+    let dynamic = is_a_servers(&name);
     let Some(error) = error else {
-        return Chunk::ToolOutputAvailable { tool_call_id: call_id, output: shown(&name, output.unwrap_or_default()) };
+        return Chunk::ToolOutputAvailable { tool_call_id, output: shown(&name, output.unwrap_or_default()), dynamic };
     };
     match input {
-        Some(input) => Chunk::ToolInputError { tool: Tool::new(call_id, name), input, error_text: error.message },
-        None if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id: call_id },
-        None => Chunk::ToolOutputError { tool_call_id: call_id, error_text: error.message },
+        Some(input) => Chunk::ToolInputError { tool: Tool::new(tool_call_id, name), input, error_text: error.message },
+        None if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
+        None => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     }
 }
 
