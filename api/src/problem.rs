@@ -81,6 +81,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }
 
+    pub fn nobody_has_asked() -> Self {
+        let detail = "Nobody has said anything in this chat that could be answered again.";
+        Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
+    }
+
     pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "briefing_not_found", format!("There is no briefing {id}."))
     }

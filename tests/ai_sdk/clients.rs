@@ -102,6 +102,15 @@ async fn stops(sdk: &str, mut deployment: Deployment) {
     is_the_history(&client, sdk, messages).await;
 }
 
+/// A failure is the client's error, and what was said before it stays; so do calls of tools that there are not.
+async fn fails(sdk: &str, mut deployment: Deployment) {
+    let client = deployment.client();
+    let text = "[call=scripted__nothing {\"a\":1}] [call=nothing] [tokens=4] [think] [fail]";
+    let (_, end) = talks(sdk, client.base(), text).await.rest().await;
+    assert!(end["error"].as_str().unwrap().contains("as [fail] told it to"), "{end}");
+    is_the_history(&client, sdk, end["messages"].clone()).await;
+}
+
 macro_rules! each_client {
     ($($client:ident: $sdk:literal, $story:ident, $deployment:ident;)+) => {
         $(#[tokio::test]
@@ -125,6 +134,10 @@ each_client! {
     the_transport_that_counts_chunks_answers_what_it_is_asked: "workflow", answers, embedded;
     version_6_denies: "ai6", is_denied, embedded;
     version_7_denies: "ai7", is_denied, embedded;
+    version_5_shows_a_failure: "ai5", fails, embedded;
+    version_6_shows_a_failure: "ai6", fails, embedded;
+    version_7_shows_a_failure: "ai7", fails, embedded;
+    the_hook_of_react_shows_a_failure: "react", fails, embedded;
     version_5_stops: "ai5", stops, embedded;
     version_6_stops: "ai6", stops, embedded;
     version_6_stops_scaled_out: "ai6", stops, scaled_out;

@@ -83,7 +83,7 @@ pub async fn ask_again(
     let newest = app.storage().newest_messages(&caller.owner, conversation_id, LOOKED_BACK).await?;
     let named = current(app, caller, &chat, question.as_deref()).await?.filter(|message| message.role == Role::User);
     let last = || newest.iter().rev().find(|message| message.role == Role::User).cloned();
-    let question = named.or_else(last).ok_or_else(|| Problem::nothing_to_answer(Uuid::nil()))?;
+    let question = named.or_else(last).ok_or_else(Problem::nobody_has_asked)?;
     let live = chat.conversation.as_ref().and_then(|conversation| conversation.live_run_id);
     if let Some(run_id) = live
         && let Some(run) = app.storage().run(&caller.owner, run_id).await?

@@ -18,11 +18,14 @@ pub struct UiMessage {
     pub metadata: Map<String, Value>,
     #[schema(value_type = Vec<Object>)]
     pub parts: Vec<Value>,
+    /// Whether it has failed: a client reads nothing behind an error.
+    #[serde(skip)]
+    has_failed: bool,
 }
 
 impl UiMessage {
     pub fn new(id: String, role: &'static str, parts: Vec<Value>) -> Self {
-        Self { id, role, metadata: Map::new(), parts }
+        Self { id, role, metadata: Map::new(), parts, has_failed: false }
     }
 
     /// Applies the next event that is part of the message.
@@ -34,6 +37,9 @@ impl UiMessage {
     }
 
     fn apply(&mut self, chunk: Chunk) {
+        if self.has_failed {
+            return;
+        }
         match chunk {
             Chunk::Start { message_id, message_metadata } => {
                 self.id = message_id.to_string();
@@ -84,7 +90,8 @@ impl UiMessage {
             | Chunk::DataAttempt { .. } => {
                 self.data(json!(chunk));
             }
-            Chunk::FinishStep | Chunk::Error { .. } | Chunk::Abort => {}
+            Chunk::Error { .. } => self.has_failed = true,
+            Chunk::FinishStep | Chunk::Abort => {}
         }
     }
 
