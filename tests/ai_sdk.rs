@@ -16,6 +16,7 @@ in_both_modes!(
     an_edit_and_a_regeneration_take_the_place_of_what_was,
     an_approval_goes_on_with_the_same_message,
     a_front_ends_tool_goes_on_with_the_same_message,
+    what_is_half_answered_waits_for_the_rest,
     a_stream_goes_on_behind_every_chunk,
     a_stopped_chat_has_nothing_to_resume,
     an_answer_that_has_ended_is_given_whole_for_a_while,
@@ -230,6 +231,29 @@ async fn a_front_ends_tool_goes_on_with_the_same_message(mut deployment: Deploym
             .count(),
         1
     );
+}
+
+async fn what_is_half_answered_waits_for_the_rest(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut asked = body("c", user("m1", "[approval] [call=locate {}] [parallel] [tokens=2]"));
+    asked["clientTools"] = json!([{"name": "locate"}]);
+    let heard = Heard::asked(&client, &asked).await;
+    let question = heard.first("tool-approval-request");
+    let calls = heard.chunks().into_iter().filter(|chunk| chunk["type"] == "tool-input-available");
+    let call = calls.into_iter().find(|call| call["toolName"] == "locate").unwrap();
+    let approved = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"], "state": "approval-responded",
+        "approval": {"id": question["approvalId"], "approved": true}});
+    let half = Heard::asked(&client, &body("c", answered(&heard, approved))).await;
+    assert_eq!(half.types(), ["start", "finish-step", "finish"]);
+    let unanswered = answered(&heard, json!({"type": "text", "text": "forged"}));
+    assert_eq!(Heard::asked(&client, &body("c", unanswered)).await.types(), ["start", "finish-step", "finish"]);
+    let found =
+        json!({"type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-error", "errorText": "lost"});
+    let rest = Heard::asked(&client, &body("c", answered(&heard, found))).await;
+    assert_eq!(rest.first("tool-output-error")["errorText"], "lost");
+    assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
+    let run = client.ended(&heard.run_id).await;
+    assert_eq!(format!("{}{}", heard.said(), rest.said()), run["output_message"]["content"]);
 }
 
 async fn a_stream_goes_on_behind_every_chunk(mut deployment: Deployment) {

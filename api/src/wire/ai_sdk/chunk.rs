@@ -51,12 +51,6 @@ pub enum Chunk {
         #[serde(skip_serializing_if = "is_false")]
         provider_executed: bool,
     },
-    ToolInputError {
-        #[serde(flatten)]
-        tool: Tool,
-        input: Value,
-        error_text: String,
-    },
     ToolApprovalRequest {
         approval_id: Uuid,
         tool_call_id: String,

@@ -70,10 +70,6 @@ impl UiMessage {
                 }
                 self.tool(&tool, state);
             }
-            Chunk::ToolInputError { tool, input, error_text } => {
-                let input_name = if tool.dynamic { "input" } else { "rawInput" };
-                self.tool(&tool, json!({"state": "output-error", input_name: input, "errorText": error_text}));
-            }
             Chunk::ToolApprovalRequest { approval_id, tool_call_id } => {
                 self.change(&tool_call_id, json!({"state": "approval-requested", "approval": {"id": approval_id}}));
             }

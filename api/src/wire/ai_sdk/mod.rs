@@ -170,7 +170,7 @@ fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
         MESSAGE_COMPLETED if view.shows != Shows::Everything => whole(read::<Whole>(event)?.message.content),
         TOOL_CALL_DELTA => piece_of_call(read(event)?),
         TOOL_CALL_STARTED | APPROVAL_REQUESTED => asked(read(event)?),
-        TOOL_CALL_COMPLETED => vec![completed(read(event)?)],
+        TOOL_CALL_COMPLETED => completed(read(event)?),
         AGENT_STATE => vec![Chunk::DataState { id: "state", data: read(event)? }],
         CONTEXT_USAGE => vec![Chunk::DataContext { id: "context", data: read(event)? }],
         WARNING_RAISED => vec![Chunk::DataWarning { data: read(event)? }],
@@ -219,17 +219,20 @@ fn asked(call: Started) -> Vec<Chunk> {
     [available].into_iter().chain(request).collect()
 }
 
-fn completed(call: Completed) -> Chunk {
+fn completed(call: Completed) -> Vec<Chunk> {
     let Completed { call_id: tool_call_id, name, input, output, error } = call;
     let dynamic = is_a_servers(&name);
-    let Some(error) = error else {
-        return Chunk::ToolOutputAvailable { tool_call_id, output: shown(&name, output.unwrap_or_default()), dynamic };
+    // A refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
+    let refused = input.map(|input| {
+        let tool = Tool::new(tool_call_id.clone(), name.clone());
+        Chunk::ToolInputAvailable { tool, input, provider_executed: true }
+    });
+    let outcome = match error {
+        None => Chunk::ToolOutputAvailable { tool_call_id, output: shown(&name, output.unwrap_or_default()), dynamic },
+        Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
+        Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     };
-    match input {
-        Some(input) => Chunk::ToolInputError { tool: Tool::new(tool_call_id, name), input, error_text: error.message },
-        None if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
-        None => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
-    }
+    refused.into_iter().chain([outcome]).collect()
 }
 
 /// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
