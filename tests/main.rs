@@ -5,6 +5,7 @@ mod support;
 
 mod agent_stream;
 mod agents;
+mod ai_sdk;
 mod api;
 mod approvals;
 mod cancel;

@@ -81,6 +81,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }
 
+    pub fn nobody_has_asked() -> Self {
+        let detail = "Nobody has said anything in this chat that could be answered again.";
+        Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
+    }
+
     pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "briefing_not_found", format!("There is no briefing {id}."))
     }
@@ -158,6 +163,17 @@ impl Problem {
     pub fn run_not_waiting(run_id: Uuid) -> Self {
         let detail = format!("Run {run_id} does not wait for this answer, or has ended.");
         Self::new(StatusCode::CONFLICT, "run_not_waiting", detail).about(run_id)
+    }
+
+    pub fn message_not_waiting(message_id: &str) -> Self {
+        let shown: String = message_id.chars().take(64).collect();
+        let detail = format!("Message {shown} is not the chat's last answer, so nothing waits for what it says.");
+        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
+    }
+
+    pub fn unsupported_part(kind: &str) -> Self {
+        let detail = format!("A part of type {kind} cannot be read here; say it as text.");
+        Self::new(StatusCode::BAD_REQUEST, "unsupported_part", detail)
     }
 
     pub fn invalid_input(problem: &str) -> Self {

@@ -11,6 +11,8 @@ use uuid::Uuid;
 pub enum Handle {
     /// What a client calls its session.
     Session(String),
+    /// What a client calls its chat.
+    Chat(String),
     /// The one standing conversation with an agent.
     Agent(Uuid),
 }
@@ -19,7 +21,7 @@ impl Handle {
     /// The agent that such a conversation is with.
     pub const fn agent_id(&self) -> Option<Uuid> {
         match self {
-            Self::Session(_) => None,
+            Self::Session(_) | Self::Chat(_) => None,
             Self::Agent(id) => Some(*id),
         }
     }
@@ -29,6 +31,7 @@ impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Session(name) => write!(f, "session:{name}"),
+            Self::Chat(name) => write!(f, "chat:{name}"),
             Self::Agent(id) => write!(f, "agent:{id}"),
         }
     }

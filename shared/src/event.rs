@@ -313,6 +313,16 @@ impl Event {
         is_terminal(self.kind())
     }
 
+    /// Whether the run waits for somebody after this event.
+    pub fn is_wait(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Told {
+            state: AgentState,
+        }
+        let told = || serde_json::from_slice::<Told>(self.payload());
+        self.kind() == AGENT_STATE && told().is_ok_and(|told| told.state == AgentState::WaitingOnUser)
+    }
+
     /// Whether a client that has everything up to `cursor` misses nothing between `cursor` and this event.
     pub fn follows(&self, cursor: EventId) -> bool {
         if self.id <= cursor {

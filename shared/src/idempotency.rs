@@ -15,6 +15,12 @@ impl IdempotencyKey {
     /// Longest key that is accepted, in characters.
     pub const MAX_CHARS: usize = 255;
 
+    /// The key of a request whose client sends none, but names what it sends.
+    pub fn of_request(parts: &[&str]) -> Self {
+        let Self { fingerprint, .. } = Self::new(String::new(), parts);
+        Self { key: format!("request:{fingerprint}"), fingerprint }
+    }
+
     /// Binds a key to the request that it came with: `parts` is all that makes the request what it is.
     pub fn new(key: String, parts: &[&str]) -> Self {
         let mut digest = Sha256::new();

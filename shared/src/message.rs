@@ -11,6 +11,9 @@ use crate::briefing::BriefingCard;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Message {
     pub id: Uuid,
+    /// What the client calls it, where it has given a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
     pub conversation_id: Uuid,
     /// The run that the message started, or that wrote it; a card has none.
     pub run_id: Option<Uuid>,

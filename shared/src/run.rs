@@ -19,6 +19,8 @@ pub struct Run {
     /// The model that answers, as `provider/name`; known once a worker has begun.
     pub model: Option<String>,
     pub input_message_id: Uuid,
+    /// The answer's message, which is there once the run has ended.
+    pub output_message_id: Uuid,
     /// The answer, once the run has ended.
     pub output_message: Option<Message>,
     pub usage: Option<Usage>,

@@ -54,6 +54,11 @@ impl Blocks {
         if status != 200 {
             panic!("{status}: {}", response.text().await.unwrap());
         }
+        Self::of(response)
+    }
+
+    /// The stream that an answer is.
+    pub fn of(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
         Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
     }

@@ -334,6 +334,7 @@ pub fn named(target: &Target) -> String {
     match target {
         Target::Existing(id) => id.to_string(),
         Target::Named { handle: Handle::Session(name), .. } => format!("of session {name}"),
+        Target::Named { handle: Handle::Chat(name), .. } => name.clone(),
         Target::Named { handle: Handle::Agent(id), .. } => format!("with agent {id}"),
         Target::New { .. } => String::new(),
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId};
 
 use super::SLICE_BYTES;
-use crate::wire::{Projector, View};
+use crate::wire::{Before, Projector, View};
 
 /// What the frame of an event is longer than its line, at most; about.
 const FRAME_OVERHEAD: usize = 160;
@@ -12,7 +12,7 @@ const FRAME_OVERHEAD: usize = 160;
 /// Events in a row, at least one.
 pub struct Batch {
     /// What was just before the first event: where an encoding begins.
-    before: EventId,
+    before: Before,
     events: Vec<Event>,
     /// One per view, made on first demand and then shared by all who have that view.
     encodings: Vec<Encoding>,
@@ -29,7 +29,7 @@ struct Encoding {
 
 impl Batch {
     /// Takes the first of the events, as many as become about a slice and at least one; they are removed.
-    pub fn take(before: EventId, events: &mut Vec<Event>) -> Self {
+    pub fn take(before: Before, events: &mut Vec<Event>) -> Self {
         let mut bytes = 0;
         let fitting = events.iter().take_while(|event| {
             let fits = bytes < SLICE_BYTES;
@@ -44,6 +44,11 @@ impl Batch {
 
     pub fn last(&self) -> EventId {
         self.events.last().expect("a batch has an event").id
+    }
+
+    /// The place behind it.
+    pub fn behind(&self) -> Before {
+        Before::behind(self.events.last().expect("a batch has an event"))
     }
 
     pub fn events(&self) -> &[Event] {
@@ -74,7 +79,7 @@ impl Batch {
 }
 
 impl Encoding {
-    fn new(view: View, before: EventId, events: &[Event]) -> Self {
+    fn new(view: View, before: Before, events: &[Event]) -> Self {
         let mut frames = Vec::with_capacity((events.len() * view.usual_bytes()).min(SLICE_BYTES));
         let mut projector = Projector::after(before, view.clone());
         let ends = events.iter().map(|event| {

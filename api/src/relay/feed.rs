@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::window::{Extended, Next, Window};
-use crate::wire::View;
+use crate::wire::{Before, View};
 
 /// The events of one run after some cursor, up to its newest.
 pub struct Feed {
@@ -47,10 +47,10 @@ impl Feed {
     }
 
     /// Says where the run's log ends, if nothing has changed since `version`: whatever came meanwhile must be read first.
-    pub fn anchor(&self, cursor: EventId, version: u64) {
+    pub fn anchor(&self, place: Before, version: u64) {
         let mut window = self.window();
         if *self.changed.borrow() == version {
-            window.anchor(cursor);
+            window.anchor(place);
         }
     }
 

@@ -4,11 +4,11 @@ use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
 use tokio::{sync::watch, time::Instant};
 
-use super::{Relay, SLICE_BYTES, Watch, replay::Replayed, window::Next};
-use crate::wire::{self, Projector, View};
+use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, replay::Replayed, window::Next};
+use crate::wire::{self, Before, Block, Projector, View};
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,9 @@ pub struct Follower {
     pub(super) watch: Watch,
     pub(super) changes: watch::Receiver<u64>,
     pub(super) cursor: EventId,
+    /// Where what comes next begins for the view: behind the last event that was shown.
+    before: Before,
+    excerpt: Excerpt,
     /// Replayed events that are to be sent first.
     pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
@@ -28,6 +31,23 @@ pub struct Follower {
     lead: Vec<u8>,
     /// When a heartbeat is due, unless something else is sent before.
     heartbeat_at: Instant,
+}
+
+/// What of a log is shown.
+#[derive(Debug, Default)]
+pub struct Excerpt {
+    /// What is passed over: the events after the first and before the second of each pair.
+    pub left_out: Vec<(EventId, EventId)>,
+    /// The pause that it ends at, where the run has gone on since.
+    pub until: Option<EventId>,
+}
+
+impl Excerpt {
+    /// Up to where the log is read by oneself: a feed has all of it.
+    fn reaches(&self) -> EventId {
+        let left_out = self.left_out.iter().map(|(_, until)| *until).max();
+        left_out.max(self.until).unwrap_or(EventId::ORIGIN)
+    }
 }
 
 /// Why a wait is over.
@@ -42,13 +62,20 @@ impl Follower {
     pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, replayed: Vec<Event>) -> Self {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
-        let (replayed, lead) = (replayed.into_iter(), wire::RETRY.to_vec());
-        Self { relay, watch, changes, cursor, replayed, finished: false, lead, heartbeat_at }
+        let before = Before::cursor(cursor);
+        let (replayed, excerpt, lead) = (replayed.into_iter(), Excerpt::default(), wire::RETRY.to_vec());
+        Self { relay, watch, changes, cursor, before, excerpt, replayed, finished: false, lead, heartbeat_at }
     }
 
     /// Sends a frame first that stands for everything up to the cursor.
     pub fn led_by(&mut self, frame: &[u8]) {
         self.lead.extend_from_slice(frame);
+    }
+
+    /// The same, but shows only this excerpt, from a place where nothing is open: the start, or a pause.
+    pub fn showing(self, excerpt: Excerpt) -> Self {
+        let before = Before { id: self.cursor, block: Some(Block::Waiting) };
+        Self { before, excerpt, ..self }
     }
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
@@ -78,9 +105,13 @@ impl Follower {
             }
             // Order matters: what changes from here on wakes the wait below.
             let version = *self.changes.borrow_and_update();
-            match self.watch.feed.after(self.cursor, view) {
-                Next::Frames { frames, last, events, ended } => {
-                    self.cursor = last;
+            let next = match self.cursor < self.excerpt.reaches() {
+                true => Next::Elsewhere,
+                false => self.watch.feed.after(self.cursor, view),
+            };
+            match next {
+                Next::Frames { frames, behind, events, ended } => {
+                    (self.cursor, self.before) = (behind.id, behind);
                     self.finished = ended;
                     metrics::counter!("holdfast_events_relayed_total").increment(events as u64);
                     return Some(Ok(frames));
@@ -92,7 +123,7 @@ impl Follower {
                         self.replayed = events.into_iter();
                         continue;
                     }
-                    Ok(Replayed::Nothing) => self.watch.feed.anchor(self.cursor, version),
+                    Ok(Replayed::Nothing) => self.watch.feed.anchor(Before { id: self.cursor, ..self.before }, version),
                     Ok(Replayed::Finished) => return None,
                     // The run, or its events, were removed under the client.
                     Ok(Replayed::NeverIssued | Replayed::Removed | Replayed::NoSuchRun) => {
@@ -103,10 +134,31 @@ impl Follower {
                     }
                 },
             }
+            if self.is_at_wait(view).await {
+                self.finished = true;
+                return Some(Ok(wire::ai_sdk::end_of_segment()));
+            }
             match self.wait(self.cursor).await {
                 Woken::ToLook => {}
                 Woken::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
                 Woken::Draining => return Some(self.abort().await),
+            }
+        }
+    }
+
+    /// Whether the run waits for the client's answer, and nothing has happened since what was shown last.
+    async fn is_at_wait(&self, view: &View) -> bool {
+        if !view.ends_at_waits() || self.before.block != Some(Block::Waiting) {
+            return false;
+        }
+        let run_id = self.watch.feed.run_id;
+        match self.relay.storage.positions(vec![run_id]).await {
+            Ok(positions) => {
+                positions.iter().any(|(_, at)| at.status == RunStatus::Waiting && at.archived_to == self.cursor)
+            }
+            Err(error) => {
+                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "a stream waits for the database");
+                false
             }
         }
     }
@@ -143,14 +195,23 @@ impl Follower {
 
     /// What the next replayed events become; `None` if there are none.
     fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
-        let mut projector = Projector::after(self.cursor, view.clone());
+        let mut projector = Projector::after(self.before, view.clone());
         let mut frames = Vec::new();
         let mut count = 0;
         for event in self.replayed.by_ref() {
-            projector.frame(&mut frames, &event);
             self.cursor = event.id;
-            self.finished |= event.is_terminal();
             count += 1;
+            if is_left_out(&self.excerpt.left_out, event.id) {
+                continue;
+            }
+            projector.frame(&mut frames, &event);
+            self.before = Before::behind(&event);
+            self.finished |= event.is_terminal();
+            if self.excerpt.until == Some(event.id) {
+                frames.extend_from_slice(&wire::ai_sdk::end_of_segment());
+                self.finished = true;
+                break;
+            }
             if frames.len() >= SLICE_BYTES {
                 break;
             }

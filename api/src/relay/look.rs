@@ -5,6 +5,7 @@ use std::error::Error;
 use holdfast_shared::{event::Event, event_id::EventId};
 
 use super::{follower::Follower, replay::Replayed};
+use crate::wire::Before;
 
 /// What there is.
 pub(super) enum Look {
@@ -35,7 +36,7 @@ impl Follower {
         match self.relay.replay(feed.run_id, at).await {
             Ok(Replayed::Events(events)) => Look::Events(events),
             Ok(Replayed::Nothing) => {
-                feed.anchor(at, version);
+                feed.anchor(Before::cursor(at), version);
                 Look::CaughtUp
             }
             Ok(Replayed::Finished) => Look::Ended,

@@ -3,8 +3,8 @@
 //! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
 //! caught up, it reads from the run's `feed`, which all who watch the run in this process share: a `window` of `batch`es,
 //! each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
-//! and never an event. `head` looks ahead of a cursor; `snapshot` folds what there is; `stretch` gives out events as they are, and `live`
-//! one stretch after the other.
+//! and never an event. `head` looks ahead of a cursor, `outline` at the whole log; `snapshot` folds what there is; `stretch`
+//! gives out events as they are, and `live` one stretch after the other.
 
 mod batch;
 mod feed;
@@ -12,6 +12,7 @@ mod follower;
 mod head;
 mod live;
 mod look;
+mod outline;
 mod replay;
 mod snapshot;
 mod stretch;
@@ -35,10 +36,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::problem::Problem;
+use crate::{
+    problem::Problem,
+    wire::{Before, Block},
+};
 use feed::Feed;
-pub use follower::Follower;
+pub use follower::{Aborted, Excerpt, Follower};
 pub use live::LiveFrames;
+pub use outline::Outline;
 use replay::Replayed;
 pub use snapshot::Folded;
 pub use stretch::Stretch;
@@ -94,7 +99,8 @@ impl Relay {
     /// The same for a run that is about to be made, so that its feed begins at its first event.
     pub async fn watch_new(&self, run_id: Uuid) -> Watch {
         let (watch, _) = self.join(run_id);
-        watch.feed.anchor(EventId::first_of(0), watch.feed.version());
+        let queued = Before { id: EventId::first_of(0), block: Some(Block::None) };
+        watch.feed.anchor(queued, watch.feed.version());
         self.subscribe(&watch.feed).await;
         watch
     }
@@ -108,7 +114,7 @@ impl Relay {
                 Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events))))
             }
             Replayed::Nothing => {
-                watch.feed.anchor(cursor, version);
+                watch.feed.anchor(Before::cursor(cursor), version);
                 Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, Vec::new()))))
             }
             Replayed::Finished => Ok(Opened::Finished),

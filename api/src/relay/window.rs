@@ -9,14 +9,14 @@ use holdfast_shared::{
 };
 
 use super::{SLICE_BYTES, batch::Batch};
-use crate::wire::View;
+use crate::wire::{Before, View};
 
 /// The events of one run after some cursor, up to the newest.
 pub struct Window {
     /// The newest event; unknown until somebody who has caught up says where that is.
-    tail: Option<EventId>,
+    tail: Option<Before>,
     /// What was just before the oldest event kept here.
-    start: EventId,
+    start: Before,
     batches: VecDeque<Batch>,
     bytes: usize,
     max_bytes: usize,
@@ -26,7 +26,7 @@ pub struct Window {
 /// What there is for a cursor.
 pub enum Next {
     /// What the next events become for the client, which may be nothing.
-    Frames { frames: Bytes, last: EventId, events: usize, ended: bool },
+    Frames { frames: Bytes, behind: Before, events: usize, ended: bool },
     /// The cursor is the newest event; more will come.
     CaughtUp,
     /// The cursor is the newest event, and the run has ended.
@@ -57,11 +57,11 @@ struct Place {
 
 impl Window {
     pub fn new(max_bytes: usize) -> Self {
-        Self { tail: None, start: EventId::ORIGIN, batches: VecDeque::new(), bytes: 0, max_bytes, ended: false }
+        Self { tail: None, start: Before::START, batches: VecDeque::new(), bytes: 0, max_bytes, ended: false }
     }
 
     pub fn tail(&self) -> Option<EventId> {
-        self.tail
+        self.tail.map(|tail| tail.id)
     }
 
     pub fn has_ended(&self) -> bool {
@@ -69,10 +69,12 @@ impl Window {
     }
 
     /// Says where the run's log ends, if that is not known.
-    pub fn anchor(&mut self, cursor: EventId) {
-        if self.tail.is_none() {
-            self.tail = Some(cursor);
-            self.start = cursor;
+    pub fn anchor(&mut self, place: Before) {
+        // Who has read the last event knows more of it than who was only told its id.
+        let is_better = |tail: Before| tail.id == place.id && tail.block.is_none() && self.batches.is_empty();
+        if self.tail.is_none_or(is_better) {
+            self.tail = Some(place);
+            self.start = place;
         }
     }
 
@@ -81,34 +83,37 @@ impl Window {
         // Until there is an anchor, followers read for themselves; they are woken to do so.
         let Some(mut tail) = self.tail else { return Extended::Continued };
         let offered = events.last().map(|event| event.id);
-        let mut events = following(events, tail);
+        let mut events = following(events, tail.id);
         self.ended |= events.last().is_some_and(Event::is_terminal);
         while !events.is_empty() {
             let batch = Batch::take(tail, &mut events);
-            tail = batch.last();
+            tail = batch.behind();
             self.bytes += batch.bytes();
             self.batches.push_back(batch);
         }
         self.tail = Some(tail);
         self.shrink();
-        if offered > self.tail { Extended::Gap } else { Extended::Continued }
+        if offered > self.tail() { Extended::Gap } else { Extended::Continued }
     }
 
     /// The frames after `cursor`, about a slice of them.
     pub fn after(&mut self, cursor: EventId, view: &View) -> Next {
-        if self.tail == Some(cursor) {
+        if self.tail() == Some(cursor) {
             return if self.ended { Next::Ended } else { Next::CaughtUp };
         }
         let Some(Place { index, known }) = self.find(cursor) else { return Next::Elsewhere };
+        if view.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
+            return Next::Elsewhere;
+        }
         let mut frames = self.frames(index, known, view);
-        let (mut last, mut events) = (self.batches[index].last(), self.batches[index].events().len() - known);
+        let (mut behind, mut events) = (self.batches[index].behind(), self.batches[index].events().len() - known);
         let mut joined = Vec::new();
         for index in index + 1..self.batches.len() {
             let more = self.frames(index, 0, view);
             if frames.len().max(joined.len()) + more.len() > SLICE_BYTES {
                 break;
             }
-            last = self.batches[index].last();
+            behind = self.batches[index].behind();
             events += self.batches[index].events().len();
             if frames.is_empty() {
                 frames = more;
@@ -122,14 +127,14 @@ impl Window {
         if !joined.is_empty() {
             frames = joined.into();
         }
-        let ended = self.ended && Some(last) == self.tail;
+        let ended = self.ended && Some(behind) == self.tail;
         self.shrink();
-        Next::Frames { frames, last, events, ended }
+        Next::Frames { frames, behind, events, ended }
     }
 
     /// The events after `cursor`; `None` if it is not known here.
     pub fn events_after(&self, cursor: EventId) -> Option<Vec<Event>> {
-        if self.tail == Some(cursor) {
+        if self.tail() == Some(cursor) {
             return Some(Vec::new());
         }
         let Place { index, known } = self.find(cursor)?;
@@ -150,12 +155,12 @@ impl Window {
         while self.bytes > self.max_bytes && self.batches.len() > 1 {
             let dropped = self.batches.pop_front().expect("there is more than one");
             self.bytes -= dropped.bytes();
-            self.start = dropped.last();
+            self.start = dropped.behind();
         }
     }
 
     fn find(&self, cursor: EventId) -> Option<Place> {
-        if cursor == self.start {
+        if cursor == self.start.id {
             return (!self.batches.is_empty()).then_some(Place { index: 0, known: 0 });
         }
         let index = self.batches.partition_point(|batch| batch.last() < cursor);
@@ -181,7 +186,8 @@ mod tests {
     const TEXT: View = view(Wire::Text, Shows::Everything);
 
     const fn view(wire: Wire, shows: Shows) -> View {
-        View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::nil(), context: None }
+        let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::nil(), Uuid::nil());
+        View { wire, shows, run_id, conversation_id, message_id, context: None }
     }
 
     fn delta(n: u32) -> Event {
@@ -196,7 +202,7 @@ mod tests {
     /// A window behind 1-1, with a batch per item.
     fn window(batches: Vec<Vec<Event>>) -> Window {
         let mut window = Window::new(usize::MAX);
-        window.anchor(EventId::new(1, 1));
+        window.anchor(Before::cursor(EventId::new(1, 1)));
         for events in batches {
             assert!(!window.extend(events).has_gap());
         }
@@ -205,7 +211,7 @@ mod tests {
 
     fn frames(window: &mut Window, after: u32, view: &View) -> (Bytes, EventId) {
         match window.after(EventId::new(1, after), view) {
-            Next::Frames { frames, last, .. } => (frames, last),
+            Next::Frames { frames, behind, .. } => (frames, behind.id),
             _ => panic!("there is nothing after 1-{after}"),
         }
     }
@@ -253,7 +259,7 @@ mod tests {
         window.max_bytes = window.bytes;
         frames(&mut window, 1, &NATIVE);
         assert!(window.bytes <= window.max_bytes, "{} > {}", window.bytes, window.max_bytes);
-        assert!(window.start > EventId::new(1, 1), "nothing was dropped for the frames");
+        assert!(window.start.id > EventId::new(1, 1), "nothing was dropped for the frames");
         assert_eq!(window.bytes, window.batches.iter().map(Batch::bytes).sum::<usize>());
         assert!(matches!(window.after(EventId::new(1, 1), &NATIVE), Next::Elsewhere));
     }

@@ -32,7 +32,7 @@ pub struct EventsQuery {
     limit: Option<usize>,
     /// `events` or `messages`; the agent's by default.
     stream_mode: Option<StreamMode>,
-    /// The protocol of the stream: `native`, `chat`, `text` or `agent`; native by default. A JSON page is always native.
+    /// The protocol of the stream: `native`, `chat`, `text`, `agent` or `ai-sdk`; native by default. A JSON page is always native.
     #[serde(default)]
     wire: Wire,
     /// Begin with the message so far, as one `run.snapshot`, instead of all its events. Ignored with a cursor.
@@ -131,30 +131,41 @@ pub async fn stream_on(
     opened: Opened,
     asked: Option<StreamMode>,
 ) -> Result<Response, Problem> {
+    Ok(stream_as(view_of(wire, app, run, asked).await?, opened))
+}
+
+/// What a client of the wire is shown of a run.
+pub async fn view_of(wire: Wire, app: &App, run: &Run, asked: Option<StreamMode>) -> Result<View, Problem> {
     let shows = match Shows::from(stream_mode(app, run, asked).await?) {
         // The native wire has `message.completed` in any case.
         Shows::Everything if wire != Wire::Native && !app.storage().writes_deltas(run.id).await? => Shows::Whole,
         shows => shows,
     };
-    Ok(stream_as(View::of(run, wire, shows), opened))
+    Ok(View::of(run, wire, shows))
 }
 
 /// Answers with the frames of a view, or 204 when there is nothing to come.
 fn stream_as(view: View, opened: Opened) -> Response {
-    let run_header = (
-        HeaderName::from_static("x-run-id"),
-        HeaderValue::from_str(&view.run_id.to_string()).expect("an id is a header value"),
-    );
-    let Opened::Stream(follower) = opened else {
-        return (StatusCode::NO_CONTENT, [run_header]).into_response();
-    };
+    match opened {
+        Opened::Stream(follower) => event_stream(view.run_id, Body::from_stream(follower.into_frames(view))),
+        Opened::Finished => (StatusCode::NO_CONTENT, [run_header(view.run_id)]).into_response(),
+    }
+}
+
+/// Answers with frames of a run.
+pub fn event_stream(run_id: Uuid, frames: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        run_header,
+        run_header(run_id),
     ];
-    (headers, Body::from_stream(follower.into_frames(view))).into_response()
+    (headers, frames).into_response()
+}
+
+fn run_header(run_id: Uuid) -> (HeaderName, HeaderValue) {
+    let value = HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value");
+    (HeaderName::from_static("x-run-id"), value)
 }
 
 /// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.

@@ -143,6 +143,7 @@ pub async fn say(
         run_id: Uuid::now_v7(),
         target,
         said,
+        client_message_id: None,
         mode: body.mode,
         options,
         max_metadata: app.config().max_metadata_bytes,

@@ -2,6 +2,7 @@
 
 mod agent_stream;
 mod agents;
+mod ai_chat;
 mod answers;
 mod briefings;
 mod chat_stream;
@@ -94,6 +95,10 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
         .routes(routes!(agent_stream::post))
+        .routes(routes!(ai_chat::post))
+        .routes(routes!(ai_chat::stream))
+        .routes(routes!(ai_chat::stop))
+        .routes(routes!(ai_chat::messages))
         .routes(routes!(users::me))
         .routes(routes!(users::create_anonymous))
         .routes(routes!(health::healthz))
@@ -198,6 +203,7 @@ fn plain_run(
         run_id: Uuid::now_v7(),
         target,
         said: Said::New(content),
+        client_message_id: None,
         mode: SubmitMode::default(),
         key: idempotency_key(headers, asked, &options)?,
         options,

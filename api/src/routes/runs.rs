@@ -111,6 +111,7 @@ pub async fn create(
         run_id: Uuid::now_v7(),
         target,
         said: Said::New(body.input),
+        client_message_id: None,
         mode: body.mode,
         options,
         max_metadata: app.config().max_metadata_bytes,

@@ -82,8 +82,8 @@ pub async fn history(
     let Some(conversation) = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? else {
         return Ok(Json(Vec::new()));
     };
-    let said = app.storage().dialogue(&caller.owner, conversation.id, app.config().max_history).await?;
-    Ok(Json(said.into_iter().map(Line::from).collect()))
+    let said = app.storage().newest_messages(&caller.owner, conversation.id, app.config().max_history).await?;
+    Ok(Json(said.into_iter().filter(|message| message.role != Role::System).map(Line::from).collect()))
 }
 
 impl From<Message> for Line {

@@ -6,6 +6,7 @@
 
 mod agent;
 mod agent_context;
+pub mod ai_sdk;
 mod chat;
 pub mod durable;
 pub mod native;
@@ -16,7 +17,9 @@ use std::sync::Arc;
 
 use holdfast_shared::{
     agent::StreamMode,
-    event::{Event, MESSAGE_COMPLETED},
+    event::{
+        AGENT_STATE, APPROVAL_RESOLVED, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA, TOOL_CALL_COMPLETED,
+    },
     event_id::EventId,
     run::Run,
 };
@@ -45,6 +48,9 @@ pub enum Wire {
     /// The agent stream: `session`, `agent_state`, `text`, `tool_call`, `tool_result`, `context_usage`, `done` or `error`,
     /// then `[DONE]`.
     Agent,
+    /// The AI SDK's UI message stream.
+    #[serde(rename = "ai-sdk")]
+    AiSdk,
 }
 
 /// How much of a run is shown.
@@ -74,14 +80,67 @@ pub struct View {
     pub shows: Shows,
     pub run_id: Uuid,
     pub conversation_id: Uuid,
+    /// Of the answer.
+    pub message_id: Uuid,
     /// What the run was started with, on the wire that tells of it.
     pub context: Option<Arc<AgentContext>>,
+}
+
+/// A place in a run's log: behind an event, as far as it matters for what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    pub id: EventId,
+    /// `None` where only the id is known.
+    pub block: Option<Block>,
+}
+
+/// What a reader is in the middle of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    None,
+    Text,
+    Reasoning,
+    /// Perhaps nothing comes before somebody has answered.
+    Waiting,
+}
+
+impl Block {
+    /// Behind this event.
+    pub fn behind(event: &Event) -> Self {
+        match event.kind() {
+            MESSAGE_DELTA => Self::Text,
+            REASONING_DELTA => Self::Reasoning,
+            AGENT_STATE if event.is_wait() => Self::Waiting,
+            // An answer; the run may still wait for another one.
+            APPROVAL_RESOLVED | TOOL_CALL_COMPLETED if event.base.is_some() => Self::Waiting,
+            _ => Self::None,
+        }
+    }
+}
+
+impl Before {
+    /// Before everything.
+    pub const START: Self = Self { id: EventId::ORIGIN, block: Some(Block::None) };
+
+    /// Behind an event that a client names.
+    pub fn cursor(id: EventId) -> Self {
+        if id == EventId::ORIGIN { Self::START } else { Self { id, block: None } }
+    }
+
+    pub fn behind(event: &Event) -> Self {
+        Self { id: event.id, block: Some(Block::behind(event)) }
+    }
+
+    fn block(self) -> Block {
+        self.block.unwrap_or(Block::None)
+    }
 }
 
 impl View {
     pub fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
         let context = (wire == Wire::Agent).then(|| AgentContext::of(run)).flatten().map(Arc::new);
-        Self { wire, shows, run_id: run.id, conversation_id: run.conversation_id, context }
+        let (run_id, conversation_id, message_id) = (run.id, run.conversation_id, run.output_message_id);
+        Self { wire, shows, run_id, conversation_id, message_id, context }
     }
 
     /// About how many bytes an event becomes, so that a buffer need not grow.
@@ -89,13 +148,23 @@ impl View {
         match (self.shows, self.wire) {
             (Shows::Messages, _) => 0,
             (_, Wire::Native) => 256,
-            (_, Wire::Chat | Wire::Agent) => 64,
+            (_, Wire::Chat | Wire::Agent | Wire::AiSdk) => 64,
             (_, Wire::Text) => 32,
         }
     }
 
     fn shows_as_event(&self, event: &Event) -> bool {
         self.shows != Shows::Messages || event.kind() == MESSAGE_COMPLETED || event.is_terminal()
+    }
+
+    /// Whether a stream ends where the run waits: the client answers with a new request.
+    pub fn ends_at_waits(&self) -> bool {
+        self.wire == Wire::AiSdk
+    }
+
+    /// Whether what an event becomes depends on the kind of the event before it.
+    pub fn has_blocks(&self) -> bool {
+        self.wire == Wire::AiSdk
     }
 
     /// Whether the client may have been shown what this event takes back.
@@ -105,29 +174,30 @@ impl View {
     }
 }
 
-/// Writes the events of a view as frames, one after the other. What an event becomes may depend on those before it: so far
-/// only on the id of the last, so that this is all the state there is, and any cursor is enough to begin at.
+/// Writes the events of a view as frames, one after the other. What an event becomes may depend on the one before it, and on
+/// none before that, so that any place in the log is enough to begin at.
 #[derive(Debug)]
 pub struct Projector {
     view: View,
-    before: EventId,
+    before: Before,
 }
 
 impl Projector {
     /// Begins behind an event.
-    pub const fn after(before: EventId, view: View) -> Self {
+    pub const fn after(before: Before, view: View) -> Self {
         Self { view, before }
     }
 
     /// Appends what the next event becomes; that may be nothing. Of several frames, the last has the event's id.
     pub fn frame(&mut self, buffer: &mut Vec<u8>, event: &Event) {
-        let before = std::mem::replace(&mut self.before, event.id);
+        let before = std::mem::replace(&mut self.before, Before::behind(event));
         match self.view.wire {
             Wire::Native if self.view.shows_as_event(event) => native::frame(buffer, self.view.run_id, event),
             Wire::Native => {}
-            Wire::Chat => chat::frames(buffer, &self.view, before, event),
-            Wire::Text => text::frames(buffer, &self.view, before, event),
-            Wire::Agent => agent::frames(buffer, &self.view, before, event),
+            Wire::Chat => chat::frames(buffer, &self.view, before.id, event),
+            Wire::Agent => agent::frames(buffer, &self.view, before.id, event),
+            Wire::Text => text::frames(buffer, &self.view, before.id, event),
+            Wire::AiSdk => ai_sdk::frames(buffer, &self.view, before, event),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 use holdfast_shared::{
-    event::{AttemptReason, EventBody, ExecutedBy},
+    event::{AgentState, AttemptReason, EventBody, ExecutedBy},
     message::{Content, Message, MessageStatus, Role},
     run::{RunError, RunStatus},
     tool::ToolError,
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::*;
 
 fn view(wire: Wire, shows: Shows) -> View {
-    View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::max(), context: None }
+    View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::max(), message_id: Uuid::nil(), context: None }
 }
 
 /// The agent wire of a run that was started in the session `tide`, from a board.
@@ -28,6 +28,7 @@ fn of_board(shows: Shows) -> View {
         attempt: 0,
         model: None,
         input_message_id: Uuid::nil(),
+        output_message_id: Uuid::nil(),
         output_message: None,
         usage: None,
         error: None,
@@ -48,7 +49,7 @@ fn frames(wire: Wire, shows: Shows, (before, id): (&str, &str), body: &EventBody
 
 fn frames_in(view: View, before: &str, event: &Event) -> String {
     let mut buffer = Vec::new();
-    Projector::after(before.parse().unwrap(), view).frame(&mut buffer, event);
+    Projector::after(Before::cursor(before.parse().unwrap()), view).frame(&mut buffer, event);
     String::from_utf8(buffer).unwrap()
 }
 
@@ -70,6 +71,7 @@ fn completed(content: &str) -> EventBody {
     let message = Message {
         id: Uuid::nil(),
         conversation_id: Uuid::nil(),
+        client_id: None,
         run_id: None,
         role: Role::Assistant,
         content: Content::Text(content.into()),
@@ -367,4 +369,79 @@ fn what_a_newer_version_wrote_is_passed_over_except_for_the_end() {
     check(r#"1-2 0 run.failed {"why":"x"}"#, &[error, r#"{"type":"done"}"#], &[error, "[DONE]"]);
     let done = r#"{"type":"done","usage":{"total_tokens":0}}"#;
     check(r#"1-2 0 run.completed {"used":[]}"#, &[r#"{"type":"done"}"#], &[done, "[DONE]"]);
+}
+
+fn thought(text: &str) -> EventBody {
+    EventBody::ReasoningDelta { message_id: Uuid::nil(), text: text.into() }
+}
+
+fn a_log() -> Vec<Event> {
+    let first = vec![
+        queued(),
+        attempt("0-1"),
+        EventBody::StepStarted { step: 1 },
+        thought("hm"),
+        thought("m"),
+        delta("a"),
+        delta("b"),
+        called(),
+        answered(None, Some("too slow")),
+        EventBody::AgentState { state: AgentState::WaitingOnUser },
+        delta("c"),
+    ];
+    let second = vec![attempt("1-9"), delta("d"), run_completed()];
+    let event = |attempt, n: usize, body| Event::new(EventId::new(attempt, n as u32 + 1), DateTime::UNIX_EPOCH, body);
+    let first = first.iter().enumerate().map(|(n, body)| event(1, n, body));
+    first.chain(second.iter().enumerate().map(|(n, body)| event(2, n, body))).collect()
+}
+
+#[test]
+fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
+    let view = view(Wire::AiSdk, Shows::Everything);
+    let mut before = Before::START;
+    let mut types = Vec::new();
+    for event in a_log() {
+        types.extend(ai_sdk::chunks(&view, before, &event).iter().map(|chunk| json!(chunk)["type"].clone()));
+        before = Before::behind(&event);
+    }
+    assert_eq!(
+        json!(types),
+        json!([
+            "start",
+            "start-step",
+            "reasoning-start",
+            "reasoning-delta",
+            "reasoning-delta",
+            "reasoning-end",
+            "text-start",
+            "text-delta",
+            "text-delta",
+            "text-end",
+            "tool-input-available",
+            "tool-output-error",
+            "data-state",
+            "text-start",
+            "text-delta",
+            "text-end",
+            "data-attempt",
+            "text-start",
+            "text-delta",
+            "text-end",
+            "finish"
+        ])
+    );
+}
+
+#[test]
+fn the_ai_sdks_wire_says_the_same_from_wherever_it_begins() {
+    let (view, log) = (view(Wire::AiSdk, Shows::Everything), a_log());
+    let told = |from: usize| {
+        let before = from.checked_sub(1).map_or(Before::START, |last| Before::behind(&log[last]));
+        let (mut projector, mut buffer) = (Projector::after(before, view.clone()), Vec::new());
+        log[from..].iter().for_each(|event| projector.frame(&mut buffer, event));
+        String::from_utf8(buffer).unwrap()
+    };
+    let whole = told(0);
+    assert!(whole.ends_with("data: [DONE]\n\n"));
+    assert!((0..log.len()).all(|from| whole.ends_with(&told(from))));
 }

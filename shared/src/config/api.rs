@@ -40,7 +40,7 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_PAGE", default_value = "200", value_parser = count)]
     pub max_page: usize,
 
-    /// Newest messages that a session's history has.
+    /// Newest messages that the history of a session or of a chat has.
     #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
     pub max_history: usize,
 
@@ -72,6 +72,10 @@ pub struct ApiConfig {
     /// Time after which an SSE connection of a Durable Stream is closed, so that the client comes back, in ms.
     #[arg(long = "durable-sse-ms", env = "HOLDFAST_DURABLE_SSE_MS", default_value = "60000", value_parser = milliseconds)]
     pub durable_sse: Duration,
+
+    /// Time after its end that a chat's last answer is still given whole to an AI SDK client that comes back, in ms.
+    #[arg(long = "chat-grace-ms", env = "HOLDFAST_CHAT_GRACE_MS", default_value = "300000", value_parser = milliseconds)]
+    pub chat_grace: Duration,
 
     /// Time that a client's socket may accept nothing before it is closed, in ms.
     #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]

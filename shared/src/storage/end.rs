@@ -266,7 +266,7 @@ async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sq
     let row = tx.fetch_one::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, superseded_at, created_at) \
          select $1, $2, $3, id, $5, position, 'assistant', $6, $7, $8, superseded_at, {now} from agent_runs where id = $4 \
-         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
+         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
         args![
             closing.output_message_id,
             closing.conversation_id,

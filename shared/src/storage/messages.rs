@@ -44,18 +44,42 @@ impl Storage {
         Ok(Some(Page { items: page.items.into_iter().map(Message::from).collect(), next: page.next }))
     }
 
-    /// The newest messages of the conversation's dialogue, at most `limit`, oldest first.
-    pub async fn dialogue(&self, owner: &str, conversation_id: Uuid, limit: usize) -> Result<Vec<Message>, Error> {
+    /// The newest messages of the conversation, at most `limit`, oldest first.
+    pub async fn newest_messages(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        limit: usize,
+    ) -> Result<Vec<Message>, Error> {
         let rows = self.database.fetch_all::<MessageRow>(
             concat!(
                 "select ",
                 message_columns!(),
                 " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                "and m.role <> 'system' order by m.position desc limit $3"
+                "order by m.position desc limit $3"
             ),
             args![conversation_id, owner, limit],
         );
-        let rows = rows.await.map_err(Error::doing("read a dialogue"))?;
+        let rows = rows.await.map_err(Error::doing("read the newest messages"))?;
         Ok(rows.into_iter().rev().map(Message::from).collect())
+    }
+
+    /// The message of the conversation that the client calls so, or that has this id.
+    pub async fn message_called(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        name: &str,
+    ) -> Result<Option<Message>, Error> {
+        let row = self.database.fetch_optional::<MessageRow>(
+            concat!(
+                "select ",
+                message_columns!(),
+                " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
+                "and (m.client_id = $3 or m.id = $4)"
+            ),
+            args![conversation_id, owner, name, Uuid::try_parse(name).ok()],
+        );
+        Ok(row.await.map_err(Error::doing("find a message"))?.map(Message::from))
     }
 }

@@ -22,6 +22,8 @@ pub struct NewRun {
     pub run_id: Uuid,
     pub target: Target,
     pub said: Said,
+    /// What the client calls its message.
+    pub client_message_id: Option<String>,
     pub mode: SubmitMode,
     pub options: RunOptions,
     /// Bytes of JSON that the metadata of one conversation may have.

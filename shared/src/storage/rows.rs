@@ -37,7 +37,7 @@ pub(super) use run_columns;
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
     () => {
-        "m.id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.superseded_at, m.created_at"
+        "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.superseded_at, m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -71,6 +71,7 @@ impl From<ConversationRow> for Conversation {
 #[derive(FromRow)]
 pub(super) struct MessageRow {
     pub id: Uuid,
+    pub client_id: Option<String>,
     pub conversation_id: Uuid,
     pub run_id: Option<Uuid>,
     pub position: i64,
@@ -89,6 +90,7 @@ impl From<MessageRow> for Message {
     fn from(row: MessageRow) -> Self {
         Self {
             id: row.id,
+            client_id: row.client_id,
             conversation_id: row.conversation_id,
             run_id: row.run_id,
             role: row.role,
@@ -133,6 +135,7 @@ impl RunRow {
     fn output_message(&mut self) -> Option<Message> {
         Some(Message {
             id: self.output_message_id,
+            client_id: None,
             conversation_id: self.conversation_id,
             run_id: Some(self.id),
             role: Role::Assistant,
@@ -149,6 +152,7 @@ impl From<RunRow> for Run {
     fn from(mut row: RunRow) -> Self {
         Self {
             output_message: row.output_message(),
+            output_message_id: row.output_message_id,
             id: row.id,
             conversation_id: row.conversation_id,
             agent_id: row.agent_id,

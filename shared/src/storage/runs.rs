@@ -41,6 +41,13 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a run"))?.map(Run::from))
     }
 
+    /// The newest run of the owner's conversation.
+    pub async fn last_run(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Run>, Error> {
+        let sql = concat!(select_owned_runs!(), "and r.conversation_id = $2 order by r.position desc limit 1");
+        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, conversation_id]).await;
+        Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
+    }
+
     /// The owner's runs, newest first. `None` for a cursor that no page gave out.
     pub async fn runs(
         &self,

@@ -107,7 +107,7 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         Err(refused) => return Ok(refused),
     };
     let message = match new.said.content() {
-        Some(content) => insert_message(tx, owner, new.run_id, &place, content).await.map_err(doing())?,
+        Some(content) => insert_message(tx, owner, new, &place, content).await.map_err(doing())?,
         None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
             Some(message) if message.role == Role::User => message,
             _ => return Ok(Submitted::NothingToAnswer),
@@ -285,15 +285,23 @@ pub(super) async fn cancel_all(
 async fn insert_message(
     tx: &mut Tx,
     owner: &str,
-    run_id: Uuid,
+    new: &NewRun,
     place: &Place,
     content: &str,
 ) -> Result<Message, sqlx::Error> {
     let message = tx.fetch_one::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, created_at) \
-         values ($1, $2, $3, $4, $5, $5, 'user', $6, 'complete', {now}) \
-         returning id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
-        args![Uuid::now_v7(), place.conversation.id, owner, run_id, place.position, content],
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
+         values ($1, $2, $3, $4, $5, $5, 'user', $6, $7, 'complete', {now}) \
+         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
+        args![
+            Uuid::now_v7(),
+            place.conversation.id,
+            owner,
+            new.run_id,
+            place.position,
+            content,
+            new.client_message_id.clone()
+        ],
     );
     Ok(message.await?.into())
 }
@@ -354,6 +362,7 @@ async fn insert_run(
         attempt: 0,
         model: None,
         input_message_id,
+        output_message_id,
         output_message: None,
         usage: None,
         error: None,

@@ -95,6 +95,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
         run_id: Uuid::now_v7(),
         target,
         said: Said::New(content.into()),
+        client_message_id: None,
         mode: Default::default(),
         key: None,
         options: Default::default(),

@@ -23,10 +23,7 @@ async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
     drop(storage::connect(&stores, &config).await.unwrap());
     // As a version before a migration would have left it.
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
-    for sql in [
-        "drop table chat_summaries",
-        "delete from _sqlx_migrations where version = 13",
-    ] {
+    for sql in ["drop table chat_summaries", "delete from _sqlx_migrations where version = 13"] {
         sqlx::query(sql).execute(&mut file).await.unwrap();
     }
     file.close().await.unwrap();

@@ -98,6 +98,7 @@ mod tests {
         Message {
             id: Uuid::nil(),
             conversation_id: Uuid::nil(),
+            client_id: None,
             run_id: None,
             role,
             content: Content::Text(content.into()),

@@ -1,0 +1,111 @@
+//! An outline of a run's log: where it stops for an answer, and what of it is superseded. However long the log is, this is short.
+
+use holdfast_shared::{event::Event, event_id::EventId};
+use uuid::Uuid;
+
+use super::Relay;
+use crate::problem::Problem;
+
+/// What there is to know of a log before it is shown.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// The events behind which the run waited, or waits.
+    pub pauses: Vec<EventId>,
+    /// What is no longer part of the answer: the events after the first and before the second of each pair.
+    pub superseded: Vec<(EventId, EventId)>,
+    last: EventId,
+    has_ended: bool,
+}
+
+impl Outline {
+    pub fn of(events: &[Event]) -> Self {
+        let mut outline = Self::default();
+        events.iter().for_each(|event| outline.push(event));
+        outline
+    }
+
+    /// Whether the answer is made without this event.
+    pub fn leaves_out(&self, id: EventId) -> bool {
+        is_left_out(&self.superseded, id)
+    }
+
+    fn push(&mut self, event: &Event) {
+        if let Some(base) = event.base.filter(|base| *base < self.last) {
+            self.superseded.push((base, event.id));
+        }
+        if event.is_wait() {
+            self.pauses.push(event.id);
+        }
+        self.last = event.id;
+        self.has_ended = event.is_terminal();
+    }
+}
+
+pub fn is_left_out(left_out: &[(EventId, EventId)], id: EventId) -> bool {
+    left_out.iter().any(|(base, until)| id > *base && id < *until)
+}
+
+impl Relay {
+    /// Reads a run's log up to where it is now.
+    pub async fn outline(&self, run_id: Uuid) -> Result<Outline, Problem> {
+        let mut outline = Outline { last: EventId::ORIGIN, ..Outline::default() };
+        while !outline.has_ended {
+            let events = self.page(run_id, outline.last).await?;
+            if events.is_empty() {
+                break;
+            }
+            events.iter().for_each(|event| outline.push(event));
+        }
+        Ok(outline)
+    }
+
+    /// All events of a run, up to where it is now.
+    pub async fn whole_log(&self, run_id: Uuid) -> Result<Vec<Event>, Problem> {
+        let mut events: Vec<Event> = Vec::new();
+        while !events.last().is_some_and(Event::is_terminal) {
+            let more = self.page(run_id, events.last().map_or(EventId::ORIGIN, |event| event.id)).await?;
+            if more.is_empty() {
+                break;
+            }
+            events.extend(more);
+        }
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use holdfast_shared::event::{AgentState, AttemptReason, EventBody};
+
+    use super::*;
+
+    fn event(attempt: u32, n: u32, body: &EventBody) -> Event {
+        Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, body)
+    }
+
+    fn begun(attempt: u32, base: EventId) -> Event {
+        let reason = AttemptReason::LeaseExpired;
+        event(attempt, 1, &EventBody::AttemptStarted { attempt, base, reason, crashes: 1, max_crashes: 3 })
+    }
+
+    #[test]
+    fn what_an_attempt_supersedes_is_left_out_and_nothing_else() {
+        let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted { step: 1 });
+        let wait = event(2, 3, &EventBody::AgentState { state: AgentState::WaitingOnUser });
+        let events = [
+            begun(1, EventId::ORIGIN),
+            delta(1, 2),
+            delta(1, 3),
+            begun(2, EventId::new(1, 1)),
+            delta(2, 2),
+            wait,
+            begun(3, EventId::new(2, 3)),
+        ];
+        let outline = Outline::of(&events);
+        let left: Vec<String> =
+            events.iter().filter(|event| outline.leaves_out(event.id)).map(|event| event.id.to_string()).collect();
+        assert_eq!(left, ["1-2", "1-3"]);
+        assert_eq!(outline.pauses, [EventId::new(2, 3)]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Answers to what an assistant's message has asked: approvals, and results of tools that the front end executes.
+
+use std::sync::Arc;
+
+use axum::{body::Body, http::StatusCode, response::Response};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use holdfast_shared::{
+    agent::StreamMode, approval::ApprovalStatus, approval::Decision, run::Run, tool::ToolCallStatus,
+};
+
+use super::{answer_with, chat::Chat, nothing_to_come, request::Answer, segment::Segment};
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    relay::{Excerpt, Opened},
+    routes::events::view_of,
+    wire::{Wire, ai_sdk},
+};
+
+/// Answers what is still open, and goes on with the message. What the parts say of a call is not believed: the answer is to the
+/// call as it is stored, and the first one counts.
+pub async fn answer(
+    app: &Arc<App>,
+    caller: &Caller,
+    chat: Chat,
+    message_id: &str,
+    answers: Vec<Answer>,
+    mode: Option<StreamMode>,
+) -> Result<Response, Problem> {
+    let last = app.storage().last_run(&caller.owner, chat.known()?).await?;
+    let run = last.filter(|run| run.output_message_id.to_string() == message_id);
+    let run = run.ok_or_else(|| Problem::message_not_waiting(message_id))?;
+    let outline = app.relay().outline(run.id).await?;
+    // Whoever answers twice goes on from the same place.
+    let pause = *outline.pauses.last().ok_or_else(|| Problem::run_not_waiting(run.id))?;
+    give(app, caller, &run, answers).await?;
+    let view = view_of(Wire::AiSdk, app, &run, mode).await?;
+    let Opened::Stream(follower) = app.relay().open(run.id, pause).await? else { return Ok(nothing_to_come()) };
+    let left_out = outline.superseded;
+    let mut start = Vec::new();
+    ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
+    let frames = follower.showing(Excerpt { left_out, until: None }).into_frames(view);
+    let frames = stream::iter([Ok(Bytes::from(start))]).chain(frames);
+    let segment = Segment { run_id: run.id, pauses_before: outline.pauses.len() };
+    Ok(answer_with(segment, Body::from_stream(frames)))
+}
+
+async fn give(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<Answer>) -> Result<(), Problem> {
+    let asked = app.storage().approvals(run.id).await?;
+    let calls = app.storage().tool_calls(run.id).await?;
+    let is_open = |answer: &Answer| match answer {
+        Answer::Approval { id, .. } => {
+            asked.iter().any(|approval| approval.id == *id && approval.status == ApprovalStatus::Pending)
+        }
+        Answer::Result { call_id, .. } => {
+            calls.iter().any(|call| call.call_id == *call_id && call.status == ToolCallStatus::Client)
+        }
+    };
+    for answer in answers.into_iter().filter(is_open) {
+        let given = match answer {
+            Answer::Approval { id, approved, reason } => {
+                let decision = match approved {
+                    true => Decision::Approve { edited_input: None, reason },
+                    false => Decision::Deny { reason },
+                };
+                app.decide(&caller.owner, run.id, id, decision).await
+            }
+            Answer::Result { call_id, result } => {
+                app.complete_client_call(&caller.owner, run.id, call_id, result).await
+            }
+        };
+        match given {
+            Ok(_) => {}
+            // Somebody else was faster.
+            Err(problem) if problem.status == StatusCode::CONFLICT => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(())
+}

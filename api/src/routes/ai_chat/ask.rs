@@ -1,0 +1,141 @@
+//! A question put in a chat, in the first place, in other words, or once more.
+
+use std::sync::Arc;
+
+use axum::{body::Body, http::HeaderMap, response::Response};
+use holdfast_shared::{
+    agent::StreamMode,
+    event_id::EventId,
+    idempotency::IdempotencyKey,
+    message::{Message, Role},
+    run::SubmitMode,
+    storage::{NewRun, RunOptions, Said},
+};
+use uuid::Uuid;
+
+use super::{
+    answer_with,
+    chat::Chat,
+    follow,
+    request::{Question, UiChatBody},
+    segment::Segment,
+};
+use crate::{
+    app::{App, Posted},
+    auth::Caller,
+    extract::idempotency_key,
+    problem::Problem,
+    relay::Opened,
+    routes::{checked_options, events::view_of},
+    wire::Wire,
+};
+
+/// Messages among which the newest question is looked for.
+const LOOKED_BACK: usize = 50;
+
+/// Puts a question. The same message sent again is the same run; in other words it takes the place of what it was.
+pub async fn ask(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    chat: Chat,
+    body: UiChatBody,
+    question: Question,
+    mode: Option<StreamMode>,
+) -> Result<Response, Problem> {
+    let options = checked_options(app, None, body.client_tools(), None)?;
+    let Question { id, text } = question;
+    let replaced = body.message_id.clone().unwrap_or_default();
+    let mut tries = 0;
+    loop {
+        // A message that was replaced meanwhile, and is now what it was before, is asked anew.
+        let nth = tries.to_string();
+        let asked = ["ai-sdk", &chat.name, id.as_deref().unwrap_or_default(), &replaced, &text, &nth];
+        let given = idempotency_key(headers, &asked[..5], &options)?;
+        let is_given = given.is_some();
+        let key = given.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&asked)));
+        let said = match current(app, caller, &chat, id.as_deref()).await? {
+            Some(message) if message.role == Role::User => {
+                Said::Edit { content: text.clone(), replace_from: message.id }
+            }
+            _ => Said::New(text.clone()),
+        };
+        let new = new_run(app, &chat, said, options.clone(), id.clone(), key);
+        let (posted, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
+        if posted.message.superseded_at.is_none() || is_given {
+            return shown(app, posted, opened, mode).await;
+        }
+        tries += 1;
+    }
+}
+
+/// Has a question answered again, instead of the answer that it has.
+pub async fn ask_again(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    chat: Chat,
+    body: UiChatBody,
+    question: Option<String>,
+    mode: Option<StreamMode>,
+) -> Result<Response, Problem> {
+    let conversation_id = chat.known()?;
+    let newest = app.storage().newest_messages(&caller.owner, conversation_id, LOOKED_BACK).await?;
+    let named = current(app, caller, &chat, question.as_deref()).await?.filter(|message| message.role == Role::User);
+    let last = || newest.iter().rev().find(|message| message.role == Role::User).cloned();
+    let question = named.or_else(last).ok_or_else(Problem::nobody_has_asked)?;
+    let live = chat.conversation.as_ref().and_then(|conversation| conversation.live_run_id);
+    if let Some(run_id) = live
+        && let Some(run) = app.storage().run(&caller.owner, run_id).await?
+        && run.input_message_id == question.id
+        && question.run_id != Some(run.id)
+    {
+        // It was asked twice, and is at work already.
+        return follow::whole(app, &run).await;
+    }
+    let options = checked_options(app, None, body.client_tools(), None)?;
+    let last_id = newest.last().map_or(question.id, |message| message.id).to_string();
+    let asked = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &last_id];
+    let key = idempotency_key(headers, &asked, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&asked));
+    let new = new_run(app, &chat, Said::Again { replace_from: question.id }, options, None, Some(key));
+    let (posted, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
+    shown(app, posted, opened, mode).await
+}
+
+/// The message of the chat that the client calls so.
+async fn current(app: &App, caller: &Caller, chat: &Chat, name: Option<&str>) -> Result<Option<Message>, Problem> {
+    match (&chat.conversation, name) {
+        (Some(conversation), Some(name)) => {
+            Ok(app.storage().message_called(&caller.owner, conversation.id, name).await?)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn new_run(
+    app: &App,
+    chat: &Chat,
+    said: Said,
+    options: RunOptions,
+    client_message_id: Option<String>,
+    key: Option<IdempotencyKey>,
+) -> NewRun {
+    NewRun {
+        run_id: Uuid::now_v7(),
+        target: chat.target.clone(),
+        said,
+        client_message_id,
+        mode: SubmitMode::default(),
+        options,
+        max_metadata: app.config().max_metadata_bytes,
+        key,
+        max_unfinished: app.config().max_queued,
+    }
+}
+
+async fn shown(app: &App, posted: Posted, opened: Opened, mode: Option<StreamMode>) -> Result<Response, Problem> {
+    let run = posted.run;
+    let view = view_of(Wire::AiSdk, app, &run, mode).await?;
+    let Opened::Stream(follower) = opened else { return Ok(super::nothing_to_come()) };
+    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(follower.into_frames(view))))
+}

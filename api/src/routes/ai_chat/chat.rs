@@ -1,0 +1,69 @@
+//! A chat: the conversation that a client's id means. Clients make ids of their own; the id of a conversation is one too.
+
+use std::sync::Arc;
+
+use holdfast_shared::{
+    conversation::{Conversation, Handle},
+    storage::Target,
+};
+use uuid::Uuid;
+
+use super::request::UiChatBody;
+use crate::{
+    app::App,
+    auth::{Caller, MAX_NAME_CHARS, is_name},
+    extract,
+    problem::Problem,
+    routes::talk_of,
+};
+
+/// Where something is said.
+pub struct Chat {
+    /// As the client calls it; empty, if it does not.
+    pub name: String,
+    pub target: Target,
+    /// `None` if nothing was ever said in it.
+    pub conversation: Option<Conversation>,
+}
+
+impl Chat {
+    pub async fn of_body(app: &Arc<App>, caller: &Caller, body: &UiChatBody) -> Result<Self, Problem> {
+        let agent_id = body.agent().map(extract::id).transpose().map_err(Problem::agent_not_found)?;
+        let Some(name) = body.id.clone() else {
+            return Ok(Self { name: String::new(), target: talk_of(caller, agent_id), conversation: None });
+        };
+        if !is_name(&name) {
+            return Err(Problem::invalid_body(format!("The id of a chat has 1 to {MAX_NAME_CHARS} characters.")));
+        }
+        let conversation = find(app, caller, &name).await?;
+        let target = match &conversation {
+            Some(conversation) if extract::id(&name) == Ok(conversation.id) => Target::Existing(conversation.id),
+            _ => Target::Named { handle: Handle::Chat(name.clone()), agent_id },
+        };
+        Ok(Self { name, target, conversation })
+    }
+
+    /// What was said in it before.
+    pub fn known(&self) -> Result<Uuid, Problem> {
+        let known = self.conversation.as_ref().map(|conversation| conversation.id);
+        known.ok_or_else(|| Problem::conversation_not_found(&self.name))
+    }
+}
+
+/// The caller's conversation that is meant by an id.
+pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<Conversation>, Problem> {
+    if let Ok(id) = extract::id(id)
+        && let Some(conversation) = app.storage().conversation(&caller.owner, id).await?
+    {
+        return Ok(Some(conversation));
+    }
+    if !is_name(id) {
+        return Ok(None);
+    }
+    Ok(app.storage().find_conversation(&caller.owner, &Handle::Chat(id.to_owned())).await?)
+}
+
+/// As much of an id as an error says.
+pub fn shown(id: &str) -> String {
+    id.chars().take(64).collect()
+}

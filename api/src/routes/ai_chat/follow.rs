@@ -1,0 +1,196 @@
+//! Taking a stream up again: the whole of a chat's last answer, or what comes behind a number of chunks.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    http::{HeaderName, HeaderValue},
+    response::Response,
+};
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures::{Stream, StreamExt, TryStreamExt, future::ready, stream};
+use holdfast_shared::{
+    event_id::EventId,
+    run::{Run, RunStatus},
+};
+
+use super::{answer_with, chat, nothing_to_come, segment::Segment};
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    relay::{Aborted, Excerpt, Opened, Outline},
+    routes::events::view_of,
+    wire::{Before, View, Wire, ai_sdk},
+};
+
+/// The chat's last answer, whole, while it is being made and for a while after.
+pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
+    match last_run(app, caller, id).await? {
+        Some(run) if is_shown(app, &run) => whole(app, &run).await,
+        _ => Ok(nothing_to_come()),
+    }
+}
+
+/// The answer of a run from its start, without what is superseded already, and what is still to come.
+pub async fn whole(app: &Arc<App>, run: &Run) -> Result<Response, Problem> {
+    let outline = app.relay().outline(run.id).await?;
+    let view = view_of(Wire::AiSdk, app, run, None).await?;
+    let Opened::Stream(follower) = app.relay().open(run.id, EventId::ORIGIN).await? else {
+        return Ok(nothing_to_come());
+    };
+    let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
+    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
+}
+
+/// What comes behind the first chunks of a segment; of the whole answer, where the id is a chat's. This only ever appends:
+/// what is superseded keeps its place.
+pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -> Result<Response, Problem> {
+    let segment = Segment::parse(id);
+    let named = match segment {
+        Some(segment) => app.storage().run(&caller.owner, segment.run_id).await?.map(|run| (run, segment)),
+        None => None,
+    };
+    let (run, segment, is_whole) = match named {
+        Some((run, segment)) => (run, segment, false),
+        None => match last_run(app, caller, id).await? {
+            Some(run) => {
+                let segment = Segment::first_of(run.id);
+                (run, segment, true)
+            }
+            None => return Ok(nothing_to_come()),
+        },
+    };
+    let outline = app.relay().outline(run.id).await?;
+    let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(nothing_to_come()) };
+    let view = view_of(Wire::AiSdk, app, &run, None).await?;
+    let tail = match start {
+        0.. => None,
+        _ => Some(bounds.count(app, &view).await?),
+    };
+    let known = match tail {
+        None => start.unsigned_abs(),
+        Some(count) => count.saturating_sub(start.unsigned_abs()),
+    };
+    let Opened::Stream(follower) = app.relay().open(run.id, bounds.after).await? else { return Ok(nothing_to_come()) };
+    let frames = follower.showing(Excerpt { left_out: Vec::new(), until: bounds.until }).into_frames(view.clone());
+    let start = bounds.goes_on.then(|| {
+        let mut start = Vec::new();
+        ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
+        Ok(Bytes::from(start))
+    });
+    let frames = behind(known, stream::iter(start).chain(frames));
+    let mut response = answer_with(segment, Body::from_stream(frames));
+    if let Some(count) = tail {
+        let last = HeaderValue::from(count.saturating_sub(1));
+        response.headers_mut().insert(HeaderName::from_static("x-workflow-stream-tail-index"), last);
+    }
+    Ok(response)
+}
+
+/// Where a segment lies in its run's log.
+struct Bounds {
+    after: EventId,
+    /// The pause that it ends at, if it has ended so.
+    until: Option<EventId>,
+    /// Whether the message was begun before.
+    goes_on: bool,
+}
+
+impl Bounds {
+    /// `None` if the run has not come to this segment.
+    fn of(outline: &Outline, segment: Segment, is_whole: bool) -> Option<Self> {
+        if is_whole {
+            return Some(Self { after: EventId::ORIGIN, until: None, goes_on: false });
+        }
+        let after = match segment.pauses_before {
+            0 => EventId::ORIGIN,
+            pauses => *outline.pauses.get(pauses - 1)?,
+        };
+        let until = outline.pauses.get(segment.pauses_before).copied();
+        Some(Self { after, until, goes_on: segment.pauses_before > 0 })
+    }
+
+    /// How many chunks there are by now.
+    async fn count(&self, app: &App, view: &View) -> Result<u64, Problem> {
+        let mut before = Before { id: self.after, ..Before::START };
+        let mut count = u64::from(self.goes_on);
+        loop {
+            let events = app.relay().page(view.run_id, before.id).await?;
+            if events.is_empty() {
+                return Ok(count);
+            }
+            for event in events {
+                count += ai_sdk::chunks(view, before, &event).len() as u64;
+                before = Before::behind(&event);
+                if self.until == Some(event.id) {
+                    return Ok(count + ai_sdk::CHUNKS_AT_A_PAUSE);
+                }
+                if event.is_terminal() {
+                    return Ok(count);
+                }
+            }
+        }
+    }
+}
+
+/// The run that is at work in a chat, else its last one.
+async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
+    let Some(conversation) = chat::find(app, caller, id).await? else { return Ok(None) };
+    Ok(match conversation.live_run_id {
+        Some(live) => app.storage().run(&caller.owner, live).await?,
+        None => app.storage().last_run(&caller.owner, conversation.id).await?,
+    })
+}
+
+/// Whether somebody may have been cut off from the answer. Whoever has cancelled it has not.
+fn is_shown(app: &App, run: &Run) -> bool {
+    let is_recent = |ended: DateTime<Utc>| (Utc::now() - ended).to_std().is_ok_and(|age| age < app.config().chat_grace);
+    match (run.status, run.finished_at) {
+        (RunStatus::Cancelled, _) => false,
+        (_, Some(ended)) => is_recent(ended),
+        (_, None) => true,
+    }
+}
+
+/// The frames without the first that have a chunk.
+fn behind(
+    known: u64,
+    frames: impl Stream<Item = Result<Bytes, Aborted>>,
+) -> impl Stream<Item = Result<Bytes, Aborted>> {
+    let mut left = known;
+    frames.map_ok(move |frames| drop_known(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
+}
+
+fn drop_known(left: &mut u64, mut frames: Bytes) -> Bytes {
+    while *left > 0
+        && let Some(end) = frames.windows(2).position(|two| two == b"\n\n")
+        && !frames.starts_with(ai_sdk::DONE)
+    {
+        let frame = frames.split_to(end + 2);
+        let has_chunk = frame.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"data: "));
+        *left -= u64::from(has_chunk);
+    }
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_frames_with_a_chunk_are_counted() {
+        let all = "retry: 1000\n\ndata: {\"a\":1}\n\nid: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n";
+        for (known, rest) in [
+            (0, all),
+            (1, "id: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n"),
+            (2, "data: {\"b\":2}\n\ndata: [DONE]\n\n"),
+            (3, "data: [DONE]\n\n"),
+            (9, "data: [DONE]\n\n"),
+        ] {
+            assert_eq!(drop_known(&mut { known }, Bytes::from(all)), rest, "behind {known}");
+        }
+        assert_eq!(drop_known(&mut 3, Bytes::from(": hb\n")), ": hb\n");
+    }
+}

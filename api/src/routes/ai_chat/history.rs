@@ -1,0 +1,67 @@
+//! A chat's history: its messages as a client that has followed all of it would have them.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use holdfast_shared::message::{Content, Message, Role};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    relay::Outline,
+    routes::events::view_of,
+    wire::{Before, Wire, ai_sdk::UiMessage},
+};
+
+/// The newest messages, oldest first.
+pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
+    let said = app.storage().newest_messages(&caller.owner, conversation_id, app.config().max_history).await?;
+    let mut messages = Vec::with_capacity(said.len());
+    for message in said {
+        messages.push(match (message.role, message.run_id) {
+            (Role::Assistant, Some(run_id)) => match folded(app, caller, run_id).await? {
+                Some(answer) => answer,
+                None => plain(message),
+            },
+            _ => plain(message),
+        });
+    }
+    Ok(messages)
+}
+
+/// The message that a client would have made of a run's stream; `None` if the events are past their time.
+async fn folded(app: &App, caller: &Caller, run_id: Uuid) -> Result<Option<UiMessage>, Problem> {
+    let Some(run) = app.storage().run(&caller.owner, run_id).await? else { return Ok(None) };
+    let events = match app.relay().whole_log(run_id).await {
+        Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
+        events => events?,
+    };
+    let view = view_of(Wire::AiSdk, app, &run, None).await?;
+    let outline = Outline::of(&events);
+    let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
+    let mut before = Before::START;
+    for event in events.iter().filter(|event| !outline.leaves_out(event.id)) {
+        message.push(&view, before, event);
+        before = Before::behind(event);
+    }
+    Ok(Some(message))
+}
+
+/// What needs no events: what a user has said, a card, or an answer whose events are past their time.
+fn plain(message: Message) -> UiMessage {
+    let text = |text: String| json!({"type": "text", "text": text});
+    let id = message.client_id.unwrap_or_else(|| message.id.to_string());
+    let part: Value = match message.content {
+        Content::Text(said) => text(said),
+        Content::BriefingCard(card) => json!({"type": "data-briefing", "data": card}),
+    };
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
+    };
+    UiMessage::new(id, role, vec![part])
+}

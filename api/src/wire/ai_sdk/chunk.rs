@@ -1,0 +1,157 @@
+//! The chunks of the AI SDK's UI message stream, version 1: those that its versions 5, 6 and 7 all know, and the two of
+//! approvals, which version 5 lacks.
+
+use holdfast_shared::{event_id::EventId, usage::Usage};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Chunk {
+    /// The message begins, or goes on after an answer.
+    Start {
+        message_id: Uuid,
+        message_metadata: Metadata,
+    },
+    StartStep,
+    FinishStep,
+    TextStart {
+        id: &'static str,
+    },
+    TextDelta {
+        id: &'static str,
+        delta: String,
+    },
+    TextEnd {
+        id: &'static str,
+    },
+    ReasoningStart {
+        id: &'static str,
+    },
+    ReasoningDelta {
+        id: &'static str,
+        delta: String,
+    },
+    ReasoningEnd {
+        id: &'static str,
+    },
+    ToolInputStart {
+        #[serde(flatten)]
+        tool: Tool,
+    },
+    ToolInputDelta {
+        tool_call_id: String,
+        input_text_delta: String,
+    },
+    ToolInputAvailable {
+        #[serde(flatten)]
+        tool: Tool,
+        input: Value,
+        #[serde(skip_serializing_if = "is_false")]
+        provider_executed: bool,
+    },
+    ToolApprovalRequest {
+        approval_id: Uuid,
+        tool_call_id: String,
+    },
+    ToolOutputAvailable {
+        tool_call_id: String,
+        output: Value,
+        /// Where the call was dynamic; version 5 looks for it by this.
+        #[serde(skip_serializing_if = "is_false")]
+        dynamic: bool,
+    },
+    ToolOutputError {
+        tool_call_id: String,
+        error_text: String,
+        #[serde(skip_serializing_if = "is_false")]
+        dynamic: bool,
+    },
+    ToolOutputDenied {
+        tool_call_id: String,
+    },
+    DataState {
+        id: &'static str,
+        data: Value,
+    },
+    DataContext {
+        id: &'static str,
+        data: Value,
+    },
+    DataWarning {
+        data: Value,
+    },
+    /// What came after `base` is no longer part of the answer.
+    DataAttempt {
+        data: Attempt,
+    },
+    Error {
+        error_text: String,
+    },
+    Abort,
+    Finish {
+        finish_reason: FinishReason,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message_metadata: Option<Metadata>,
+    },
+}
+
+/// What the client keeps beside the message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// A tool and a call of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    pub tool_call_id: String,
+    pub tool_name: String,
+    /// Whether the front end does not know it: all but its own.
+    #[serde(skip_serializing_if = "is_false")]
+    pub dynamic: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Attempt {
+    pub attempt: u32,
+    pub base: EventId,
+}
+
+/// Why a message, or a segment of it, is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishReason {
+    Stop,
+    /// It waits for an approval, or for the client's tool.
+    ToolCalls,
+    Error,
+    /// It was cancelled.
+    Other,
+}
+
+impl Tool {
+    pub fn new(tool_call_id: String, tool_name: String) -> Self {
+        let dynamic = is_a_servers(&tool_name);
+        Self { tool_call_id, tool_name, dynamic }
+    }
+}
+
+/// Tools of servers are named `<server>__<tool>`; the client's own have no server.
+pub fn is_a_servers(tool_name: &str) -> bool {
+    tool_name.contains("__")
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,248 @@
+//! The AI SDK's wire: a UI message stream, one JSON chunk a frame, `[DONE]` last.
+//!
+//! A block (text, reasoning) opens and closes where one kind of event gives way to another, so what an event becomes depends
+//! on the kind of the event before it. A run that waits for an answer ends the stream: the client answers with a new
+//! request, whose stream goes on with the same message.
+
+mod chunk;
+mod message;
+
+use bytes::Bytes;
+use holdfast_shared::{
+    event::{
+        AGENT_STATE, APPROVAL_REQUESTED, CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA,
+        RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, STEP_STARTED, TOOL_CALL_COMPLETED,
+        TOOL_CALL_DELTA, TOOL_CALL_STARTED, WARNING_RAISED,
+    },
+    run::RunError,
+    tool::ToolError,
+    usage::Usage,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Before, Block, Shows, View};
+pub use chunk::Chunk;
+use chunk::{Attempt, FinishReason, Metadata, Tool, is_a_servers};
+pub use message::UiMessage;
+
+/// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
+const TEXT: &str = "text";
+const REASONING: &str = "reasoning";
+
+/// After the last chunk.
+pub const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// Appends what an event becomes; `[DONE]` comes with the last.
+pub fn frames(buffer: &mut Vec<u8>, view: &View, before: Before, event: &Event) {
+    let chunks = chunks(view, before, event);
+    let ids = chunks.len().checked_sub(1);
+    for (index, chunk) in chunks.iter().enumerate() {
+        if ids == Some(index) {
+            buffer.extend_from_slice(format!("id: {}\n", event.id).as_bytes());
+        }
+        frame(buffer, chunk);
+    }
+    if event.is_terminal() {
+        buffer.extend_from_slice(DONE);
+    }
+}
+
+/// Appends one chunk.
+pub fn frame(buffer: &mut Vec<u8>, chunk: &Chunk) {
+    buffer.extend_from_slice(b"data: ");
+    serde_json::to_writer(&mut *buffer, chunk).expect("a chunk is always valid JSON");
+    buffer.extend_from_slice(b"\n\n");
+}
+
+/// What begins a segment that goes on after an answer.
+pub fn resumption(view: &View) -> Chunk {
+    Chunk::Start { message_id: view.message_id, message_metadata: metadata(view) }
+}
+
+/// How many chunks `end_of_segment` has.
+pub const CHUNKS_AT_A_PAUSE: u64 = 2;
+
+/// What ends a segment of a run that waits.
+pub fn end_of_segment() -> Bytes {
+    let mut buffer = Vec::new();
+    frame(&mut buffer, &Chunk::FinishStep);
+    frame(&mut buffer, &Chunk::Finish { finish_reason: FinishReason::ToolCalls, message_metadata: None });
+    buffer.extend_from_slice(DONE);
+    buffer.into()
+}
+
+/// What an event becomes. One that cannot be read, because a newer version wrote it, becomes nothing.
+pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
+    let mut chunks = Vec::with_capacity(3);
+    let block = Block::behind(event);
+    if before.block() != block {
+        chunks.extend(end_of(before.block()));
+    }
+    if view.is_taken_back_by(event, before.id)
+        && let Some(base) = event.base
+    {
+        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base } });
+    }
+    let own = own(view, event).unwrap_or_default();
+    if !own.is_empty() && before.block() != block {
+        chunks.extend(start_of(block));
+    }
+    chunks.extend(own);
+    chunks
+}
+
+const fn start_of(block: Block) -> Option<Chunk> {
+    match block {
+        Block::None | Block::Waiting => None,
+        Block::Text => Some(Chunk::TextStart { id: TEXT }),
+        Block::Reasoning => Some(Chunk::ReasoningStart { id: REASONING }),
+    }
+}
+
+const fn end_of(block: Block) -> Option<Chunk> {
+    match block {
+        Block::None | Block::Waiting => None,
+        Block::Text => Some(Chunk::TextEnd { id: TEXT }),
+        Block::Reasoning => Some(Chunk::ReasoningEnd { id: REASONING }),
+    }
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct CallPiece {
+    call_id: String,
+    name: Option<String>,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    call_id: String,
+    name: String,
+    input: Value,
+    by: Option<String>,
+    approval_id: Option<Uuid>,
+}
+
+#[derive(Deserialize)]
+struct Completed {
+    call_id: String,
+    name: String,
+    input: Option<Value>,
+    output: Option<String>,
+    error: Option<ToolError>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    #[serde(default)]
+    usage: Usage,
+    error: Option<RunError>,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    message: Said,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    content: String,
+}
+
+fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
+    if view.shows == Shows::Messages && !matches!(event.kind(), RUN_QUEUED | MESSAGE_COMPLETED) && !event.is_terminal()
+    {
+        return Ok(Vec::new());
+    }
+    Ok(match event.kind() {
+        RUN_QUEUED => vec![resumption(view)],
+        STEP_STARTED => vec![Chunk::StartStep],
+        STEP_COMPLETED => vec![Chunk::FinishStep],
+        MESSAGE_DELTA => vec![Chunk::TextDelta { id: TEXT, delta: read::<Piece>(event)?.text }],
+        REASONING_DELTA => vec![Chunk::ReasoningDelta { id: REASONING, delta: read::<Piece>(event)?.text }],
+        MESSAGE_COMPLETED if view.shows != Shows::Everything => whole(read::<Whole>(event)?.message.content),
+        TOOL_CALL_DELTA => piece_of_call(read(event)?),
+        TOOL_CALL_STARTED | APPROVAL_REQUESTED => asked(read(event)?),
+        TOOL_CALL_COMPLETED => completed(read(event)?),
+        AGENT_STATE => vec![Chunk::DataState { id: "state", data: read(event)? }],
+        CONTEXT_USAGE => vec![Chunk::DataContext { id: "context", data: read(event)? }],
+        WARNING_RAISED => vec![Chunk::DataWarning { data: read(event)? }],
+        RUN_COMPLETED => vec![finish(FinishReason::Stop, event)],
+        RUN_CANCELLED => vec![Chunk::Abort, finish(FinishReason::Other, event)],
+        RUN_FAILED => {
+            let error = read::<Ended>(event).ok().and_then(|ended| ended.error);
+            let error_text = error.map_or_else(|| "the run has failed".to_owned(), |error| error.message);
+            vec![Chunk::Error { error_text }, finish(FinishReason::Error, event)]
+        }
+        _ => Vec::new(),
+    })
+}
+
+fn read<T: DeserializeOwned>(event: &Event) -> serde_json::Result<T> {
+    serde_json::from_slice(event.payload())
+}
+
+fn metadata(view: &View) -> Metadata {
+    Metadata { run_id: Some(view.run_id), conversation_id: Some(view.conversation_id), usage: None }
+}
+
+fn whole(text: String) -> Vec<Chunk> {
+    match text.is_empty() {
+        true => Vec::new(),
+        false => {
+            vec![Chunk::TextStart { id: TEXT }, Chunk::TextDelta { id: TEXT, delta: text }, Chunk::TextEnd { id: TEXT }]
+        }
+    }
+}
+
+fn piece_of_call(piece: CallPiece) -> Vec<Chunk> {
+    let CallPiece { call_id, name, text } = piece;
+    let start = name.map(|name| Chunk::ToolInputStart { tool: Tool::new(call_id.clone(), name) });
+    let delta = (!text.is_empty()).then(|| Chunk::ToolInputDelta { tool_call_id: call_id, input_text_delta: text });
+    start.into_iter().chain(delta).collect()
+}
+
+/// A call that is made, or asked about. Only those that a worker makes without a word are the provider's own affair: a
+/// client sends the others' answers by itself.
+fn asked(call: Started) -> Vec<Chunk> {
+    let Started { call_id, name, input, by, approval_id } = call;
+    let provider_executed = by.as_deref() == Some("worker");
+    let available = Chunk::ToolInputAvailable { tool: Tool::new(call_id.clone(), name), input, provider_executed };
+    let request = approval_id.map(|approval_id| Chunk::ToolApprovalRequest { approval_id, tool_call_id: call_id });
+    [available].into_iter().chain(request).collect()
+}
+
+fn completed(call: Completed) -> Vec<Chunk> {
+    let Completed { call_id: tool_call_id, name, input, output, error } = call;
+    let dynamic = is_a_servers(&name);
+    // A refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
+    let refused = input.map(|input| {
+        let tool = Tool::new(tool_call_id.clone(), name.clone());
+        Chunk::ToolInputAvailable { tool, input, provider_executed: true }
+    });
+    let outcome = match error {
+        None => Chunk::ToolOutputAvailable { tool_call_id, output: shown(&name, output.unwrap_or_default()), dynamic },
+        Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
+        Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
+    };
+    refused.into_iter().chain([outcome]).collect()
+}
+
+/// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
+fn shown(name: &str, output: String) -> Value {
+    let is_structured = output.starts_with(['{', '[']) && !is_a_servers(name);
+    let structure = is_structured.then(|| serde_json::from_str(&output).ok()).flatten();
+    structure.unwrap_or(Value::String(output))
+}
+
+fn finish(finish_reason: FinishReason, event: &Event) -> Chunk {
+    let usage = read::<Ended>(event).ok().map(|ended| ended.usage);
+    Chunk::Finish { finish_reason, message_metadata: Some(Metadata { usage, ..Metadata::default() }) }
+}

@@ -1,0 +1,360 @@
+//! The AI SDK's wire: a chat as its clients speak it, request by request. `clients` has the real ones.
+
+mod clients;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{Block, Blocks, Client, Deployment, answer},
+};
+
+in_both_modes!(
+    an_answer_is_a_message_of_the_ai_sdk,
+    the_same_message_sent_again_is_the_same_run,
+    an_edit_and_a_regeneration_take_the_place_of_what_was,
+    an_approval_goes_on_with_the_same_message,
+    a_front_ends_tool_goes_on_with_the_same_message,
+    what_is_half_answered_waits_for_the_rest,
+    a_stream_goes_on_behind_every_chunk,
+    a_stopped_chat_has_nothing_to_resume,
+    an_answer_that_has_ended_is_given_whole_for_a_while,
+    a_resumed_answer_leaves_out_what_a_dead_worker_said,
+    what_cannot_be_asked_is_refused,
+);
+
+fn user(id: &str, text: &str) -> Value {
+    json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]})
+}
+
+fn body(chat: &str, message: Value) -> Value {
+    json!({"id": chat, "messages": [message], "trigger": "submit-message"})
+}
+
+fn request(client: &Client, body: &Value) -> reqwest::RequestBuilder {
+    client.request(Method::POST, "/api/chat").json(body)
+}
+
+/// A stream, its chunks, and the name that it has.
+struct Heard {
+    segment: String,
+    run_id: String,
+    blocks: Vec<Block>,
+}
+
+impl Heard {
+    async fn of(request: reqwest::RequestBuilder) -> Self {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(
+            (header("x-vercel-ai-ui-message-stream"), header("content-type")),
+            ("v1".into(), "text/event-stream".into())
+        );
+        let segment = header("x-workflow-run-id");
+        let stream = Blocks::of(response);
+        let run_id = stream.run_id.clone();
+        Self { segment, run_id, blocks: stream.rest().await }
+    }
+
+    async fn asked(client: &Client, body: &Value) -> Self {
+        Self::of(request(client, body)).await
+    }
+
+    /// All but `[DONE]`, which comes last.
+    fn chunks(&self) -> Vec<Value> {
+        let (done, chunks) = self.blocks.split_last().expect("the stream is empty");
+        assert_eq!(done.data, "[DONE]");
+        chunks.iter().map(Block::json).collect()
+    }
+
+    fn types(&self) -> Vec<String> {
+        let mut types: Vec<String> = self.chunks().iter().map(|chunk| text(chunk, "type")).collect();
+        types.dedup();
+        types
+    }
+
+    fn said(&self) -> String {
+        let chunks = self.chunks();
+        let deltas = chunks.iter().filter(|chunk| chunk["type"] == "text-delta");
+        deltas.map(|chunk| text(chunk, "delta")).collect()
+    }
+
+    fn first(&self, kind: &str) -> Value {
+        self.chunks().into_iter().find(|chunk| chunk["type"] == kind).unwrap_or_else(|| panic!("no {kind}"))
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}")).to_owned()
+}
+
+async fn resumed(client: &Client, path: &str) -> Option<Heard> {
+    let request = client.request(Method::GET, &format!("/api/chat/{path}"));
+    let is_over = request.try_clone().unwrap().send().await.unwrap().status() == 204;
+    if is_over { None } else { Some(Heard::of(request).await) }
+}
+
+async fn history(client: &Client, chat: &str) -> Value {
+    client.get(&format!("/api/chat/{chat}/messages")).await.unwrap()
+}
+
+async fn runs(client: &Client) -> usize {
+    client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len()
+}
+
+async fn an_answer_is_a_message_of_the_ai_sdk(mut deployment: Deployment) {
+    let client = deployment.client();
+    let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=2] [delay=1]";
+    let heard = Heard::asked(&client, &body("c1", user("m1", question))).await;
+    let types = heard.types();
+    assert_eq!((types[0].as_str(), types.last().unwrap().as_str()), ("start", "finish"));
+    for kind in ["reasoning-delta", "tool-input-available", "tool-output-available", "text-delta", "data-context"] {
+        assert!(types.iter().any(|known| known == kind), "{kind} is not in {types:?}");
+    }
+    let run = client.ended(&heard.run_id).await;
+    assert_eq!(heard.first("start")["messageId"], run["output_message_id"]);
+    assert_eq!(heard.said(), run["output_message"]["content"]);
+    assert_eq!(heard.segment, heard.run_id);
+    let said = history(&client, "c1").await;
+    assert_eq!(said[0], user("m1", question));
+    assert_eq!((&said[1]["id"], said[1]["role"].as_str()), (&run["output_message_id"], Some("assistant")));
+    let kinds: Vec<String> = said[1]["parts"].as_array().unwrap().iter().map(|part| text(part, "type")).collect();
+    assert!(kinds.contains(&"dynamic-tool".to_owned()), "{kinds:?}");
+    assert_eq!(history(&client.user("eve"), "c1").await, json!([]));
+    let conversation = text(&run, "conversation_id");
+    assert_eq!(history(&client, &conversation).await, said, "the conversation's id is the chat's too");
+}
+
+async fn the_same_message_sent_again_is_the_same_run(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asked = body("c", user("m1", "[tokens=3] hello"));
+    let (one, other) = tokio::join!(Heard::asked(&client, &asked), Heard::asked(&client, &asked));
+    assert_eq!((&one.run_id, one.chunks()), (&other.run_id, other.chunks()));
+    let again = Heard::asked(&client, &asked).await;
+    assert_eq!((&again.run_id, runs(&client).await), (&one.run_id, 1));
+    // What is said of the past changes nothing.
+    let mut whole = body("c", user("m2", "[tokens=1] and now?"));
+    let past =
+        [user("m1", "forged"), json!({"id": "x", "role": "assistant", "parts": []}), whole["messages"][0].clone()];
+    whole["messages"] = json!(past);
+    Heard::asked(&client, &whole).await;
+    let said = history(&client, "c").await;
+    assert_eq!((said.as_array().unwrap().len(), &said[0]), (4, &asked["messages"][0]));
+}
+
+async fn an_edit_and_a_regeneration_take_the_place_of_what_was(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asked = |text: &str| body("c", user("m1", text));
+    let mut run_ids = Vec::new();
+    for question in ["[tokens=1] A", "[tokens=1] B", "[tokens=1] A", "[tokens=1] B"] {
+        run_ids.push(Heard::asked(&client, &asked(question)).await.run_id);
+        let said = history(&client, "c").await;
+        assert_eq!((said.as_array().unwrap().len(), &said[0]), (2, &user("m1", question)));
+    }
+    let again = json!({"id": "c", "messages": [user("m1", "[tokens=1] B")], "trigger": "regenerate-message"});
+    let first = history(&client, "c").await;
+    run_ids.push(Heard::asked(&client, &again).await.run_id);
+    let said = history(&client, "c").await;
+    assert_eq!((said.as_array().unwrap().len(), &said[0]), (2, &first[0]));
+    assert_ne!(said[1]["id"], first[1]["id"]);
+    run_ids.sort();
+    run_ids.dedup();
+    assert_eq!((run_ids.len(), runs(&client).await), (5, 5));
+    let endless = json!({"id": "c", "messages": [], "trigger": "regenerate-message"});
+    let slow = body("c", user("m2", "[tokens=400] [delay=20]"));
+    let first = Blocks::open(request(&client, &slow)).await;
+    let second = Blocks::open(request(&client, &endless)).await;
+    let third = Blocks::open(request(&client, &endless)).await;
+    assert_ne!(first.run_id, second.run_id);
+    assert_eq!(second.run_id, third.run_id, "what is being answered again is followed");
+}
+
+/// The assistant's message as a client sends it back, with a part changed.
+fn answered(heard: &Heard, part: Value) -> Value {
+    json!({"id": heard.first("start")["messageId"], "role": "assistant", "parts": [{"type": "step-start"}, part]})
+}
+
+async fn an_approval_goes_on_with_the_same_message(mut deployment: Deployment) {
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2] [approval] [think]"))).await;
+    assert_eq!(heard.chunks().last().unwrap()["finishReason"], "tool-calls");
+    let question = heard.first("tool-approval-request");
+    assert_eq!(resumed(&client, "c/stream").await.unwrap().chunks(), heard.chunks(), "a waiting run is resumed whole");
+    let part = |approved: bool| {
+        json!({"type": "dynamic-tool", "toolName": "scripted__approval", "toolCallId": question["toolCallId"], "state": "approval-responded",
+            "input": {"forged": true}, "approval": {"id": question["approvalId"], "approved": approved}})
+    };
+    let rest = Heard::asked(&client, &body("c", answered(&heard, part(true)))).await;
+    assert_eq!(rest.chunks()[0], heard.chunks()[0], "the message goes on");
+    assert_eq!((&rest.run_id, rest.segment.as_str()), (&heard.run_id, format!("{}.1", heard.run_id).as_str()));
+    assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
+    assert_eq!(rest.first("tool-output-available")["toolCallId"], question["toolCallId"]);
+    let again = Heard::asked(&client, &body("c", answered(&heard, part(false)))).await;
+    assert_eq!(again.chunks(), rest.chunks(), "the first answer counts");
+    let whole = resumed(&client, "c/stream").await.unwrap();
+    let pause = heard.chunks().len() - 2;
+    assert_eq!(whole.chunks()[..pause], heard.chunks()[..pause]);
+    assert_eq!(whole.chunks()[pause..], rest.chunks()[1..], "one start, and no end in between");
+    let run = client.ended(&heard.run_id).await;
+    assert_eq!(whole.said(), run["output_message"]["content"]);
+    let said = history(&client, "c").await;
+    let call = said[1]["parts"].as_array().unwrap().iter().find(|part| part["type"] == "dynamic-tool").unwrap().clone();
+    assert_eq!((&call["approval"]["approved"], call["input"]["forged"].is_null()), (&json!(true), true));
+    let strange = json!({"id": "nobody", "role": "assistant", "parts": []});
+    let refused = answer(request(&client, &body("c", strange))).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
+}
+
+async fn a_front_ends_tool_goes_on_with_the_same_message(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut asked = body("c", user("m1", "[tokens=1] [call=locate {\"city\":\"Ulm\"}]"));
+    asked["clientTools"] = json!([{"name": "locate", "description": "Where is it?",
+        "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}]);
+    let heard = Heard::asked(&client, &asked).await;
+    let call = heard.first("tool-input-available");
+    assert_eq!(
+        (text(&call, "toolName"), &call["input"], &call["dynamic"]),
+        ("locate".into(), &json!({"city": "Ulm"}), &Value::Null)
+    );
+    let part = json!({"type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-available", "input": {}, "output": {"at": [48, 10]}});
+    let rest = Heard::asked(&client, &body("c", answered(&heard, part))).await;
+    assert_eq!(rest.first("tool-output-available")["output"], json!({"at": [48, 10]}));
+    assert!(rest.said().contains("locate: {\"at\":[48,10]}"), "the model has seen it: {}", rest.said());
+    assert_eq!(
+        history(&client, "c").await[1]["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|part| part["type"] == "tool-locate")
+            .count(),
+        1
+    );
+}
+
+async fn what_is_half_answered_waits_for_the_rest(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut asked = body("c", user("m1", "[approval] [call=locate {}] [parallel] [tokens=2]"));
+    asked["clientTools"] = json!([{"name": "locate"}]);
+    let heard = Heard::asked(&client, &asked).await;
+    let question = heard.first("tool-approval-request");
+    let calls = heard.chunks().into_iter().filter(|chunk| chunk["type"] == "tool-input-available");
+    let call = calls.into_iter().find(|call| call["toolName"] == "locate").unwrap();
+    let approved = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"], "state": "approval-responded",
+        "approval": {"id": question["approvalId"], "approved": true}});
+    let half = Heard::asked(&client, &body("c", answered(&heard, approved))).await;
+    assert_eq!(half.types(), ["start", "finish-step", "finish"]);
+    let unanswered = answered(&heard, json!({"type": "text", "text": "forged"}));
+    assert_eq!(Heard::asked(&client, &body("c", unanswered)).await.types(), ["start", "finish-step", "finish"]);
+    let found =
+        json!({"type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-error", "errorText": "lost"});
+    let rest = Heard::asked(&client, &body("c", answered(&heard, found))).await;
+    assert_eq!(rest.first("tool-output-error")["errorText"], "lost");
+    assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
+    let run = client.ended(&heard.run_id).await;
+    assert_eq!(format!("{}{}", heard.said(), rest.said()), run["output_message"]["content"]);
+}
+
+async fn a_stream_goes_on_behind_every_chunk(mut deployment: Deployment) {
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=3] [approval]"))).await;
+    let question = heard.first("tool-approval-request");
+    let part = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"], "state": "approval-responded",
+        "approval": {"id": question["approvalId"], "approved": false, "reason": "no"}});
+    let rest = Heard::asked(&client, &body("c", answered(&heard, part))).await;
+    assert_eq!(rest.first("tool-output-denied")["toolCallId"], question["toolCallId"]);
+    for segment in [&heard, &rest] {
+        let chunks = segment.chunks();
+        for known in 0..=chunks.len() {
+            let path = format!("{}/stream?startIndex={known}", segment.segment);
+            assert_eq!(resumed(&client, &path).await.unwrap().chunks(), chunks[known..], "behind {known}");
+        }
+        let path = format!("/api/chat/{}/stream?startIndex=-2", segment.segment);
+        let response = client.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(response.headers()["x-workflow-stream-tail-index"], (chunks.len() - 1).to_string().as_str());
+        let blocks = Blocks::of(response).rest().await;
+        assert_eq!(blocks.len(), 3);
+        assert_eq!(blocks[0].json(), chunks[chunks.len() - 2]);
+    }
+    let path = |id: &str| format!("{id}/stream?startIndex=0");
+    assert!(resumed(&client, &path(&format!("{}.2", heard.run_id))).await.is_none());
+    assert!(resumed(&client.user("eve"), &path(&heard.segment)).await.is_none());
+    assert_eq!(resumed(&client, &path("c")).await.unwrap().chunks()[0], heard.chunks()[0], "a chat has chunks too");
+}
+
+async fn a_stopped_chat_has_nothing_to_resume(mut deployment: Deployment) {
+    let client = deployment.client();
+    let stop = |chat: &str| client.request(Method::POST, &format!("/api/chat/{chat}/stop"));
+    assert_eq!(answer(stop("c")).await.unwrap_err().code, "conversation_not_found");
+    let mut stream = Blocks::open(request(&client, &body("c", user("m1", "[tokens=2000] [delay=10]")))).await;
+    while stream.next().await.unwrap().unwrap().json()["type"] != "text-delta" {}
+    let live = client.request(Method::GET, "/api/chat/c/stream").send().await.unwrap();
+    let resumed_live = Blocks::of(live);
+    assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
+    for heard in [stream.rest().await, resumed_live.rest().await] {
+        let ends: Vec<&str> = heard.iter().rev().take(3).map(|block| block.data.as_str()).collect();
+        assert!(ends[0] == "[DONE]" && ends[1].contains("\"other\"") && ends[2].contains("abort"), "{ends:?}");
+    }
+    assert!(resumed(&client, "c/stream").await.is_none());
+    assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
+    assert!(resumed(&client, "nothing/stream").await.is_none());
+}
+
+async fn an_answer_that_has_ended_is_given_whole_for_a_while(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_CHAT_GRACE_MS", 1);
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2]"))).await;
+    client.ended(&heard.run_id).await;
+    crate::support::until("the grace is over", || async { resumed(&client, "c/stream").await.is_none().then_some(()) })
+        .await;
+    let failed = Heard::asked(&client, &body("c", user("m2", "[tokens=0] [fail]"))).await;
+    assert!(failed.first("error")["errorText"].as_str().unwrap().contains("as [fail] told it to"));
+    assert_eq!(failed.chunks().last().unwrap()["finishReason"], "error");
+}
+
+async fn a_resumed_answer_leaves_out_what_a_dead_worker_said(mut deployment: Deployment) {
+    let client = deployment.client();
+    let question = "[call=scripted__echo {\"text\":\"hi\"}] [tokens=200] [delay=15]";
+    let mut stream = Blocks::open(request(&client, &body("c", user("m1", question)))).await;
+    let mut deltas = 0;
+    while deltas < 40 {
+        deltas += usize::from(stream.next().await.unwrap().unwrap().json()["type"] == "text-delta");
+    }
+    deployment.kill_worker();
+    let client = deployment.client();
+    let run = crate::support::until("another attempt has begun", || async {
+        let run = client.run(&stream.run_id).await;
+        (run["attempt"].as_u64() > Some(1)).then_some(run)
+    })
+    .await;
+    let whole = resumed(&client, "c/stream").await.unwrap();
+    let said = client.ended(&stream.run_id).await;
+    assert_eq!(whole.said(), said["output_message"]["content"], "{run}");
+    assert!(!whole.types().contains(&"data-attempt".to_owned()));
+    let appended = resumed(&client, &format!("{}/stream?startIndex=0", stream.run_id)).await.unwrap();
+    assert!(appended.types().contains(&"data-attempt".to_owned()), "who counts chunks keeps all of them");
+}
+
+async fn what_cannot_be_asked_is_refused(mut deployment: Deployment) {
+    let client = deployment.client();
+    let file =
+        json!({"id": "m", "role": "user", "parts": [{"type": "file", "mediaType": "image/png", "url": "data:"}]});
+    let long = "x".repeat(129);
+    for (asked, status, code) in [
+        (body("c", file), 400, "unsupported_part"),
+        (body("c", json!({"id": "m", "role": "system", "parts": []})), 400, "invalid_body"),
+        (body(&long, user("m", "hi")), 400, "invalid_body"),
+        (body("c", user(&long, "hi")), 400, "invalid_body"),
+        (body("c", user("m", " ")), 400, "empty_content"),
+        (json!({"id": "c"}), 400, "invalid_body"),
+        (json!({"id": "c", "trigger": "regenerate-message"}), 404, "conversation_not_found"),
+        (json!({"id": "c", "agentId": "nobody", "message": user("m", "hi")}), 400, "agent_not_found"),
+    ] {
+        let refused = answer(request(&client, &asked)).await.expect_err("it was accepted");
+        assert_eq!((refused.status, refused.code.as_str()), (status, code), "{asked}");
+    }
+    assert_eq!(runs(&client).await, 0);
+    let alone = json!({"message": user("m", "[tokens=1] hi"), "theme": "dark"});
+    assert_eq!(Heard::asked(&client, &alone).await.types()[0], "start");
+}

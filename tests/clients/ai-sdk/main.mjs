@@ -1,0 +1,59 @@
+// Talks in a chat with a client of the AI SDK: main.mjs BASE {"sdk": …, "chat": …, "text": …, "approve": …, "stop": …}
+//
+// It answers what it is asked, and comes back when its connection breaks. The end is its messages.
+import { chatOf } from "./chat.mjs";
+
+const [base, parameters] = process.argv.slice(2);
+const { sdk, chat: id, text, approve = true, stop = false } = JSON.parse(parameters);
+const report = (line) => console.log(JSON.stringify(line));
+const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
+
+const textOf = (message) => message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+let chat;
+const last = () => chat?.messages.at(-1);
+const part = (is) => last()?.role === "assistant" && last().parts.find(is);
+const wasCutOff = (error) => /terminated|fetch|network|socket|ECONN/i.test(`${error?.message} ${error?.cause}`);
+
+// What the front end can do by itself.
+const clientTools = [
+  { name: "locate", description: "Where is it?", inputSchema: { type: "object", properties: { city: { type: "string" } } } },
+];
+
+let said = 0;
+let stopped = false;
+const changed = () => {
+  const answer = last()?.role === "assistant" ? textOf(last()) : "";
+  if (answer.length === said) return;
+  said = answer.length;
+  report({ got: { said } });
+  if (stop && !stopped) {
+    stopped = true;
+    fetch(`${base}/api/chat/${id}/stop`, { method: "POST" });
+  }
+};
+
+chat = await chatOf(sdk, { api: `${base}/api/chat`, id, body: { clientTools }, changed });
+await chat.sendMessage({ text });
+for (let resumed = 0; ; await pause(20)) {
+  if (chat.status === "error") {
+    if (!wasCutOff(chat.error)) break;
+    report({ got: { cut: ++resumed } });
+    await pause(50);
+    chat.clearError();
+    await chat.resumeStream();
+  } else if (chat.status === "ready") {
+    // What a run has used is told at its end.
+    if (last()?.metadata?.usage) break;
+    const asked = part((part) => part.state === "approval-requested");
+    const call = part((part) => part.type === "tool-locate" && part.state === "input-available");
+    if (asked) {
+      report({ got: { asked: asked.approval.id } });
+      await chat.addToolApprovalResponse({ id: asked.approval.id, approved: approve });
+    } else if (call) {
+      report({ got: { call: call.input } });
+      await chat.addToolOutput({ tool: "locate", toolCallId: call.toolCallId, output: { at: [48, 10] } });
+    }
+  }
+}
+report({ end: { messages: chat.messages, error: chat.error?.message } });
+process.exit(0);

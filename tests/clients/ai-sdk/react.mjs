@@ -1,0 +1,27 @@
+// `useChat` as a page has it, in a DOM.
+import { JSDOM } from "jsdom";
+
+import { isAnswered } from "./chat.mjs";
+
+const { window } = new JSDOM("<main></main>", { pretendToBeVisual: true });
+for (const name of ["window", "document", "navigator"]) Object.defineProperty(globalThis, name, { value: window[name] });
+
+const { createElement, useEffect } = await import("react");
+const { createRoot } = await import("react-dom/client");
+const { useChat } = await import("@ai-sdk/react");
+const ai = await import("ai7");
+
+export async function chatOf({ api, id, body, changed }) {
+  let chat;
+  const transport = new ai.DefaultChatTransport({ api, body });
+  const sendAutomaticallyWhen = (chat) => isAnswered(ai, chat);
+  const Page = ({ shown }) => {
+    chat = useChat({ id, transport, sendAutomaticallyWhen });
+    useEffect(() => (shown(), changed()));
+    return chat.messages.length;
+  };
+  const root = createRoot(document.querySelector("main"));
+  await new Promise((shown) => root.render(createElement(Page, { shown })));
+  // A page reads what it was rendered with last.
+  return new Proxy({}, { get: (_, name) => chat[name] });
+}
