@@ -389,7 +389,7 @@ fn a_log() -> Vec<Event> {
         EventBody::AgentState { state: AgentState::WaitingOnUser },
         delta("c"),
     ];
-    let second = vec![attempt("1-9"), delta("d"), run_completed()];
+    let second = [attempt("1-9"), delta("d"), run_completed()];
     let event = |attempt, n: usize, body| Event::new(EventId::new(attempt, n as u32 + 1), DateTime::UNIX_EPOCH, body);
     let first = first.iter().enumerate().map(|(n, body)| event(1, n, body));
     first.chain(second.iter().enumerate().map(|(n, body)| event(2, n, body))).collect()

@@ -136,8 +136,8 @@ impl UiChatBody {
     /// The id of the newest message that a user has said.
     fn newest_question(&self) -> Option<String> {
         let all = self.messages.iter().flatten().chain(&self.message);
-        let questions = all.filter(|message| message["role"] == "user");
-        questions.last()?["id"].as_str().map(str::to_owned)
+        let question = all.rev().find(|message| message["role"] == "user")?;
+        question["id"].as_str().map(str::to_owned)
     }
 }
 
