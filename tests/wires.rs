@@ -448,7 +448,7 @@ async fn the_streams_break_off_when_the_api_shuts_down(mut deployment: Deploymen
 async fn unknown_wires_are_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let run = client.start("[tokens=1]").await["run"]["id"].as_str().unwrap().to_owned();
-    for wire in ["ai-sdk", "Agent", "Chat", ""] {
+    for wire in ["ai_sdk", "Agent", "Chat", ""] {
         let refused = refused(client.get(&format!("/v1/runs/{run}/events?wire={wire}")).await);
         assert_eq!((refused.0, refused.1.as_str()), (400, "invalid_query"), "{wire}");
     }

@@ -74,12 +74,12 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         Some(count) => count.saturating_sub(start.unsigned_abs()),
     };
     let Opened::Stream(follower) = app.relay().open(run.id, bounds.after).await? else { return Ok(nothing_to_come()) };
-    let frames = follower.showing(Excerpt { left_out: Vec::new(), until: bounds.until }).into_frames(view.clone());
     let start = bounds.goes_on.then(|| {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
         Ok(Bytes::from(start))
     });
+    let frames = follower.showing(Excerpt { left_out: Vec::new(), until: bounds.until }).into_frames(view);
     let frames = behind(known, stream::iter(start).chain(frames));
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
