@@ -188,6 +188,7 @@ impl App {
                 return Ok((conversation_id, card));
             }
         }
+        tracing::error!(briefing.id = %briefing_id, "the conversation of a briefing is deleted again and again");
         Err(Problem::internal())
     }
 

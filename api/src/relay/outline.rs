@@ -18,12 +18,6 @@ pub struct Outline {
 }
 
 impl Outline {
-    pub fn of(events: &[Event]) -> Self {
-        let mut outline = Self::default();
-        events.iter().for_each(|event| outline.push(event));
-        outline
-    }
-
     /// Whether the answer is made without this event.
     pub fn leaves_out(&self, id: EventId) -> bool {
         is_left_out(&self.superseded, id)
@@ -58,19 +52,6 @@ impl Relay {
         }
         Ok(outline)
     }
-
-    /// All events of a run, up to where it is now.
-    pub async fn whole_log(&self, run_id: Uuid) -> Result<Vec<Event>, Problem> {
-        let mut events: Vec<Event> = Vec::new();
-        while !events.last().is_some_and(Event::is_terminal) {
-            let more = self.page(run_id, events.last().map_or(EventId::ORIGIN, |event| event.id)).await?;
-            if more.is_empty() {
-                break;
-            }
-            events.extend(more);
-        }
-        Ok(events)
-    }
 }
 
 #[cfg(test)]
@@ -102,7 +83,8 @@ mod tests {
             wait,
             begun(3, EventId::new(2, 3)),
         ];
-        let outline = Outline::of(&events);
+        let mut outline = Outline::default();
+        events.iter().for_each(|event| outline.push(event));
         let left: Vec<String> =
             events.iter().filter(|event| outline.leaves_out(event.id)).map(|event| event.id.to_string()).collect();
         assert_eq!(left, ["1-2", "1-3"]);

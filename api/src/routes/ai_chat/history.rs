@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use holdfast_shared::message::{Content, Message, Role};
+use holdfast_shared::{
+    event_id::EventId,
+    message::{Content, Message, Role},
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -11,7 +14,6 @@ use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::Outline,
     routes::events::view_of,
     wire::{Before, Wire, ai_sdk::UiMessage},
 };
@@ -35,19 +37,27 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
 /// The message that a client would have made of a run's stream; `None` if the events are past their time.
 async fn folded(app: &App, caller: &Caller, run_id: Uuid) -> Result<Option<UiMessage>, Problem> {
     let Some(run) = app.storage().run(&caller.owner, run_id).await? else { return Ok(None) };
-    let events = match app.relay().whole_log(run_id).await {
+    let outline = match app.relay().outline(run_id).await {
         Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
-        events => events?,
+        outline => outline?,
     };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
-    let outline = Outline::of(&events);
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
-    let mut before = Before::START;
-    for event in events.iter().filter(|event| !outline.leaves_out(event.id)) {
-        message.push(&view, before, event);
-        before = Before::behind(event);
+    let (mut cursor, mut before) = (EventId::ORIGIN, Before::START);
+    // Page by page, because a log may be far larger than the message that it becomes.
+    loop {
+        let events = app.relay().page(run_id, cursor).await?;
+        let Some(last) = events.last() else { return Ok(Some(message)) };
+        cursor = last.id;
+        let has_ended = last.is_terminal();
+        for event in events.iter().filter(|event| !outline.leaves_out(event.id)) {
+            message.push(&view, before, event);
+            before = Before::behind(event);
+        }
+        if has_ended {
+            return Ok(Some(message));
+        }
     }
-    Ok(Some(message))
 }
 
 /// What needs no events: what a user has said, a card, or an answer whose events are past their time.
