@@ -19,6 +19,7 @@ in_both_modes!(
     a_takeover_is_marked,
     a_cancelled_run_is_done,
     a_run_that_waits_goes_on_in_the_same_stream,
+    a_denied_call_is_a_call_and_a_result,
     a_session_goes_on,
     a_session_without_a_name_goes_on_by_the_id_that_it_was_given,
     the_default_session_goes_by_a_dash,
@@ -289,6 +290,21 @@ async fn a_run_that_waits_goes_on_in_the_same_stream(deployment: Deployment) {
     assert_eq!(text(&shown), stored(&client, &run_id).await);
     let all = frames(&rejoined(&client, &run_id, "", None).await);
     assert_eq!(all, shown, "an answer supersedes nothing");
+}
+
+async fn a_denied_call_is_a_call_and_a_result(mut deployment: Deployment) {
+    let client = deployment.client();
+    let stream = stream(&client, said("[tokens=2] [delay=1] [approval]")).await;
+    let run_id = stream.run_id.clone();
+    let question = client.events(&run_id, None).await.up_to("approval.requested").await.pop().unwrap();
+    let approval = question.data["approval_id"].as_str().unwrap();
+    let denied = json!({"decision": "deny", "reason": "not on a Sunday"});
+    client.post(&format!("/v1/runs/{run_id}/approvals/{approval}"), denied).await.unwrap();
+    let shown = frames(&stream.rest().await);
+    let call = &of_type(&shown, "tool_call")[0]["tool_call"];
+    let result = &of_type(&shown, "tool_result")[0]["result"];
+    assert_eq!((&call["id"], &result["success"]), (&result["toolCallId"], &json!(false)));
+    assert!(result["error"].as_str().unwrap().contains("not on a Sunday"), "{result}");
 }
 
 async fn a_session_goes_on(mut deployment: Deployment) {

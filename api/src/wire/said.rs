@@ -32,7 +32,7 @@ pub enum Said<'a> {
     Answered {
         id: Cow<'a, str>,
         tool: Cow<'a, str>,
-        /// The input of a call that was refused before it began, which nothing has told of before.
+        /// The input of a call that was refused before it began, by a rule or by a human.
         refused: Option<&'a str>,
         outcome: Result<Cow<'a, str>, Cow<'a, str>>,
     },

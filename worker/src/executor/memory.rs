@@ -1,7 +1,7 @@
 //! What an attempt knows of its run: the trace so far, the calls of the present step, and what both add up to.
 
 use holdfast_shared::{
-    approval::Approval,
+    approval::{Approval, ApprovalKind},
     message::Message,
     storage::{CallState, Earlier, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
@@ -36,6 +36,19 @@ pub struct Pending {
     pub state: CallState,
     /// The newest question about it.
     pub approval: Option<Approval>,
+}
+
+impl Pending {
+    /// Whether nobody has been told of the call but the one who was asked to approve it.
+    pub fn never_started(&self) -> bool {
+        match self.state.status {
+            ToolCallStatus::Requested => true,
+            ToolCallStatus::Waiting => {
+                self.approval.as_ref().is_some_and(|approval| approval.kind == ApprovalKind::Policy)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Memory {

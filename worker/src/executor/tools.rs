@@ -162,9 +162,9 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
 /// Notes what has become of a call.
 fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
-    let state = &mut attempt.memory.calls[index].state;
     let duration_ms = duration.as_millis() as u64;
-    let never_started = state.status == ToolCallStatus::Requested;
+    let never_started = attempt.memory.calls[index].never_started();
+    let state = &mut attempt.memory.calls[index].state;
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
     (state.output, state.error) = match outcome {

@@ -222,8 +222,10 @@ fn asked(call: Started) -> Vec<Chunk> {
 fn completed(call: Completed) -> Vec<Chunk> {
     let Completed { call_id: tool_call_id, name, input, output, error } = call;
     let dynamic = is_a_servers(&name);
-    // A refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
-    let refused = input.map(|input| {
+    let was_asked_about =
+        error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
+    // Any other refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
+    let refused = input.filter(|_| !was_asked_about).map(|input| {
         let tool = Tool::new(tool_call_id.clone(), name.clone());
         Chunk::ToolInputAvailable { tool, input, provider_executed: true }
     });
