@@ -1,0 +1,48 @@
+// What a view needs of a chat. `useConversation` provides it; nothing below `shell/` and `messages/` knows of streams.
+import type { Problem } from "../client/problem";
+import type { ChatMessage } from "./message";
+
+export type Progress =
+  /** The history is being read. */
+  | "loading"
+  | "idle"
+  /** Sent, and nothing has come yet. */
+  | "submitted"
+  | "streaming"
+  /** The run waits for an approval or for an answer. */
+  | "waiting";
+
+export type Decision = { decision: "approve"; editedInput?: unknown } | { decision: "deny"; reason?: string };
+
+export type ToolAnswer = { output: unknown } | { error: string };
+
+/** How a question was answered elsewhere, where it was no longer open. */
+export type Outcome = "done" | "answered elsewhere";
+
+export interface Chat {
+  /** The conversation's id, or the name that the page has given it before there was one. */
+  id: string;
+  messages: ChatMessage[];
+  progress: Progress;
+  /** Whether the connection was lost and is being made again. */
+  isReconnecting: boolean;
+  /** A worker was lost: the next attempt, of so many. */
+  retrying?: { attempt: number; of: number };
+  /** Why the newest answer is not whole, or why something was refused. */
+  problem?: Problem;
+  send(text: string): void;
+  /** Cancels the run; what was said stays. */
+  stop(): void;
+  /** Does again what has failed: sends, or has the newest message answered again. */
+  retry(): void;
+  /** Answers the message before this answer again, instead of it. */
+  regenerate(messageId: string): void;
+  /** Says it differently: what follows is superseded. */
+  edit(messageId: string, text: string): void;
+  /** Decides about a call that waits for a human. */
+  decide(message: ChatMessage, approvalId: string, decision: Decision): Promise<Outcome>;
+  /** Answers a call of one of the front end's tools. */
+  answer(message: ChatMessage, toolCallId: string, answer: ToolAnswer): Promise<Outcome>;
+  /** A new conversation that goes on from this answer; its id. */
+  fork(message: ChatMessage): Promise<string>;
+}

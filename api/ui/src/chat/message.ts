@@ -1,0 +1,29 @@
+// A message of the chat as the page has it: what the AI SDK folds, and what Holdfast says beside it.
+import type { UIMessage } from "ai";
+
+export type Metadata = {
+  runId?: string;
+  conversationId?: string;
+  /** RFC 3339. */
+  createdAt?: string;
+  usage?: { input_tokens: number; output_tokens: number; cached_tokens: number; reasoning_tokens: number };
+};
+
+/** The `data-*` parts. */
+export type Data = {
+  /** What the agent is doing; replaced in place. */
+  state: { state: string };
+  context: { tokens: number; budget: number; compressed: boolean };
+  warning: { code: string; message: string };
+  /** A worker was lost, and another one has taken over; what it took back is no longer part of the answer. */
+  attempt: { attempt: number; base: string; crashes: number; maxCrashes: number };
+  /** What is known of a call beside its output. */
+  call: { toolCallId: string; durationMs: number };
+  /** A card. */
+  briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string };
+  /** A list of steps that fills in; the planner sends it. */
+  plan: { title?: string; steps: { id: string; title: string; status: "pending" | "active" | "completed" | "failed" | "skipped" }[] };
+};
+
+export type ChatMessage = UIMessage<Metadata, Data>;
+export type Part = ChatMessage["parts"][number];

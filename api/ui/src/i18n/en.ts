@@ -1,0 +1,4 @@
+import { messages } from "./en/messages";
+import { shell } from "./en/shell";
+
+export const en = { ...messages, ...shell };

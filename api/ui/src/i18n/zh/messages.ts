@@ -1,0 +1,1 @@
+export const messages: typeof import("../en/messages").messages = {};
