@@ -17,6 +17,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("utoipa_axum", &["api/src/routes"]),
     ("apalis", &["worker/src/consumer.rs"]),
     ("apalis_core", &["shared/src/queue/backend.rs"]),
+    ("rust_embed", &["api/src/routes/page.rs"]),
     ("sqlx", &["shared/src/storage"]),
     ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link.rs"]),
     ("governor", &["shared/src/rate_limit/memory.rs"]),

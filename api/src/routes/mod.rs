@@ -11,8 +11,8 @@ mod conversations;
 mod durable_stream;
 mod events;
 mod health;
-mod home;
 mod messages;
+mod page;
 mod runs;
 mod sessions;
 mod text_stream;
@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_http::{
     catch_panic::CatchPanicLayer,
+    compression::CompressionLayer,
     trace::{DefaultMakeSpan, TraceLayer},
 };
 use tracing::Level;
@@ -108,7 +109,7 @@ pub fn router(app: Arc<App>) -> Router {
     let max_body_bytes = app.config().max_body_bytes;
     let auth = Arc::clone(app.auth());
     router
-        .route("/", get(home::page))
+        .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
         .fallback(|OriginalUri(uri): OriginalUri| async move { Problem::route_not_found(uri.path()) })
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
@@ -119,6 +120,16 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
+}
+
+/// The chat page, for browsers. It is compressed as it is sent, which streams are not.
+fn page() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(page::page))
+        .route("/c/{id}", get(page::page))
+        .route("/assets/{name}", get(page::asset))
+        .route("/favicon.svg", get(page::icon))
+        .layer(CompressionLayer::new())
 }
 
 /// Which part of a list is asked for.
