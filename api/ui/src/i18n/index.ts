@@ -4,12 +4,17 @@ import { zh } from "./zh";
 
 export type Words = typeof en;
 
-const languages: Record<string, Words> = { en, zh };
+/** By the first part of a language's tag; the tag is what the page says of itself, for fonts and voices. */
+const languages: Record<string, { tag: string; words: Words }> = {
+  en: { tag: "en", words: en },
+  zh: { tag: "zh-Hans", words: zh },
+};
 
 /** The words of the first of the browser's languages that there is. */
 export function wordsFor(wanted: readonly string[]): { language: string; words: Words } {
-  const language = wanted.map((tag) => tag.split("-")[0]!.toLowerCase()).find((tag) => tag in languages) ?? "en";
-  return { language, words: languages[language]! };
+  const known = wanted.map((tag) => tag.split("-")[0]!.toLowerCase()).find((tag) => Object.hasOwn(languages, tag));
+  const { tag, words } = languages[known ?? "en"]!;
+  return { language: tag, words };
 }
 
-export const { language, words } = wordsFor(navigator.languages);
+export const { language, words } = wordsFor(globalThis.navigator?.languages ?? []);

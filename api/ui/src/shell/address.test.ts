@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import { parseAddress, pathOf } from "./address";
+
+test.each([
+  ["/", { at: "new" }],
+  ["/index.html", { at: "new" }],
+  ["/c/01a2", { at: "conversation", id: "01a2" }],
+  ["/c/01a2/", { at: "conversation", id: "01a2" }],
+  ["/c/a%2Fb", { at: "conversation", id: "a/b" }],
+  ["/c/", { at: "nowhere" }],
+  ["/c/a/b", { at: "nowhere" }],
+  ["/c/%E0%A4%A", { at: "nowhere" }],
+  ["/d/01a2", { at: "nowhere" }],
+])("%s is %o", (path, address) => {
+  expect(parseAddress(path)).toEqual(address);
+});
+
+test("an id comes back out of its path, whatever is in it", () => {
+  for (const id of ["01a2", "a/b", "a b?c#d%", "对话"]) {
+    expect(parseAddress(pathOf(id))).toEqual({ at: "conversation", id });
+  }
+});

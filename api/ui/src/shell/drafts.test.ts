@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+
+import { draftOf, joined, keepDraft, NEW_CHAT } from "./drafts";
+import type { Kept } from "./kept";
+
+function storage(): Kept & { kept: Map<string, string> } {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, value) => void kept.set(key, value),
+    removeItem: (key) => void kept.delete(key),
+  };
+}
+
+test("each conversation has a draft of its own", () => {
+  const kept = storage();
+  keepDraft("a", "to a", kept);
+  keepDraft(NEW_CHAT, "to nobody yet", kept);
+  expect([draftOf("a", kept), draftOf(NEW_CHAT, kept), draftOf("b", kept)]).toEqual(["to a", "to nobody yet", ""]);
+});
+
+test("a draft that is blank or sent leaves nothing behind", () => {
+  const kept = storage();
+  keepDraft("a", "text", kept);
+  keepDraft("a", " \n", kept);
+  expect(kept.kept.size).toBe(0);
+});
+
+test("a draft leaves after a month", () => {
+  const kept = storage();
+  keepDraft("a", "old", kept, 0);
+  keepDraft("b", "new", kept, 31 * 86_400_000);
+  expect([draftOf("a", kept), draftOf("b", kept)]).toEqual(["", "new"]);
+});
+
+test("what is kept may be broken, or storage refused", () => {
+  const kept = storage();
+  for (const broken of ["{", "null", '{"a":1}', '{"a":{"text":1,"at":1}}']) {
+    kept.setItem("holdfast.drafts", broken);
+    expect(draftOf("a", kept)).toBe("");
+  }
+  const full: Kept = {
+    ...storage(),
+    setItem: () => {
+      throw new DOMException("full", "QuotaExceededError");
+    },
+  };
+  keepDraft("a", "text", full);
+});
+
+test("a text that comes back stands before what was written since", () => {
+  expect(joined("first", "second")).toBe("first\n\nsecond");
+  expect(joined(" ", "second")).toBe("second");
+  expect(joined("first", "")).toBe("first");
+});

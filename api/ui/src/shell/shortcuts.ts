@@ -1,0 +1,35 @@
+// The page's shortcuts, and which one a key press is. Letters alone, so that they meet neither the browser's keys nor a screen
+// reader's; they are off while somebody writes, and can be turned off altogether.
+
+export type Command = "newChat" | "compose" | "search" | "next" | "previous" | "list" | "stop" | "copy" | "help";
+
+/** In the order in which they are shown. `key` is that of the keyboard event. */
+export const shortcuts: { command: Command; key: string }[] = [
+  { command: "newChat", key: "n" },
+  { command: "compose", key: "c" },
+  { command: "search", key: "s" },
+  { command: "next", key: "j" },
+  { command: "previous", key: "k" },
+  { command: "list", key: "l" },
+  { command: "copy", key: "y" },
+  { command: "stop", key: "Escape" },
+  { command: "help", key: "?" },
+];
+
+export type Press = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "isComposing">;
+
+export function commandOf(press: Press, isWriting: boolean, withLetters: boolean): Command | undefined {
+  if (press.ctrlKey || press.metaKey || press.altKey || press.isComposing) return undefined;
+  const found = shortcuts.find(({ key }) => key === press.key || key === press.key.toLowerCase());
+  if (!found) return undefined;
+  if (found.key === "Escape") return found.command;
+  if (isWriting || !withLetters) return undefined;
+  return found.command;
+}
+
+/** Whether keys that are pressed there are text, or choose something. */
+export function isWritingIn(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable) return true;
+  return target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");
+}

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+
+import { pageTitle } from "./title";
+
+test("the title follows the conversation, and says when it is being answered", () => {
+  expect(pageTitle(undefined, false)).toBe("Holdfast");
+  expect(pageTitle("Harbour lights", false)).toBe("Harbour lights · Holdfast");
+  expect(pageTitle("Harbour lights", true)).toBe("● Harbour lights · Holdfast");
+});
+
+test("a long title is cut between characters, and line breaks are spaces", () => {
+  expect(pageTitle("one\n  two", false)).toBe("one two · Holdfast");
+  expect(pageTitle("🌊".repeat(80), false)).toBe(`${"🌊".repeat(59)}… · Holdfast`);
+});
