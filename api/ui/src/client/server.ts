@@ -1,0 +1,104 @@
+// The calls of a chat page, typed. All of them reject with a `Problem`.
+import { call, path, query } from "./call";
+
+export interface Page<T> {
+  items: T[];
+  /** The `cursor` of the page behind it. */
+  next: string | null;
+}
+
+export interface Me {
+  user: string;
+  kind: "developer" | "jwt" | "anonymous";
+  operator: boolean;
+  default_session: string;
+}
+
+export interface Agent {
+  id: string;
+  name: string;
+  description?: string | null;
+}
+
+export interface Conversation {
+  id: string;
+  title: string | null;
+  agent_id: string | null;
+  /** The run that is at work, waits for an answer, or is next. */
+  live_run_id: string | null;
+  forked_from: string | null;
+  created_at: string;
+  last_message_at: string | null;
+}
+
+export interface Run {
+  id: string;
+  conversation_id: string;
+  status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+  error: { code: string; message: string } | null;
+}
+
+export interface Approval {
+  id: string;
+  run_id: string;
+  call_id: string;
+  status: "pending" | "approved" | "denied" | "expired" | "superseded" | "cancelled";
+  reason: string | null;
+  edited_input: unknown;
+}
+
+export interface Checkpoint {
+  id: string;
+  run_id: string;
+  node: string;
+}
+
+type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
+
+/** Who one is; 401 where somebody has to sign in. */
+export const me = () => call<Me>("/v1/users/me");
+
+export const readAgents = ({ cursor, limit, signal }: Listing = {}) =>
+  call<Page<Agent>>(`/v1/agents${query({ cursor, limit })}`, { signal });
+
+/** Newest activity first; `q` finds a text in titles and messages. */
+export const readConversations = ({ q, cursor, limit, signal }: Listing & { q?: string } = {}) =>
+  call<Page<Conversation>>(`/v1/conversations${query({ q, cursor, limit })}`, { signal });
+
+export const readConversation = (id: string) => call<Conversation>(path`/v1/conversations/${id}`);
+
+/** `null` takes the title away. */
+export const renameConversation = (id: string, title: string | null) =>
+  call<Conversation>(path`/v1/conversations/${id}`, { method: "PATCH", body: { title } });
+
+export const deleteConversation = (id: string, { keepalive }: { keepalive?: boolean } = {}) =>
+  call<void>(path`/v1/conversations/${id}`, { method: "DELETE", keepalive });
+
+/** What was said in a chat, oldest first, in the AI SDK's form; empty for a chat that nobody knows. */
+export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
+
+/** Cancels what is at work in a chat. */
+export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
+
+export const readRun = (id: string) => call<Run>(path`/v1/runs/${id}`);
+
+export const readLastRun = async (conversationId: string): Promise<Run | undefined> =>
+  (await call<Page<Run>>(`/v1/runs${query({ conversation_id: conversationId, limit: 1 })}`)).items[0];
+
+export const readApprovals = async (runId: string) => (await call<{ items: Approval[] }>(path`/v1/runs/${runId}/approvals`)).items;
+
+export const decideApproval = (
+  runId: string,
+  approvalId: string,
+  body: { decision: "approve" | "deny"; reason?: string; edited_input?: unknown },
+) => call<Run>(path`/v1/runs/${runId}/approvals/${approvalId}`, { method: "POST", body });
+
+export const bringToolResult = (runId: string, callId: string, body: { output: unknown } | { error: string }) =>
+  call<Run>(path`/v1/runs/${runId}/tool_results/${callId}`, { method: "POST", body });
+
+export const readCheckpoints = (conversationId: string, { cursor, limit }: Listing = {}) =>
+  call<Page<Checkpoint>>(`${path`/v1/conversations/${conversationId}/checkpoints`}${query({ cursor, limit })}`);
+
+/** A new conversation that goes on from a checkpoint. */
+export const forkConversation = (conversationId: string, checkpointId: string) =>
+  call<Conversation>(path`/v1/conversations/${conversationId}/fork`, { method: "POST", body: { checkpoint_id: checkpointId } });
