@@ -1,0 +1,89 @@
+// What the model does between two texts: one line while it goes on and after it, and behind the line every thought and call.
+import { useEffect, useRef, useState } from "react";
+
+import { words } from "../i18n";
+import { nowDoing, wasDone } from "./doing";
+import { Disclosure } from "./Disclosure";
+import { durationIn } from "./duration";
+import { Icon, Spinner } from "./icons";
+import { Markdown } from "./markdown/Markdown";
+import type { Item } from "./segments";
+import { CallDetail, ToolCall } from "./ToolCall";
+
+type Props = {
+  items: readonly Item[];
+  /** Whether this is what the run is at. */
+  isActive: boolean;
+  /** Whether the run goes on at all. */
+  isLive: boolean;
+  state?: string;
+  durations: ReadonlyMap<string, number>;
+};
+
+export function Activity({ items, isActive, isLive, state, durations }: Props) {
+  const elapsed = useElapsed(isActive);
+  const calls = items.flatMap((item) => (item.kind === "call" ? [item.call] : []));
+  const taken = calls.reduce((sum, call) => sum + (durations.get(call.toolCallId) ?? 0), 0);
+  const thinking = elapsed !== undefined && elapsed >= 1_000 ? durationIn(words.duration, elapsed) : undefined;
+  const only = items.length === 1 ? calls[0] : undefined;
+  return (
+    <Disclosure
+      line={
+        <span className="activity" data-active={isActive || undefined}>
+          {isActive ? <Spinner /> : <Icon name={calls.length === items.length ? "tool" : "thought"} />}
+          <span className="activity-line">{isActive ? nowDoing(words.activity, items, state) : wasDone(words.activity, items, thinking)}</span>
+          <span className="activity-time">{isActive ? elapsed !== undefined && elapsed >= 2_000 && durationIn(words.duration, Math.floor(elapsed / 1_000) * 1_000) : taken > 0 && durationIn(words.duration, taken)}</span>
+        </span>
+      }
+    >
+      {() =>
+        only ? (
+          <CallDetail call={only} />
+        ) : (
+          <ol className="activity-items">
+            {items.map((item, index) => (
+              <li key={index}>
+                {item.kind === "call" ? (
+                  <ToolCall call={item.call} isLive={isLive} duration={durations.get(item.call.toolCallId)} />
+                ) : (
+                  <Markdown text={item.text} isStreaming={item.isStreaming && isActive} />
+                )}
+              </li>
+            ))}
+          </ol>
+        )
+      }
+    </Disclosure>
+  );
+}
+
+/** How long it has been active, as this page has seen it; undefined if it has not. */
+function useElapsed(isActive: boolean): number | undefined {
+  const since = useRef<number>(undefined);
+  const [elapsed, setElapsed] = useState<number>();
+  useEffect(() => {
+    if (!isActive) return;
+    since.current ??= performance.now();
+    const measure = () => setElapsed(performance.now() - since.current!);
+    const timer = setInterval(measure, 1_000);
+    return () => {
+      clearInterval(timer);
+      measure();
+    };
+  }, [isActive]);
+  return elapsed;
+}
+
+/** The run is at work, and there is nothing to show of it yet. */
+export function Working({ state }: { state?: string }) {
+  return (
+    <p className="working">
+      <span className="working-dots" aria-hidden="true">
+        <span />
+        <span />
+        <span />
+      </span>
+      <span>{state === "executing_plan" ? words.activity.planning : words.activity.thinking}</span>
+    </p>
+  );
+}

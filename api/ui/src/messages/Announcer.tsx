@@ -1,0 +1,33 @@
+// Tells a screen reader that an answer begins and ends, and nothing in between.
+import { useEffect, useRef, useState } from "react";
+
+import type { Chat, Progress } from "../chat/chat";
+import { words } from "../i18n";
+import { reasonFor } from "./reason";
+
+export function Announcer({ chat }: { chat: Chat }) {
+  const before = useRef<Progress>("loading");
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    const announcement = announcementOf(before.current, chat.progress);
+    before.current = chat.progress;
+    if (announcement) setSaid(words.list[announcement]);
+  }, [chat.progress]);
+  useEffect(() => {
+    if (chat.problem) setSaid(reasonFor(words.trouble, chat.problem));
+  }, [chat.problem]);
+  return (
+    <p className="unseen" role="status">
+      {said}
+    </p>
+  );
+}
+
+const atWork = (progress: Progress) => progress === "submitted" || progress === "streaming";
+
+/** What one progress after another is worth saying. */
+export function announcementOf(before: Progress, now: Progress): "answering" | "complete" | "waiting" | undefined {
+  if (atWork(now)) return atWork(before) ? undefined : "answering";
+  if (now === "waiting") return before === "waiting" ? undefined : "waiting";
+  return now === "idle" && atWork(before) ? "complete" : undefined;
+}

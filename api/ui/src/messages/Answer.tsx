@@ -1,0 +1,70 @@
+// What an answer, or a card, shows: its segments, and at the end what is going on.
+import { useEffect, useState } from "react";
+
+import type { ChatMessage } from "../chat/message";
+import { Activity, Working } from "./Activity";
+import { Approval } from "./Approval";
+import { Briefing } from "./Briefing";
+import { durationsOf } from "./call";
+import { Markdown } from "./markdown/Markdown";
+import { Compressed, Warning } from "./Notice";
+import { Plan } from "./Plan";
+import { Question } from "./Question";
+import { type Segment, segmentsOf, stateOf } from "./segments";
+import type { Actions } from "./useActions";
+
+type Props = {
+  message: ChatMessage;
+  /** Whether its run goes on, or waits. */
+  isLive: boolean;
+  /** Whether something is to come by itself. */
+  isWorking: boolean;
+  actions: Actions;
+};
+
+export function Answer({ message, isLive, isWorking, actions }: Props) {
+  const segments = segmentsOf(message.parts);
+  const durations = durationsOf(message);
+  const state = stateOf(message);
+  const last = segments.at(-1);
+  const isShown = last?.kind === "activity" || (last?.kind === "text" && last.isStreaming);
+  const isSilent = useLasting(isWorking && !isShown, last ? 400 : 0);
+
+  const show = (segment: Segment) => {
+    switch (segment.kind) {
+      case "text":
+        return <Markdown key={segment.key} text={segment.text} isStreaming={segment.isStreaming && isWorking} />;
+      case "activity":
+        return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={state} durations={durations} />;
+      case "approval":
+        return <Approval key={segment.key} message={message} call={segment.call} isLive={isLive} decide={actions.decide} />;
+      case "question":
+        return <Question key={segment.key} message={message} call={segment.call} isLive={isLive} answer={actions.answer} />;
+      case "plan":
+        return <Plan key={segment.key} plan={segment.plan} isLive={isLive} />;
+      case "briefing":
+        return <Briefing key={segment.key} briefing={segment.briefing} />;
+      case "warning":
+        return <Warning key={segment.key} warning={segment.warning} />;
+      case "compressed":
+        return <Compressed key={segment.key} />;
+    }
+  };
+  return (
+    <>
+      {segments.map(show)}
+      {isSilent && <Working state={state} />}
+    </>
+  );
+}
+
+/** Whether something has lasted so long: what passes in a moment should not be seen to come and go. */
+function useLasting(is: boolean, ms: number): boolean {
+  const [lasts, setLasts] = useState(is && ms === 0);
+  useEffect(() => {
+    if (!is) return setLasts(false);
+    const timer = setTimeout(() => setLasts(true), ms);
+    return () => clearTimeout(timer);
+  }, [is, ms]);
+  return is && (lasts || ms === 0);
+}

@@ -1,0 +1,128 @@
+// A call that a human is asked about: exactly what would be called, and the answers that there are.
+import { useState } from "react";
+
+import type { Chat, Decision } from "../chat/chat";
+import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
+import { type Call, approvalOf, nameOf, pretty, standingOf, wasInterrupted } from "./call";
+import { Disclosure } from "./Disclosure";
+import { Icon, Spinner } from "./icons";
+import { InputEditor } from "./InputEditor";
+import { LongText } from "./LongText";
+import { CallDetail } from "./ToolCall";
+import { useAnswer } from "./useAnswer";
+
+type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["decide"] };
+
+export function Approval({ message, call, isLive, decide }: Props) {
+  const approval = approvalOf(call);
+  if (!approval) return undefined;
+  if (standingOf(call, isLive) !== "asked") return <Resolved call={call} isLive={isLive} />;
+  return <Open call={call} decide={(decision) => decide(message, approval.id, decision)} />;
+}
+
+function Open({ call, decide }: { call: Call; decide: (decision: Decision) => ReturnType<Chat["decide"]> }) {
+  const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
+  const [reason, setReason] = useState("");
+  const { isSending, isDone, note, send } = useAnswer();
+  const isAgain = wasInterrupted(call);
+  const { server, tool } = nameOf(call);
+  const answer = (decision: Decision) => void send(() => decide(decision));
+  const isBusy = isSending || isDone;
+
+  return (
+    <section className="card approval" aria-label={words.approval.title(tool)}>
+      <h3 className="card-title">
+        <Icon name="shield" />
+        {isAgain ? words.approval.interruptedTitle(tool) : words.approval.title(tool)}
+        {server && <span className="call-server">{words.call.from(server)}</span>}
+      </h3>
+      {isAgain && <p className="card-note">{words.approval.interrupted}</p>}
+      {mode === "editing" ? (
+        <InputEditor
+          input={call.input}
+          isBusy={isBusy}
+          onBack={() => setMode("asking")}
+          onApprove={(editedInput) => answer({ decision: "approve", editedInput })}
+        />
+      ) : (
+        <LongText text={pretty(call.input)} isCode />
+      )}
+      {mode === "denying" && (
+        <form
+          className="card-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            answer({ decision: "deny", reason: reason.trim() || undefined });
+          }}
+        >
+          <label>
+            <span>{words.approval.reasonLabel}</span>
+            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === "Escape" && setMode("asking")} />
+          </label>
+          <p className="card-hint">{words.approval.reasonHint}</p>
+          <div className="card-actions">
+            <button type="submit" className="button" data-danger disabled={isBusy}>
+              {words.approval.deny}
+            </button>
+            <button type="button" className="button" disabled={isBusy} onClick={() => setMode("asking")}>
+              {words.approval.back}
+            </button>
+          </div>
+        </form>
+      )}
+      {mode === "asking" && (
+        <div className="card-actions">
+          <button type="button" className="button" data-main disabled={isBusy} onClick={() => answer({ decision: "approve" })}>
+            {isSending && <Spinner />}
+            {words.approval.approve}
+          </button>
+          <button type="button" className="button" disabled={isBusy} onClick={() => setMode("denying")}>
+            {words.approval.deny}
+          </button>
+          {!isAgain && (
+            <button type="button" className="button" data-plain disabled={isBusy} onClick={() => setMode("editing")}>
+              {words.approval.editInput}
+            </button>
+          )}
+        </div>
+      )}
+      {note && (
+        <p className="card-problem" role="status">
+          {note}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** How it was answered; the call and its result are behind the line. */
+function Resolved({ call, isLive }: { call: Call; isLive: boolean }) {
+  const standing = standingOf(call, isLive);
+  const { tool } = nameOf(call);
+  const isYes = standing === "completed" || standing === "running" || standing === "failed";
+  return (
+    <Disclosure
+      line={
+        <span className="call" data-standing={standing}>
+          {standing === "running" ? <Spinner /> : <Icon name={isYes ? "check" : "cross"} />}
+          <span className="call-name">{tool}</span>
+          <span className="call-input" dir="auto">
+            {outcomeOf(call, standing)}
+          </span>
+          {standing === "failed" && <span className="call-end">{words.call.standing.failed}</span>}
+        </span>
+      }
+    >
+      {() => <CallDetail call={call} />}
+    </Disclosure>
+  );
+}
+
+function outcomeOf(call: Call, standing: ReturnType<typeof standingOf>): string {
+  const approval = approvalOf(call);
+  if (standing === "denied") return approval?.reason ? words.approval.deniedWith(approval.reason) : words.approval.denied;
+  if (standing === "expired") return words.approval.expired;
+  if (standing === "unfinished" && approval?.approved !== true) return words.approval.closed;
+  return words.approval.approved;
+}

@@ -1,0 +1,21 @@
+// A briefing: what somebody is to be told, and may want to talk about.
+import type { Data } from "../chat/message";
+import { words } from "../i18n";
+import { Icon } from "./icons";
+import { LongText } from "./LongText";
+
+export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
+  return (
+    <section className="card briefing" aria-label={words.briefing.label}>
+      <p className="briefing-kind">
+        <Icon name="briefing" />
+        {words.briefing.label}
+        {briefing.priority && <span className="briefing-priority">{words.briefing.priority(briefing.priority)}</span>}
+      </p>
+      <h3 className="briefing-title" dir="auto">
+        {briefing.title}
+      </h3>
+      <LongText text={briefing.summary} />
+    </section>
+  );
+}

@@ -1,0 +1,22 @@
+// A line that can be opened. What is in it is not made before it is, so that a closed one costs nothing.
+import { type ReactNode, useId, useState } from "react";
+
+import { Icon } from "./icons";
+
+export function Disclosure({ line, children }: { line: ReactNode; children: () => ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  return (
+    <div className="disclosure" data-open={isOpen || undefined}>
+      <button type="button" className="disclosure-line" aria-expanded={isOpen} aria-controls={isOpen ? id : undefined} onClick={() => setOpen(!isOpen)}>
+        {line}
+        <Icon name="chevron" />
+      </button>
+      {isOpen && (
+        <div className="disclosure-body" id={id}>
+          {children()}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+// Changes the input of a call before it is approved, as JSON.
+import { useId, useState } from "react";
+
+import { words } from "../i18n";
+import { pretty } from "./call";
+import { readInput } from "./json";
+
+type Props = { input: unknown; isBusy: boolean; onBack: () => void; onApprove: (input: unknown) => void };
+
+export function InputEditor({ input, isBusy, onBack, onApprove }: Props) {
+  const [text, setText] = useState(() => pretty(input));
+  const read = readInput(text);
+  const id = useId();
+  return (
+    <form
+      className="card-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (read.ok) onApprove(read.value);
+      }}
+    >
+      <label>
+        <span>{words.approval.inputLabel}</span>
+        <textarea
+          className="field json"
+          dir="ltr"
+          spellCheck={false}
+          autoFocus
+          rows={Math.min(16, Math.max(4, text.split("\n").length + 1))}
+          value={text}
+          aria-invalid={!read.ok}
+          aria-describedby={read.ok ? undefined : id}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => event.key === "Escape" && onBack()}
+        />
+      </label>
+      {!read.ok && (
+        <p className="card-problem" id={id}>
+          {read.reason === "not JSON" ? words.approval.notJson : words.approval.notObject}
+        </p>
+      )}
+      <div className="card-actions">
+        <button type="submit" className="button" data-main disabled={!read.ok || isBusy}>
+          {words.approval.approveEdited}
+        </button>
+        <button type="button" className="button" disabled={isBusy} onClick={onBack}>
+          {words.approval.back}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,44 @@
+// A text that is cut where it is long, until the reader asks for all of it.
+import { useState } from "react";
+
+import { words } from "../i18n";
+
+const CHARACTERS = 1_600;
+const LINES = 24;
+
+export function LongText({ text, isCode = false }: { text: string; isCode?: boolean }) {
+  const [isWhole, setWhole] = useState(false);
+  const start = startOf(text);
+  const isLong = start.length < text.length;
+  const shown = isWhole || !isLong ? text : `${start}…`;
+  return (
+    <>
+      {isCode ? (
+        <pre className="plain" dir="auto" tabIndex={0} role="group">
+          {shown}
+        </pre>
+      ) : (
+        <p className="plain" dir="auto">
+          {shown}
+        </p>
+      )}
+      {isLong && (
+        <button type="button" className="quiet-button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? words.message.showLess : words.message.showAll}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** As much of a text as is shown at first; all of it unless it is clearly longer, because a button for two lines more is a nuisance. */
+export function startOf(text: string): string {
+  const lines = text.split("\n", LINES + 1);
+  if (lines.length > LINES && text.split("\n", LINES + 7).length > LINES + 6) return clip(lines.slice(0, LINES).join("\n"));
+  return text.length > CHARACTERS + 400 ? clip(text) : text;
+}
+
+/** Never cuts a character that is made of two halves. */
+function clip(text: string): string {
+  return text.length > CHARACTERS ? text.slice(0, CHARACTERS).replace(/[\uD800-\uDBFF]$/, "") : text;
+}

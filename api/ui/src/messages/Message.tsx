@@ -1,0 +1,38 @@
+// One message: whose it is, what it shows, when it was said, and what can be done with it.
+import { memo } from "react";
+
+import type { Progress } from "../chat/chat";
+import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
+import { MessageActions } from "./MessageActions";
+import { Answer } from "./Answer";
+import { Said } from "./Said";
+import type { Actions } from "./useActions";
+import { textOf } from "./segments";
+
+type Props = {
+  message: ChatMessage;
+  isNewest: boolean;
+  /** The chat's, for its newest message; for others `idle`. */
+  progress: Progress;
+  actions: Actions;
+};
+
+/** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
+export const Message = memo(function Message({ message, isNewest, progress, actions }: Props) {
+  if (message.role === "user") {
+    return (
+      <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined}>
+        <Said message={message} onEdit={actions.edit} />
+      </article>
+    );
+  }
+  const isLive = progress === "submitted" || progress === "streaming" || progress === "waiting";
+  const isWorking = isLive && progress !== "waiting";
+  return (
+    <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined}>
+      <Answer message={message} isLive={isLive} isWorking={isWorking} actions={actions} />
+      {message.role === "assistant" && !isWorking && textOf(message) !== "" && <MessageActions message={message} actions={actions} />}
+    </article>
+  );
+});

@@ -1,0 +1,36 @@
+// What can be done with an answer: copy it, have it made again, go on from it in a new conversation.
+import { useState } from "react";
+
+import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
+import { CopyButton } from "./CopyButton";
+import { Icon, Spinner } from "./icons";
+import { SaidAt } from "./SaidAt";
+import { textOf } from "./segments";
+import type { Actions } from "./useActions";
+
+export function MessageActions({ message, actions }: { message: ChatMessage; actions: Actions }) {
+  const [fork, setFork] = useState<"idle" | "busy" | "failed">("idle");
+  const onFork = async () => {
+    setFork("busy");
+    try {
+      await actions.fork(message);
+      setFork("idle");
+    } catch {
+      setFork("failed");
+    }
+  };
+  const forkLabel = fork === "failed" ? words.message.forkFailed : words.message.fork;
+  return (
+    <div className="actions" role="group" aria-label={words.message.actions}>
+      <CopyButton text={() => textOf(message)} label={words.message.copy} />
+      <button type="button" className="icon-button only-idle" aria-label={words.message.regenerate} title={words.message.regenerate} onClick={() => actions.regenerate(message.id)}>
+        <Icon name="again" />
+      </button>
+      <button type="button" className="icon-button only-idle" aria-label={forkLabel} title={forkLabel} disabled={fork === "busy"} onClick={() => void onFork()}>
+        {fork === "busy" ? <Spinner /> : <Icon name={fork === "failed" ? "cross" : "branch"} />}
+      </button>
+      <SaidAt message={message} />
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+// The messages of a conversation, newest last, and at their end what is going on. It scrolls by itself.
+import { useRef } from "react";
+
+import type { Chat } from "../chat/chat";
+import { words } from "../i18n";
+import { Announcer } from "./Announcer";
+import { Ending } from "./Ending";
+import { useFollow } from "./follow";
+import { Icon } from "./icons";
+import { Message } from "./Message";
+import { useActions } from "./useActions";
+import { useGradually } from "./useGradually";
+import "../shell/controls.css";
+import "./messages.css";
+import "./parts.css";
+
+export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) => void }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const lastSaid = chat.messages.findLast((message) => message.role === "user")?.id;
+  const { isAway, goToEnd } = useFollow(scroller, content, lastSaid);
+  const actions = useActions(chat, onFork);
+  const first = useGradually(chat.messages.length);
+  const newest = chat.messages.length - 1;
+  const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
+
+  return (
+    <div className="messages">
+      {/* A log speaks by itself whenever it changes; an answer changes with every word, so the announcer speaks instead. */}
+      <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
+        <div className="messages-content" ref={content} data-busy={isBusy || undefined}>
+          {chat.messages.slice(first).map((message, index) => {
+            const isNewest = first + index === newest;
+            return <Message key={message.id} message={message} isNewest={isNewest} progress={isNewest ? chat.progress : "idle"} actions={actions} />;
+          })}
+          <Ending chat={chat} />
+        </div>
+      </div>
+      {isAway && (
+        <button type="button" className="latest" onClick={goToEnd}>
+          <Icon name="down" />
+          {words.list.latest}
+        </button>
+      )}
+      <Announcer chat={chat} />
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+// A question of the model to the reader: a call of one of this page's tools, which the reader answers.
+import { useId, useState } from "react";
+
+import type { Chat, ToolAnswer } from "../chat/chat";
+import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
+import { type Call, nameOf, pretty, standingOf } from "./call";
+import { Icon, Spinner } from "./icons";
+import { readAnswer } from "./json";
+import { LongText } from "./LongText";
+import { type Question as Asked, answerIn, questionOf } from "./asked";
+import { useAnswer } from "./useAnswer";
+
+type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["answer"] };
+
+export function Question({ message, call, isLive, answer }: Props) {
+  const { isSending, isDone, note, send } = useAnswer();
+  const asked = questionOf(call);
+  const isOpen = standingOf(call, isLive) === "asked";
+  const title = asked ? words.question.title : words.question.toolTitle(nameOf(call).tool);
+  const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
+  return (
+    <section className="card question" aria-label={title}>
+      <h3 className="card-title">
+        <Icon name="question" />
+        {title}
+      </h3>
+      {asked ? (
+        <p className="card-question" dir="auto">
+          {asked.question}
+        </p>
+      ) : (
+        <LongText text={pretty(call.input)} isCode />
+      )}
+      {isOpen ? <Form asked={asked} isSending={isSending} isBusy={isSending || isDone} give={give} /> : <Given call={call} />}
+      {note && (
+        <p className="card-problem" role="status">
+          {note}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: boolean; isBusy: boolean; give: (answer: ToolAnswer) => void }) {
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [text, setText] = useState("");
+  const name = useId();
+  const options = asked?.options ?? [];
+  const typed = text.trim();
+  const isEmpty = chosen.length === 0 && typed === "";
+
+  const choose = (option: string, isChosen: boolean) => {
+    if (asked?.isMultiple) return setChosen(isChosen ? [...chosen, option] : chosen.filter((other) => other !== option));
+    setChosen([option]);
+    setText("");
+  };
+  const type = (value: string) => {
+    setText(value);
+    // Of one answer, the newest counts.
+    if (!asked?.isMultiple && value.trim() !== "") setChosen([]);
+  };
+  const submit = () => {
+    if (isEmpty || isBusy) return;
+    if (!asked) return give({ output: readAnswer(text) });
+    const answers = [...options.filter((option) => chosen.includes(option)), ...(typed === "" ? [] : [typed])];
+    give({ output: { answer: asked.isMultiple ? answers : answers[0] } });
+  };
+
+  return (
+    <form
+      className="card-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      {options.length > 0 && (
+        <fieldset className="choices" disabled={isBusy}>
+          <legend className={asked?.isMultiple ? "card-hint" : "unseen"}>{asked?.isMultiple ? words.question.pickSeveral : words.question.answerLabel}</legend>
+          {options.map((option) => (
+            <label key={option} className="choice" dir="auto">
+              <input type={asked?.isMultiple ? "checkbox" : "radio"} name={name} checked={chosen.includes(option)} onChange={(event) => choose(option, event.target.checked)} />
+              <span>{option}</span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <label>
+        <span>{!asked ? words.question.anyLabel : options.length > 0 ? words.question.otherLabel : words.question.answerLabel}</span>
+        <textarea
+          className="field"
+          dir="auto"
+          rows={asked ? 1 : 3}
+          value={text}
+          disabled={isBusy}
+          onChange={(event) => type(event.target.value)}
+          onKeyDown={(event) => {
+            // Enter that confirms an input method's candidate sends nothing.
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing || event.keyCode === 229 || !asked) return;
+            event.preventDefault();
+            submit();
+          }}
+        />
+      </label>
+      <div className="card-actions">
+        <button type="submit" className="button" data-main disabled={isEmpty || isBusy}>
+          {isSending && <Spinner />}
+          {words.question.answer}
+        </button>
+        <button type="button" className="button" data-plain disabled={isBusy} onClick={() => give({ error: words.question.cannotReason })}>
+          {words.question.cannot}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** How it was answered. */
+function Given({ call }: { call: Call }) {
+  if (call.state === "output-available") {
+    return (
+      <div className="given">
+        <span className="unseen">{words.question.youAnswered}</span>
+        <Icon name="check" />
+        <LongText text={answerIn(call.output)} />
+      </div>
+    );
+  }
+  return <p className="card-hint">{call.state === "output-error" ? words.question.declined : words.question.closed}</p>;
+}

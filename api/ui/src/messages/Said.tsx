@@ -1,0 +1,97 @@
+// What the user has said, and its edit in place.
+import { useRef, useState } from "react";
+
+import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
+import { CopyButton } from "./CopyButton";
+import { Icon } from "./icons";
+import { LongText } from "./LongText";
+import { SaidAt } from "./SaidAt";
+import { textOf } from "./segments";
+
+export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: string, text: string) => void }) {
+  const [isEditing, setEditing] = useState(false);
+  const editButton = useRef<HTMLButtonElement>(null);
+  const text = textOf(message);
+  const end = () => {
+    setEditing(false);
+    // The button is there again after the form is gone.
+    requestAnimationFrame(() => editButton.current?.focus());
+  };
+  if (isEditing) {
+    return (
+      <Edit
+        text={text}
+        onCancel={end}
+        onSend={(changed) => {
+          end();
+          if (changed !== text) onEdit(message.id, changed);
+        }}
+      />
+    );
+  }
+  return (
+    <>
+      <div className="bubble">
+        <LongText text={text} />
+      </div>
+      <div className="actions" role="group" aria-label={words.message.actions}>
+        <SaidAt message={message} />
+        <CopyButton text={() => text} label={words.message.copy} />
+        <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setEditing(true)}>
+          <Icon name="pencil" />
+        </button>
+      </div>
+    </>
+  );
+}
+
+function Edit({ text, onCancel, onSend }: { text: string; onCancel: () => void; onSend: (text: string) => void }) {
+  const [draft, setDraft] = useState(text);
+  const send = () => {
+    if (draft.trim() !== "") onSend(draft.trim());
+  };
+  return (
+    <form
+      className="edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        className="field"
+        dir="auto"
+        aria-label={words.message.editLabel}
+        autoFocus
+        rows={Math.min(12, draft.split("\n").length + 1)}
+        value={draft}
+        onFocus={(event) => event.target.setSelectionRange(draft.length, draft.length)}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={(event) => {
+          // Keys that work on an input method's candidates are not ours.
+          if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+          if (event.key === "Escape") {
+            // Nor should the page take it for a stop.
+            event.stopPropagation();
+            onCancel();
+          }
+          if (event.key !== "Enter" || event.shiftKey) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      <div className="edit-end">
+        <p className="card-hint">{words.message.editNote}</p>
+        <div className="card-actions">
+          <button type="button" className="button" onClick={onCancel}>
+            {words.message.cancel}
+          </button>
+          <button type="submit" className="button" data-main disabled={draft.trim() === ""}>
+            {words.message.send}
+          </button>
+        </div>
+      </div>
+    </form>
+  );
+}

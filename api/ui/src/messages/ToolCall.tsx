@@ -1,0 +1,68 @@
+// A tool call: one line that says how it stands, and behind it what went in and what came out.
+import { words } from "../i18n";
+import { type Call, inBrief, nameOf, pretty, standingOf } from "./call";
+import { CopyButton } from "./CopyButton";
+import { Disclosure } from "./Disclosure";
+import { durationIn } from "./duration";
+import { Icon, Spinner } from "./icons";
+import { LongText } from "./LongText";
+
+export function ToolCall({ call, isLive, duration }: { call: Call; isLive: boolean; duration?: number }) {
+  const { server, tool } = nameOf(call);
+  const standing = standingOf(call, isLive);
+  return (
+    <Disclosure
+      line={
+        <span className="call" data-standing={standing}>
+          <CallMark standing={standing} />
+          <span className="call-name">{tool}</span>
+          {server && <span className="call-server">{server}</span>}
+          <span className="call-input" dir="auto">
+            {inBrief(call.input)}
+          </span>
+          <span className="call-end">{standing === "completed" ? duration !== undefined && durationIn(words.duration, duration) : words.call.standing[standing]}</span>
+        </span>
+      }
+    >
+      {() => <CallDetail call={call} />}
+    </Disclosure>
+  );
+}
+
+function CallMark({ standing }: { standing: keyof typeof words.call.standing }) {
+  switch (standing) {
+    case "preparing":
+    case "running":
+      return <Spinner />;
+    case "completed":
+      return <Icon name="check" />;
+    case "asked":
+      return <Icon name="question" />;
+    default:
+      return <Icon name="cross" />;
+  }
+}
+
+/** What went in and what came out. */
+export function CallDetail({ call }: { call: Call }) {
+  const input = call.state === "input-streaming" ? (call.rawInput ?? pretty(call.input)) : pretty(call.input);
+  return (
+    <div className="call-detail">
+      <Content label={words.call.input} text={input} nothing={words.call.noInput} />
+      {call.state === "output-available" && <Content label={words.call.output} text={pretty(call.output)} nothing={words.call.noOutput} />}
+      {call.state === "output-error" && <Content label={words.call.error} text={call.errorText} nothing={words.call.noOutput} />}
+    </div>
+  );
+}
+
+function Content({ label, text, nothing }: { label: string; text: string; nothing: string }) {
+  return (
+    <section className="call-content" aria-label={label}>
+      <div className="call-content-head">
+        <span>{label}</span>
+        {text !== "" && <CopyButton text={() => text} label={words.message.copy} />}
+      </div>
+      {text === "" ? <p className="nothing">{nothing}</p> : <LongText text={text} isCode />}
+    </section>
+  );
+}

@@ -1,0 +1,45 @@
+// Something went wrong: what, in plain words, and the way on.
+import { useEffect, useState } from "react";
+
+import type { Problem } from "../client/problem";
+import { words } from "../i18n";
+import { durationIn } from "./duration";
+import { Icon } from "./icons";
+import { detailOf, reasonFor } from "./reason";
+
+export function Trouble({ problem, hasAnswer, onRetry }: { problem: Problem; hasAnswer: boolean; onRetry: () => void }) {
+  const left = useCountdown(problem);
+  const detail = detailOf(problem);
+  return (
+    <section className="trouble">
+      <Icon name="warning" />
+      <div>
+        <p>
+          {reasonFor(words.trouble, problem)} {hasAnswer && words.trouble.kept}
+        </p>
+        {detail && (
+          <p className="trouble-detail" dir="auto">
+            {detail}
+          </p>
+        )}
+      </div>
+      <button type="button" className="button" disabled={left > 0} onClick={onRetry}>
+        {left > 0 ? words.trouble.retryIn(durationIn(words.duration, left * 1_000)) : words.trouble.retry}
+      </button>
+    </section>
+  );
+}
+
+/** The seconds until one may try again. */
+function useCountdown(problem: Problem): number {
+  const [left, setLeft] = useState(problem.retryAfter ?? 0);
+  useEffect(() => {
+    const end = performance.now() + (problem.retryAfter ?? 0) * 1_000;
+    // By the clock and not by ticks, because pages in the background are not woken every second.
+    const count = () => setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
+    count();
+    const timer = setInterval(count, 500);
+    return () => clearInterval(timer);
+  }, [problem]);
+  return left;
+}

@@ -1,0 +1,34 @@
+// The icons of the messages: lines on a grid of 24. They say nothing to a screen reader; what they stand on has a name.
+
+const paths = {
+  copy: "M9 9h10v10H9zM5 15V5h10",
+  check: "M5 12.5l4.5 4.5L19 7.5",
+  cross: "M6 6l12 12M18 6L6 18",
+  again: "M19.5 12a7.5 7.5 0 1 1-2.2-5.3M19.5 4v4h-4",
+  pencil: "M5 19l1-4L16 5l3 3L9 18zM14 7l3 3",
+  branch: "M7 4v16M7 14c6 0 10-2 10-7M14 7l3-3 3 3",
+  chevron: "M9 6l6 6-6 6",
+  down: "M12 5v14M6 13l6 6 6-6",
+  thought: "M9 18h6M10 21h4M12 3a6 6 0 0 0-3.6 10.8c.7.6 1.1 1.3 1.1 2.2h5c0-.9.4-1.6 1.1-2.2A6 6 0 0 0 12 3z",
+  tool: "M14.5 6.5a4 4 0 0 0-5.2 5.2L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.2l-2.5 2.5-2.5-.5-.5-2.5z",
+  question: "M9.2 9.2a2.8 2.8 0 1 1 4 2.6c-.8.4-1.2.9-1.2 1.9M12 17v.01",
+  warning: "M12 4l9 16H3zM12 10v4.5M12 17.2v.01",
+  shield: "M12 3l7 3v5.5c0 4.3-2.9 7.6-7 9.5-4.1-1.9-7-5.2-7-9.5V6z",
+  skip: "M6 12h12",
+  briefing: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+      <path d={paths[name]} />
+    </svg>
+  );
+}
+
+/** Something is going on. */
+export function Spinner() {
+  return <span className="spinner" aria-hidden="true" />;
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+
+import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
+
+const cuts: [name: string, text: string, blocks: string[]][] = [
+  ["nothing is no block", "", []],
+  ["blank lines alone are no block", "\n \n\n", []],
+  ["paragraphs are cut", "one\n\ntwo\n\n\nthree\n", ["one", "two", "three"]],
+  ["lines of a paragraph stay together", "one\ntwo", ["one\ntwo"]],
+  ["a fence keeps its blank lines", "```js\na\n\nb\n```\n\nafter", ["```js\na\n\nb\n```", "after"]],
+  ["an open fence reaches to the end", "before\n\n```\na\n\nb", ["before", "```\na\n\nb"]],
+  ["a shorter fence does not close a longer one", "````\n```\n\n```\n````\n\nx", ["````\n```\n\n```\n````", "x"]],
+  ["tildes do not close backticks", "```\n~~~\n\na\n```", ["```\n~~~\n\na\n```"]],
+  ["a fence with a language does not close one", "```\na\n\n```js\nb\n```\n\nc", ["```\na\n\n```js\nb\n```", "c"]],
+  ["a loose list is one block", "- a\n\n- b\n\n1. c", ["- a\n\n- b\n\n1. c"]],
+  ["an indented line belongs to what is before", "1. a\n\n   more\n\ntext", ["1. a\n\n   more", "text"]],
+  ["a list behind a paragraph is cut from it", "text\n\n- a", ["text", "- a"]],
+  ["a formula keeps its blank lines", "$$\na\n\nb\n$$\n\nc", ["$$\na\n\nb\n$$", "c"]],
+  ["a table is cut from what follows", "|a|b|\n|-|-|\n|1|2|\n\nx", ["|a|b|\n|-|-|\n|1|2|", "x"]],
+];
+
+test.each(cuts)("%s", (_, text, blocks) => expect(blocksOf(text)).toEqual(blocks));
+
+test("a long list is cut between its items", () => {
+  const item = `- ${"word ".repeat(100)}`;
+  expect(blocksOf(Array(40).fill(item).join("\n\n")).length).toBeGreaterThan(3);
+});
+
+test("all blocks but the last two stay as they are while text is added", () => {
+  const text = "# A\n\none\n\n- a\n- b\n\n```js\nlet x;\n\nlet y;\n```\n\n| a |\n|---|\n| 1 |\n\nend";
+  let before: string[] = [];
+  for (let length = 1; length <= text.length; length++) {
+    const blocks = blocksOf(text.slice(0, length));
+    const settled = Math.max(0, before.length - 2);
+    expect(blocks.slice(0, settled)).toEqual(before.slice(0, settled));
+    before = blocks;
+  }
+});
+
+test("definitions are found", () => {
+  expect(hasDefinitions("see [a]\n\n[a]: https://example.org")).toBe(true);
+  expect(hasDefinitions("word[^1]\n\n[^1]: a note")).toBe(true);
+  expect(hasDefinitions("an [array]: no")).toBe(false);
+});
+
+test.each([
+  ["text\n-", "text"],
+  ["text\n==", "text"],
+  ["text\n\n12.", "text\n"],
+  ["text\n``", "text"],
+  ["- a\n- b", "- a\n- b"],
+  ["5", "5"],
+  ["text\n```", "text\n```"],
+])("the dangling end of %j is not shown", (text, shown) => expect(withoutDangling(text)).toBe(shown));

@@ -1,0 +1,58 @@
+// What is changed in the trees between markdown and elements: HTML becomes text, blocks get a direction of their own, and
+// headings go below those of the page.
+import type { Element, ElementContent, Root as Elements, RootContent } from "hast";
+import type { Nodes, Root as Markdown } from "mdast";
+
+/** HTML is shown as it is written and never becomes elements; only `<br>`, which tables cannot do without, is a line's end. */
+export function htmlAsText() {
+  return (tree: Markdown) => asText(tree);
+}
+
+function asText(node: Nodes) {
+  if (!("children" in node)) return;
+  const isFlow = node.type === "root" || node.type === "blockquote" || node.type === "listItem" || node.type === "footnoteDefinition";
+  node.children.forEach((child, index) => {
+    if (child.type !== "html") return asText(child);
+    if (/^<br\s*\/?>$/i.test(child.value)) return void (node.children[index] = { type: "break" });
+    const text = { type: "text" as const, value: child.value };
+    node.children[index] = isFlow ? { type: "paragraph", children: [text] } : text;
+  });
+}
+
+const DIRECTED = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "td", "th"]);
+
+/** Each block is read from the side on which its own first letter begins. */
+export function directed() {
+  return (tree: Elements) => tree.children.forEach(direct);
+}
+
+function direct(node: RootContent | ElementContent) {
+  if (node.type !== "element") return;
+  if (DIRECTED.has(node.tagName)) {
+    node.properties.dir = "auto";
+    // A list looks for its direction in its items, and passes over what has one itself.
+    if (node.tagName !== "ul" && node.tagName !== "ol") return;
+  }
+  if (node.tagName === "li") return node.children.filter(isBlock).forEach(direct);
+  node.children.forEach(direct);
+}
+
+/** What, inside of an item, has a direction of its own and is not the item's text. */
+function isBlock(node: ElementContent): node is Element {
+  return node.type === "element" && node.tagName !== "p" && node.tagName !== "ul" && node.tagName !== "ol";
+}
+
+/** An answer's headings are parts of a message: they come below the page's own, in two levels, which no answer can skip. */
+export function lowered() {
+  return (tree: Elements) => tree.children.forEach(lower);
+}
+
+function lower(node: RootContent | ElementContent) {
+  if (node.type !== "element") return;
+  const level = /^h([1-6])$/.exec(node.tagName)?.[1];
+  if (level) {
+    node.properties.className = [`level-${level}`];
+    node.tagName = Number(level) <= 3 ? "h3" : "h4";
+  }
+  node.children.forEach(lower);
+}

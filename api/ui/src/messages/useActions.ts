@@ -1,0 +1,26 @@
+// What can be done with a message. The functions stay the same for as long as the list is shown, whatever the chat becomes,
+// so that a message is not drawn again because of them.
+import { useLayoutEffect, useRef, useState } from "react";
+
+import type { Chat } from "../chat/chat";
+import type { ChatMessage } from "../chat/message";
+
+export type Actions = Pick<Chat, "regenerate" | "edit" | "decide" | "answer"> & {
+  /** Opens a new conversation that goes on from this answer. */
+  fork(message: ChatMessage): Promise<void>;
+};
+
+export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
+  const newest = useRef({ chat, onFork });
+  useLayoutEffect(() => {
+    newest.current = { chat, onFork };
+  });
+  const [actions] = useState<Actions>(() => ({
+    regenerate: (id) => newest.current.chat.regenerate(id),
+    edit: (id, text) => newest.current.chat.edit(id, text),
+    decide: (message, id, decision) => newest.current.chat.decide(message, id, decision),
+    answer: (message, id, answer) => newest.current.chat.answer(message, id, answer),
+    fork: async (message) => newest.current.onFork(await newest.current.chat.fork(message)),
+  }));
+  return actions;
+}

@@ -1,0 +1,27 @@
+// Sending the answer to a question: once at a time, and with a word about it where it did not count.
+import { useState } from "react";
+
+import type { Outcome } from "../chat/chat";
+import { words } from "../i18n";
+
+export function useAnswer() {
+  const [isSending, setSending] = useState(false);
+  const [isDone, setDone] = useState(false);
+  const [note, setNote] = useState<string>();
+
+  const send = async (answer: () => Promise<Outcome>) => {
+    setSending(true);
+    setNote(undefined);
+    try {
+      const outcome = await answer();
+      // The card goes when the message says so; until then it cannot be answered twice.
+      setDone(true);
+      if (outcome === "answered elsewhere") setNote(words.approval.elsewhere);
+    } catch (error) {
+      setNote(words.approval.failed(error instanceof Error ? error.message : String(error)));
+    } finally {
+      setSending(false);
+    }
+  };
+  return { isSending, isDone, note, send };
+}
