@@ -19,9 +19,20 @@ export type ToolAnswer = { output: unknown } | { error: string };
 /** How a question was answered elsewhere, where it was no longer open. */
 export type Outcome = "done" | "answered elsewhere";
 
+/** What has failed, and so what a retry does again. */
+export type Failed =
+  /** The history could not be read, or the stream is lost, and what has become of the run is not known. */
+  | "reading"
+  /** What was said last was refused, or never arrived. It is shown, and the server does not have it. */
+  | "sending"
+  /** The run itself; the question is answered anew. */
+  | "run";
+
 export interface Chat {
   /** The conversation's id, or the name that the page has given it before there was one. */
   id: string;
+  /** The server's name for it, as soon as it is known; what a deep link has. */
+  conversationId?: string;
   messages: ChatMessage[];
   progress: Progress;
   /** Whether the connection was lost and is being made again. */
@@ -30,6 +41,8 @@ export interface Chat {
   retrying?: { attempt: number; of: number };
   /** Why the newest answer is not whole, or why something was refused. */
   problem?: Problem;
+  /** With a problem: what a retry would do again. */
+  failed?: Failed;
   send(text: string): void;
   /** Cancels the run; what was said stays. */
   stop(): void;
@@ -39,7 +52,7 @@ export interface Chat {
   regenerate(messageId: string): void;
   /** Says it differently: what follows is superseded. */
   edit(messageId: string, text: string): void;
-  /** Decides about a call that waits for a human. */
+  /** Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, as of an input that does not fit. */
   decide(message: ChatMessage, approvalId: string, decision: Decision): Promise<Outcome>;
   /** Answers a call of one of the front end's tools. */
   answer(message: ChatMessage, toolCallId: string, answer: ToolAnswer): Promise<Outcome>;

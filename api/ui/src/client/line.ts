@@ -30,6 +30,8 @@ export interface LineOptions {
   /** What was given is no longer the answer: a worker was lost, or the answer is another one. The stream ends here, and a
    * new replay has what counts. Without this, chunks are only ever appended. */
   onTakenBack?(attempt?: unknown): void;
+  /** Each chunk as it comes; `isPast`, if a replay has brought it. */
+  onChunk?(chunk: UIMessageChunk, isPast: boolean): void;
   delay?(failures: number): number;
 }
 
@@ -166,6 +168,7 @@ export class Line {
     const chunk = JSON.parse(data) as UIMessageChunk;
     this.#count += 1;
     this.#known.add(data);
+    this.options.onChunk?.(chunk, this.#past !== undefined);
     if (chunk.type === "data-attempt" && this.options.onTakenBack) {
       this.#attempt = chunk.data;
       return true;

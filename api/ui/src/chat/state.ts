@@ -1,0 +1,36 @@
+// What is known of a chat beside its messages, and what a view is told of both.
+import type { ChatStatus } from "ai";
+
+import type { Problem } from "../client/problem";
+import type { Failed, Progress } from "./chat";
+import type { ChatMessage } from "./message";
+import { isWaiting, type Verdicts } from "./questions";
+
+export interface State {
+  isLoading: boolean;
+  /** Shown in place of the messages while these are rebuilt, so that nobody sees them grow again. */
+  held?: ChatMessage[];
+  isReconnecting: boolean;
+  retrying?: { attempt: number; of: number };
+  problem?: Problem;
+  failed?: Failed;
+  conversationId?: string;
+  verdicts: Verdicts;
+}
+
+export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isReconnecting: false, verdicts: new Map() });
+
+/** `messages` are the ones that are shown. */
+export function progressOf({ isLoading, held }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
+  if (isLoading) return "loading";
+  const last = messages.at(-1);
+  if (isWaiting(last)) return "waiting";
+  if (held) return last?.role === "assistant" ? "streaming" : "submitted";
+  return status === "submitted" || status === "streaming" ? status : "idle";
+}
+
+/** "Retrying (2 of 3)", of what an attempt tells of itself; older servers tell nothing. */
+export function retryingOf(attempt: unknown): State["retrying"] {
+  const { crashes, maxCrashes } = (attempt ?? {}) as { crashes?: number; maxCrashes?: number };
+  return crashes && maxCrashes ? { attempt: crashes + 1, of: maxCrashes } : undefined;
+}
