@@ -1,8 +1,14 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
+import { language } from "./i18n";
 import { App } from "./shell/App";
+import { applyTheme } from "./shell/theme";
 import "./theme.css";
+
+// Before the first paint: the page has no other content than what is drawn here.
+applyTheme();
+document.documentElement.lang = language;
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>

@@ -1,3 +1,170 @@
+// The page: the list, the chat that is open, and what stands above both.
+import { useCallback, useEffect, useState } from "react";
+
+import { words } from "../i18n";
+import { Caution } from "./Caution";
+import { Conversation } from "./Conversation";
+import { ConversationList } from "./ConversationList";
+import { Dialog } from "./Dialog";
+import { Foot } from "./Foot";
+import { Header } from "./Header";
+import { keep, read } from "./kept";
+import { neighbour } from "./listed";
+import { Nothing } from "./Nothing";
+import { ShortcutsDialog } from "./ShortcutsDialog";
+import { SignIn } from "./SignIn";
+import { Toasts } from "./Toasts";
+import { useAbout } from "./useAbout";
+import { useAgents } from "./useAgents";
+import { useConversations } from "./useConversations";
+import { useDeletion } from "./useDeletion";
+import { useNarrow } from "./useNarrow";
+import { useOpen } from "./useOpen";
+import { useSession } from "./useSession";
+import { useShortcuts } from "./useShortcuts";
+import "./controls.css";
+import "./App.css";
+
 export function App() {
-  return <main>Holdfast</main>;
+  const who = useSession();
+  // Another reader has other conversations: nothing of the last one's stays.
+  return <Page key={who.count} who={who} />;
+}
+
+function Page({ who }: { who: ReturnType<typeof useSession> }) {
+  const { session, signIn, signOut, askAgain } = who;
+  const isAllowed = session.state === "known" || session.state === "unreachable";
+  const { open, openConversation, openNew, settle } = useOpen();
+  const conversations = useConversations(isAllowed);
+  const agents = useAgents(isAllowed);
+  const { deleted, remove } = useDeletion(conversations.readAgain);
+  const current = open.at === "chat" ? open.conversationId : undefined;
+  const { about, isMissing } = useAbout(isAllowed ? current : undefined, conversations.items.find(({ id }) => id === current));
+
+  const isNarrow = useNarrow();
+  const [isBeside, setIsBeside] = useState(() => read("list") !== "hidden");
+  const [isDrawerOpen, setIsDrawerOpen] = useState(false);
+  const [dialog, setDialog] = useState<"shortcuts" | "sign in">();
+  const isListShown = isNarrow ? isDrawerOpen : isBeside;
+
+  const showList = (isShown: boolean) => {
+    if (isNarrow) return setIsDrawerOpen(isShown);
+    keep("list", isShown ? undefined : "hidden");
+    setIsBeside(isShown);
+  };
+  useEffect(() => {
+    if (!isNarrow) setIsDrawerOpen(false);
+  }, [isNarrow]);
+
+  const goTo = useCallback(
+    (id: string | undefined) => {
+      setIsDrawerOpen(false);
+      if (id === undefined) openNew();
+      else openConversation(id);
+    },
+    [openNew, openConversation],
+  );
+  const goToNew = () => {
+    goTo(undefined);
+    focusOn("compose");
+  };
+  const onDelete = (id: string, title: string) => {
+    const wasOpen = id === current;
+    if (wasOpen) openNew();
+    remove(id, title, () => wasOpen && openConversation(id));
+  };
+  const step = (by: 1 | -1) => {
+    const shown = conversations.items.filter(({ id }) => !deleted.has(id));
+    const other = neighbour(shown, current, by);
+    if (other) goTo(other.id);
+  };
+
+  useShortcuts({
+    newChat: goToNew,
+    search: () => {
+      showList(true);
+      focusOn("search");
+    },
+    next: () => step(1),
+    previous: () => step(-1),
+    list: () => showList(!isListShown),
+    help: () => setDialog("shortcuts"),
+  });
+
+  const list = (
+    <ConversationList
+      conversations={conversations}
+      deleted={deleted}
+      current={current}
+      onOpen={goTo}
+      onNew={goToNew}
+      onHide={() => showList(false)}
+      onDelete={onDelete}
+    >
+      <Foot
+        session={session}
+        onSignIn={() => setDialog("sign in")}
+        onSignOut={signOut}
+        onShortcuts={() => setDialog("shortcuts")}
+      />
+    </ConversationList>
+  );
+  const head = { isListShown, onShowList: () => showList(true), onNew: goToNew };
+  const isNowhere = open.at === "nowhere";
+  useEffect(() => {
+    if (isNowhere || isMissing) document.title = "Holdfast";
+  }, [isNowhere, isMissing]);
+
+  return (
+    <>
+      <a className="skip" href="#compose">
+        {words.shell.skip}
+      </a>
+      <Caution />
+      <div className="page">
+        {!isNarrow && isBeside && <div className="beside">{list}</div>}
+        {isNarrow && isDrawerOpen && (
+          <Dialog as="drawer" title={words.shell.list.name} onClose={() => setIsDrawerOpen(false)}>
+            {list}
+          </Dialog>
+        )}
+        {isNowhere || isMissing ? (
+          <main className="chat">
+            <Header {...head} />
+            <Nothing {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
+          </main>
+        ) : (
+          <Conversation
+            key={open.key}
+            open={open}
+            about={about}
+            agents={agents}
+            isNarrow={isNarrow}
+            onFork={goTo}
+            onRename={conversations.rename}
+            onDelete={onDelete}
+            onSettled={settle}
+            onChanged={conversations.readAgain}
+            onRefused={askAgain}
+            {...head}
+          />
+        )}
+      </div>
+      {session.state === "refused" && (
+        <SignIn
+          why={session.hadToken ? words.shell.account.expired : words.shell.account.why}
+          signIn={signIn}
+          forget={session.hadToken ? signOut : undefined}
+        />
+      )}
+      {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} onClose={() => setDialog(undefined)} />}
+      {dialog === "shortcuts" && <ShortcutsDialog onClose={() => setDialog(undefined)} />}
+      <Toasts />
+    </>
+  );
+}
+
+/** After the page has been drawn again, because what is to have the focus may not be there yet. */
+function focusOn(command: "compose" | "search") {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-command=${command}]`)?.focus());
 }

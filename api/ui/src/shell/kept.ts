@@ -1,14 +1,19 @@
-// What this browser keeps for the page. Where storage is refused (private windows, full disks), nothing is kept and nothing breaks.
+// What this browser keeps for the page. Where storage is refused (private windows), it is kept as long as the page is open.
 
 export type Kept = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-const nothing: Kept = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
+const memory = new Map<string, string>();
+const whileOpen: Kept = {
+  getItem: (key) => memory.get(key) ?? null,
+  setItem: (key, value) => void memory.set(key, value),
+  removeItem: (key) => void memory.delete(key),
+};
 
 function browserStorage(): Kept {
   try {
     return window.localStorage;
   } catch {
-    return nothing;
+    return whileOpen;
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { pageTitle } from "./title";
+import { firstWords, pageTitle } from "./title";
 
 test("the title follows the conversation, and says when it is being answered", () => {
   expect(pageTitle(undefined, false)).toBe("Holdfast");
@@ -11,4 +11,9 @@ test("the title follows the conversation, and says when it is being answered", (
 test("a long title is cut between characters, and line breaks are spaces", () => {
   expect(pageTitle("one\n  two", false)).toBe("one two · Holdfast");
   expect(pageTitle("🌊".repeat(80), false)).toBe(`${"🌊".repeat(59)}… · Holdfast`);
+});
+
+test("before it has a title, a conversation is called by its first words", () => {
+  expect(firstWords("  Harbour lights\nand more")).toBe("Harbour lights");
+  expect(firstWords(" \n ")).toBeUndefined();
 });

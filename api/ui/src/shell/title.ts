@@ -10,3 +10,9 @@ function shortened(title: string): string {
   const characters = [...title.replace(/\s+/g, " ").trim()];
   return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : characters.join("");
 }
+
+/** What a conversation is called before it has a title: the first words of what was said. */
+export function firstWords(text: string): string | undefined {
+  const line = text.trim().split("\n", 1)[0]!.trim();
+  return line === "" ? undefined : shortened(line);
+}

@@ -60,9 +60,8 @@ export const shell = {
     missing: {
       title: "This conversation is not here",
       text: "It may have been deleted, or it belongs to somebody else.",
-      begin: "Begin a new chat",
     },
-    lost: { title: "There is nothing at this address", begin: "Begin a new chat" },
+    lost: { title: "There is nothing at this address" },
     caution: {
       text: "What is said here may be lost when the server stops.",
       why: "Why",

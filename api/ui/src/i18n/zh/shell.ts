@@ -59,9 +59,8 @@ export const shell: typeof import("../en/shell").shell = {
     missing: {
       title: "找不到这个对话",
       text: "它可能已被删除，或者属于其他人。",
-      begin: "开始新对话",
     },
-    lost: { title: "这个地址没有内容", begin: "开始新对话" },
+    lost: { title: "这个地址没有内容" },
     caution: {
       text: "服务器停止后，这里的对话可能会丢失。",
       why: "原因",

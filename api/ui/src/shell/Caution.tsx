@@ -1,0 +1,44 @@
+// A quiet line above everything while the server says that what it keeps may not last.
+import { useEffect, useState } from "react";
+
+import { call } from "../client/call";
+import { onWake } from "../client/wake";
+import { words } from "../i18n";
+import { Icon } from "./icons";
+import "./Caution.css";
+
+export function Caution() {
+  const [warnings, setWarnings] = useState<string[]>([]);
+  const [isHidden, setIsHidden] = useState(false);
+  useEffect(() => {
+    const ask = () => void call<{ warnings?: string[] }>("/readyz").then(({ warnings }) => setWarnings(warnings ?? []), () => {});
+    ask();
+    // The server may have been restarted meanwhile, and be well.
+    return onWake(ask);
+  }, []);
+  if (isHidden || warnings.length === 0) return null;
+
+  return (
+    <aside className="caution">
+      <Icon name="caution" />
+      <p>{words.shell.caution.text}</p>
+      <details>
+        <summary>{words.shell.caution.why}</summary>
+        {warnings.map((warning) => (
+          <p key={warning} dir="auto">
+            {warning}
+          </p>
+        ))}
+      </details>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={words.shell.caution.dismiss}
+        title={words.shell.caution.dismiss}
+        onClick={() => setIsHidden(true)}
+      >
+        <Icon name="close" />
+      </button>
+    </aside>
+  );
+}

@@ -1,0 +1,156 @@
+// The message field. It grows with its text, keeps it over reloads, and knows when Enter belongs to an input method.
+import { useEffect, useId, useLayoutEffect, useReducer, useRef, type KeyboardEvent, type RefObject } from "react";
+
+import type { Chat } from "../chat/chat";
+import { words } from "../i18n";
+import { draftIn, next, type Composing } from "./composing";
+import { draftOf, keepDraft } from "./drafts";
+import { Icon } from "./icons";
+import { useVoice } from "./voice";
+import "./Composer.css";
+
+type Props = {
+  chat: Chat;
+  /** The name under which the draft is kept. */
+  draft: string;
+  field: RefObject<HTMLTextAreaElement | null>;
+  /** A text to begin with; each object puts its text into the field once. */
+  suggestion?: { text: string };
+};
+
+export function Composer({ chat, draft, field, suggestion }: Props) {
+  const [composing, happen] = useReducer(next, draft, (name): Composing => ({ text: draftOf(name) }));
+  const { text, failed } = composing;
+  const hint = useId();
+  const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
+  const canSend = !isBusy && chat.progress !== "loading" && text.trim() !== "";
+  const hasProblem = chat.problem !== undefined;
+
+  useEffect(() => happen({ is: "progress", progress: chat.progress, hasProblem }), [chat.progress, hasProblem]);
+  useKept(draft, draftIn(composing));
+  useHeight(field, text);
+
+  const write = (text: string) => happen({ is: "written", text });
+  const voice = useVoice((heard) => write(text === "" || /\s$/.test(text) ? text + heard : `${text} ${heard}`));
+
+  useEffect(() => {
+    if (!suggestion) return;
+    write(suggestion.text);
+    field.current?.focus();
+  }, [suggestion, field]);
+
+  const send = () => {
+    if (!canSend) return;
+    // What could not be sent is still the chat's last message: once more, it would be there twice.
+    const isSame = hasProblem && failed !== undefined && text.trim() === failed.trim();
+    happen({ is: "sent" });
+    if (isSame) chat.retry();
+    else chat.send(text.trim());
+    field.current?.focus();
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey) return;
+    // Enter confirms a candidate of an input method. Safari ends the composition first, and only the code 229 tells.
+    if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    send();
+  };
+
+  return (
+    <form
+      className="composer"
+      aria-label={words.shell.composer.name}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <div className="composer-box" data-busy={isBusy || undefined}>
+        <textarea
+          ref={field}
+          id="compose"
+          data-command="compose"
+          rows={1}
+          dir="auto"
+          enterKeyHint="send"
+          value={text}
+          placeholder={words.shell.composer.placeholder}
+          aria-label={words.shell.composer.name}
+          aria-describedby={hint}
+          onChange={(event) => write(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        {voice.isPossible && (
+          <button
+            type="button"
+            className="icon-button composer-voice"
+            aria-pressed={voice.isListening}
+            aria-label={voice.isListening ? words.shell.composer.voiceStop : words.shell.composer.voice}
+            title={voice.isListening ? words.shell.composer.voiceStop : words.shell.composer.voice}
+            onClick={voice.toggle}
+          >
+            <Icon name="voice" />
+          </button>
+        )}
+        {chat.progress === "waiting" && text.trim() === "" ? (
+          <StopButton stop={chat.stop} />
+        ) : isBusy ? (
+          <StopButton stop={chat.stop} isBusy />
+        ) : (
+          <button
+            type="submit"
+            className="composer-send"
+            disabled={!canSend}
+            aria-label={words.shell.composer.send}
+            title={words.shell.composer.send}
+          >
+            <Icon name="send" />
+          </button>
+        )}
+      </div>
+      <p id={hint} className="composer-hint" dir="auto">
+        {voice.isListening ? voice.guess || words.shell.composer.listening : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+      </p>
+    </form>
+  );
+}
+
+function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
+  return (
+    <button
+      type="button"
+      className="composer-send composer-stop"
+      data-busy={isBusy}
+      aria-label={words.shell.composer.stop}
+      title={`${words.shell.composer.stop} (${words.shell.shortcuts.keys.Escape})`}
+      onClick={stop}
+    >
+      <Icon name="stop" />
+    </button>
+  );
+}
+
+function hintWhile({ progress }: Chat, text: string): string {
+  return progress === "waiting" && text.trim() !== "" ? words.shell.composer.withdraws : "";
+}
+
+/** Keeps the draft under its name; with a new name, it moves. */
+function useKept(name: string, text: string) {
+  const last = useRef(name);
+  useEffect(() => {
+    if (last.current !== name) keepDraft(last.current, "");
+    last.current = name;
+    keepDraft(name, text);
+  }, [name, text]);
+}
+
+/** As high as its text; the style sheet says where that ends. */
+function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+  }, [field, text]);
+}

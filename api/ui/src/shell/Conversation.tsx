@@ -1,0 +1,113 @@
+// One chat: its header, its messages and the message field.
+import { useEffect, useRef, useState } from "react";
+
+import type { Conversation as About } from "../client/server";
+import { useConversation } from "../chat/useConversation";
+import { words } from "../i18n";
+import { Messages } from "../messages/Messages";
+import { Composer } from "./Composer";
+import { NEW_CHAT } from "./drafts";
+import { Header } from "./Header";
+import { firstQuestion, lastAnswer } from "./said";
+import { firstWords, pageTitle } from "./title";
+import { showToast } from "./toasts";
+import type { useAgents } from "./useAgents";
+import type { Open } from "./useOpen";
+import { useShortcuts } from "./useShortcuts";
+import { Tries, Welcome } from "./Welcome";
+import "./Conversation.css";
+
+type Props = {
+  open: Extract<Open, { at: "chat" }>;
+  about: About | undefined;
+  agents: ReturnType<typeof useAgents>;
+  isNarrow: boolean;
+  isListShown: boolean;
+  onShowList(): void;
+  onNew(): void;
+  onFork(id: string): void;
+  onRename(id: string, title: string): void;
+  onDelete(id: string, title: string): void;
+  /** The chat has become this conversation. */
+  onSettled(conversationId: string): void;
+  /** Something that the list shows may have changed. */
+  onChanged(): void;
+  /** The server does not take the reader for who they were. */
+  onRefused(): void;
+};
+
+export function Conversation(props: Props) {
+  const { open, about, agents, onSettled, onChanged, onRefused } = props;
+  const chat = useConversation({ id: open.key, isNew: open.isNew, agentId: agents.chosen });
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [suggestion, setSuggestion] = useState<{ text: string }>();
+  const [isRenaming, setIsRenaming] = useState(false);
+
+  const { conversationId } = chat;
+  const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
+  const isEmpty = chat.messages.length === 0 && chat.progress === "idle" && !chat.problem;
+  const title = about?.title ?? firstWords(firstQuestion(chat.messages) ?? "") ?? (open.isNew && isEmpty ? undefined : words.shell.untitled);
+
+  useEffect(() => {
+    if (conversationId !== undefined) onSettled(conversationId);
+  }, [conversationId, onSettled]);
+  useEffect(() => {
+    if (conversationId !== undefined) onChanged();
+  }, [conversationId, isBusy, onChanged]);
+  useEffect(() => {
+    if (chat.problem?.status === 401) onRefused();
+  }, [chat.problem, onRefused]);
+  useEffect(() => {
+    document.title = pageTitle(title, isBusy);
+  }, [title, isBusy]);
+  useEffect(() => {
+    // Where a focus would bring up a keyboard over the page, it waits until it is asked for.
+    if (matchMedia("(hover: hover)").matches) field.current?.focus();
+  }, []);
+
+  useShortcuts({
+    compose: () => field.current?.focus(),
+    stop: () => (isBusy || chat.progress === "waiting" ? chat.stop() : field.current?.blur()),
+    copy: () => copy(lastAnswer(chat.messages)),
+  });
+
+  const tries = isEmpty && <Tries onTry={(text) => setSuggestion({ text })} />;
+  return (
+    <main className="chat" data-empty={isEmpty || undefined}>
+      <Header
+        title={title}
+        agent={about ? agents.agents.find(({ id }) => id === about.agent_id)?.name : undefined}
+        isListShown={props.isListShown}
+        onShowList={props.onShowList}
+        onNew={props.onNew}
+        actions={
+          about && {
+            isRenaming,
+            beginRename: () => setIsRenaming(true),
+            rename: (name) => {
+              setIsRenaming(false);
+              if (name !== undefined) props.onRename(about.id, name);
+            },
+            remove: () => props.onDelete(about.id, title ?? words.shell.untitled),
+          }
+        }
+      />
+      <div className="chat-room">
+        {isEmpty ? <Welcome agents={open.isNew ? agents : undefined} /> : <Messages chat={chat} onFork={props.onFork} />}
+      </div>
+      {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
+      {props.isNarrow && tries}
+      <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion} />
+      {!props.isNarrow && <div className="chat-below">{tries}</div>}
+    </main>
+  );
+}
+
+function copy(text: string | undefined) {
+  if (text === undefined) return showToast(words.shell.nothingToCopy);
+  const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("only on secure pages"));
+  copied.then(
+    () => showToast(words.shell.copied),
+    () => showToast(words.shell.notCopied),
+  );
+}

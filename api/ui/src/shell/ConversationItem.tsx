@@ -1,0 +1,97 @@
+// One conversation of the list: a link, so that it opens in another tab as links do, with its menu and its title's field.
+import { useEffect, useRef, type MouseEvent } from "react";
+
+import type { Conversation } from "../client/server";
+import { words } from "../i18n";
+import { pathOf } from "./address";
+import { Menu } from "./Menu";
+
+type Props = {
+  conversation: Conversation;
+  isCurrent: boolean;
+  isRenaming: boolean;
+  onOpen(id: string): void;
+  onBeginRename(): void;
+  /** Without a title, it stays as it is. */
+  onRename(title: string | undefined): void;
+  onDelete(id: string, title: string): void;
+};
+
+export function ConversationItem({ conversation, isCurrent, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
+  const { id, live_run_id } = conversation;
+  const title = conversation.title ?? words.shell.untitled;
+  const element = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
+  }, [isCurrent]);
+
+  const open = (event: MouseEvent) => {
+    // Ctrl, Command, Shift and the middle button mean another tab or window.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    onOpen(id);
+  };
+
+  if (isRenaming) {
+    return (
+      <li ref={element} className="item">
+        <TitleField title={conversation.title ?? ""} onDone={onRename} />
+      </li>
+    );
+  }
+  return (
+    <li ref={element} className="item" data-current={isCurrent || undefined}>
+      <a href={pathOf(id)} aria-current={isCurrent ? "page" : undefined} title={title} onClick={open} onDoubleClick={onBeginRename}>
+        <span className="item-title" dir="auto">
+          {title}
+        </span>
+        {live_run_id && <span className="item-live" role="img" aria-label={words.shell.list.live} title={words.shell.list.live} />}
+      </a>
+      <Menu
+        label={words.shell.list.actions(title)}
+        items={[
+          { label: words.shell.list.rename, icon: "rename", run: onBeginRename },
+          { label: words.shell.list.delete, icon: "delete", isDanger: true, run: () => onDelete(id, title) },
+        ]}
+      />
+    </li>
+  );
+}
+
+/** Enter and leaving the field keep the new title, Esc the old one. */
+export function TitleField({ title, onDone }: { title: string; onDone(title: string | undefined): void }) {
+  const field = useRef<HTMLInputElement>(null);
+  /** The field is left once more when it goes away. */
+  const isDone = useRef(false);
+  const done = (value: string | undefined) => {
+    if (isDone.current) return;
+    isDone.current = true;
+    onDone(value);
+  };
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+
+  return (
+    <input
+      ref={field}
+      className="field title-field"
+      dir="auto"
+      defaultValue={title}
+      maxLength={200}
+      aria-label={words.shell.list.title}
+      placeholder={words.shell.untitled}
+      onBlur={(event) => done(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.nativeEvent.isComposing) return;
+        if (event.key === "Enter") done(event.currentTarget.value);
+        if (event.key !== "Escape") return;
+        // Not also the drawer's, or the answer's.
+        event.preventDefault();
+        event.stopPropagation();
+        done(undefined);
+      }}
+    />
+  );
+}

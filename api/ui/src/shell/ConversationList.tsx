@@ -1,0 +1,165 @@
+// The conversations by day, with search above and who one is below. It stands beside the chat, or in a drawer on a small page.
+import { useEffect, useRef, useState, type ReactNode } from "react";
+
+import { language, words } from "../i18n";
+import { ConversationItem } from "./ConversationItem";
+import { grouped, nameOf, type Group } from "./days";
+import { Icon, Mark } from "./icons";
+import { activityOf } from "./listed";
+import type { Conversations } from "./useConversations";
+import "./ConversationList.css";
+
+type Props = {
+  conversations: Conversations;
+  /** Those that are to be shown no more. */
+  deleted: ReadonlySet<string>;
+  current: string | undefined;
+  onOpen(id: string): void;
+  onNew(): void;
+  onHide(): void;
+  onDelete(id: string, title: string): void;
+  /** What stands below the list. */
+  children: ReactNode;
+};
+
+export function ConversationList({ conversations, deleted, current, onOpen, onNew, onHide, onDelete, children }: Props) {
+  const [renaming, setRenaming] = useState<string>();
+  const shown = conversations.items.filter(({ id }) => !deleted.has(id));
+  return (
+    <nav className="list" aria-label={words.shell.list.name}>
+      <div className="list-head">
+        <span className="brand">
+          <Mark />
+          Holdfast
+        </span>
+        <button type="button" className="icon-button" aria-label={words.shell.list.hide} title={words.shell.list.hide} onClick={onHide}>
+          <Icon name="list" />
+        </button>
+      </div>
+      <button type="button" className="list-new" onClick={onNew}>
+        <Icon name="add" />
+        {words.shell.newChat}
+      </button>
+      <Search conversations={conversations} />
+      <div className="list-scroll" tabIndex={-1}>
+        {grouped(shown, (item) => new Date(activityOf(item)), new Date()).map(({ group, items }) => (
+          <section key={nameOf(group)} aria-labelledby={`group-${nameOf(group)}`}>
+            <h2 id={`group-${nameOf(group)}`}>{headingOf(group)}</h2>
+            <ul role="list">
+              {items.map((item) => (
+                <ConversationItem
+                  key={item.id}
+                  conversation={item}
+                  isCurrent={item.id === current}
+                  isRenaming={item.id === renaming}
+                  onOpen={onOpen}
+                  onRename={(title) => {
+                    setRenaming(undefined);
+                    if (title !== undefined) conversations.rename(item.id, title);
+                  }}
+                  onBeginRename={() => setRenaming(item.id)}
+                  onDelete={onDelete}
+                />
+              ))}
+            </ul>
+          </section>
+        ))}
+        <Rest conversations={conversations} isEmpty={shown.length === 0} />
+      </div>
+      <div className="list-foot">{children}</div>
+    </nav>
+  );
+}
+
+function Search({ conversations: { query, found, search, items, progress } }: { conversations: Conversations }) {
+  const isDone = found !== "" && found === query.trim() && progress === "idle";
+  return (
+    <div className="list-search" role="search">
+      <Icon name="search" />
+      <input
+        className="field"
+        data-command="search"
+        type="search"
+        dir="auto"
+        maxLength={200}
+        placeholder={words.shell.list.search}
+        aria-label={words.shell.list.search}
+        value={query}
+        onChange={(event) => search(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" || query === "") return;
+          // The first Esc empties the field; only the next one leaves it, or closes the drawer.
+          event.preventDefault();
+          event.stopPropagation();
+          search("");
+        }}
+      />
+      {query !== "" && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={words.shell.list.clear}
+          title={words.shell.list.clear}
+          onClick={() => search("")}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+      <span className="unseen" role="status">
+        {isDone && items.length > 0 && words.shell.list.found(items.length)}
+      </span>
+    </div>
+  );
+}
+
+/** What follows the last one: more of them, or why there are none. */
+function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpty: boolean }) {
+  const { progress, found, hasMore, readMore, readAgain } = conversations;
+  if (progress === "failed") {
+    return (
+      <div className="list-rest" role="alert">
+        <p>{words.shell.list.unreachable}</p>
+        <button type="button" className="button" onClick={readAgain}>
+          {words.shell.retry}
+        </button>
+      </div>
+    );
+  }
+  if (hasMore) return <End onReached={readMore} />;
+  if (!isEmpty) return null;
+  if (progress === "loading") return <Skeleton />;
+  return <p className="list-rest">{found ? words.shell.list.nothing(found) : words.shell.list.empty}</p>;
+}
+
+/** Asks for more as soon as the end of the list comes near. */
+function End({ onReached }: { onReached(): void }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onReached(), { rootMargin: "400px" });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [onReached]);
+  return (
+    <div ref={element}>
+      <Skeleton />
+    </div>
+  );
+}
+
+function Skeleton() {
+  return (
+    <div className="list-skeleton" role="img" aria-label={words.shell.list.loading}>
+      <span />
+      <span />
+      <span />
+    </div>
+  );
+}
+
+function headingOf(group: Group): string {
+  if (group.key !== "older") return words.shell.list[group.key];
+  const isThisYear = group.year === new Date().getFullYear();
+  const month = new Date(group.year, group.month);
+  return month.toLocaleDateString(language, { month: "long", year: isThisYear ? undefined : "numeric" });
+}

@@ -1,0 +1,57 @@
+// Below the list: who one is, how the page looks, and what the keyboard can do.
+import { words } from "../i18n";
+import { Icon } from "./icons";
+import { ThemeSwitch } from "./ThemeSwitch";
+import type { Session } from "./useSession";
+import "./Foot.css";
+
+type Props = { session: Session; onSignIn(): void; onSignOut(): void; onShortcuts(): void };
+
+export function Foot({ session, onSignIn, onSignOut, onShortcuts }: Props) {
+  return (
+    <>
+      <Account session={session} onSignIn={onSignIn} onSignOut={onSignOut} />
+      <div className="foot-row">
+        <ThemeSwitch />
+        <button
+          type="button"
+          className="icon-button foot-keys"
+          aria-label={words.shell.shortcuts.show}
+          title={`${words.shell.shortcuts.show} (?)`}
+          onClick={onShortcuts}
+        >
+          <Icon name="keyboard" />
+        </button>
+      </div>
+    </>
+  );
+}
+
+function Account({ session, onSignIn, onSignOut }: Pick<Props, "session" | "onSignIn" | "onSignOut">) {
+  // In development mode nobody is anybody, and there is nothing to sign in to.
+  if (session.state !== "known" || session.me.kind === "developer") return null;
+  const { account } = words.shell;
+  const isSignedIn = session.me.kind === "jwt";
+  return (
+    <div className="foot-row">
+      <p className="foot-who">
+        {isSignedIn ? (
+          <>
+            <span>{account.signedInAs}</span> <strong dir="auto">{session.me.user}</strong>
+          </>
+        ) : (
+          <span>{account.stranger}</span>
+        )}
+      </p>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={isSignedIn ? account.leave : account.enter}
+        title={isSignedIn ? account.leave : account.enter}
+        onClick={isSignedIn ? onSignOut : onSignIn}
+      >
+        <Icon name={isSignedIn ? "leave" : "enter"} />
+      </button>
+    </div>
+  );
+}

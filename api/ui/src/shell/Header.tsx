@@ -1,0 +1,59 @@
+// Above the chat: the conversation's title, whom one talks to, and the way to the list where it is not beside.
+import { words } from "../i18n";
+import { TitleField } from "./ConversationItem";
+import { Icon } from "./icons";
+import { Menu } from "./Menu";
+import "./Header.css";
+
+type Props = {
+  /** None for a chat that has not begun. */
+  title?: string;
+  agent?: string;
+  isListShown: boolean;
+  onShowList(): void;
+  onNew(): void;
+  /** What can be done with a conversation that is there. */
+  actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
+};
+
+export function Header({ title, agent, isListShown, onShowList, onNew, actions }: Props) {
+  return (
+    <header className="head">
+      {!isListShown && (
+        <button type="button" className="icon-button" aria-label={words.shell.list.show} title={words.shell.list.show} onClick={onShowList}>
+          <Icon name="list" />
+        </button>
+      )}
+      <div className="head-name">
+        {actions?.isRenaming ? (
+          <TitleField title={title ?? ""} onDone={actions.rename} />
+        ) : (
+          <>
+            <h1 dir="auto" className={title === undefined ? "unseen" : undefined} title={title} onDoubleClick={actions?.beginRename}>
+              {title ?? words.shell.newChat}
+            </h1>
+            {agent && (
+              <span className="head-agent" dir="auto">
+                {agent}
+              </span>
+            )}
+          </>
+        )}
+      </div>
+      {actions && (
+        <Menu
+          label={words.shell.more}
+          items={[
+            { label: words.shell.list.rename, icon: "rename", run: actions.beginRename },
+            { label: words.shell.list.delete, icon: "delete", isDanger: true, run: actions.remove },
+          ]}
+        />
+      )}
+      {!isListShown && title !== undefined && (
+        <button type="button" className="icon-button" aria-label={words.shell.newChat} title={words.shell.newChat} onClick={onNew}>
+          <Icon name="add" />
+        </button>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,19 @@
+// What stands where a conversation or a page should be and is not.
+import { words } from "../i18n";
+import { Mark } from "./icons";
+import "./Nothing.css";
+
+type Props = { title: string; text?: string; onNew(): void };
+
+export function Nothing({ title, text, onNew }: Props) {
+  return (
+    <div className="nothing">
+      <Mark />
+      <h2>{title}</h2>
+      {text && <p>{text}</p>}
+      <button type="button" className="button" data-main="" onClick={onNew}>
+        {words.shell.newChat}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,20 @@
+// The text of messages, as somebody would copy it or call it by.
+import type { ChatMessage } from "../chat/message";
+
+export function textOf(message: ChatMessage): string {
+  return message.parts
+    .flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+/** The newest answer that says something. */
+export function lastAnswer(messages: ChatMessage[]): string | undefined {
+  const answer = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
+  return answer && textOf(answer);
+}
+
+export function firstQuestion(messages: ChatMessage[]): string | undefined {
+  const question = messages.find((message) => message.role === "user");
+  return question && textOf(question);
+}

@@ -1,0 +1,45 @@
+// Light, dark, or as the system has it; kept in this browser, and put on the page before its first paint.
+import { useSyncExternalStore } from "react";
+
+import { keep, read } from "./kept";
+
+export const themes = ["system", "light", "dark"] as const;
+export type Theme = (typeof themes)[number];
+
+const listeners = new Set<() => void>();
+
+export function currentTheme(): Theme {
+  const kept = read("theme");
+  return themes.find((theme) => theme === kept) ?? "system";
+}
+
+export function applyTheme(): void {
+  const theme = currentTheme();
+  const root = document.documentElement;
+  if (theme === "system") root.removeAttribute("data-theme");
+  else root.setAttribute("data-theme", theme);
+}
+
+export function chooseTheme(theme: Theme): void {
+  keep("theme", theme === "system" ? undefined : theme);
+  changed();
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, currentTheme);
+}
+
+function changed() {
+  applyTheme();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  // Another tab's choice is this one's, too.
+  if (listeners.size === 0) window.addEventListener("storage", changed);
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) window.removeEventListener("storage", changed);
+  };
+}

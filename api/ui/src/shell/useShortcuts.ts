@@ -1,0 +1,47 @@
+// Has commands done when their keys are pressed.
+import { useEffect, useRef, useSyncExternalStore } from "react";
+
+import { keep, read } from "./kept";
+import { commandOf, isWritingIn, type Command } from "./shortcuts";
+
+export function useShortcuts(commands: Partial<Record<Command, () => void>>): void {
+  const current = useRef(commands);
+  useEffect(() => {
+    current.current = commands;
+  });
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      // A dialog or a menu that is open has the keys.
+      if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+      const isWriting = isWritingIn(event.target);
+      const command = commandOf(event, isWriting, areLettersOn());
+      // Esc in a field leaves that field; only the message field's stops the answer.
+      if (!command || (isWriting && !(event.target as HTMLElement).matches("[data-command=compose]"))) return;
+      const run = current.current[command];
+      if (!run) return;
+      event.preventDefault();
+      run();
+    };
+    window.addEventListener("keydown", onKeyDown);
+    return () => window.removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+const listeners = new Set<() => void>();
+
+/** Letters alone must be possible to turn off, for whoever speaks to the computer (WCAG 2.1.4). */
+export function areLettersOn(): boolean {
+  return read("letters") !== "off";
+}
+
+export function turnLetters(on: boolean): void {
+  keep("letters", on ? undefined : "off");
+  for (const listener of listeners) listener();
+}
+
+export function useLetters(): boolean {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, areLettersOn);
+}

@@ -1,0 +1,68 @@
+// Dictating through the browser's Web Speech, where there is one. Nothing is loaded and nobody listens until it is turned on.
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { words } from "../i18n";
+import { showToast } from "./toasts";
+
+/** What the page needs of `SpeechRecognition`, which TypeScript's DOM does not have. */
+interface Recognition {
+  lang: string;
+  continuous: boolean;
+  interimResults: boolean;
+  onresult: ((event: { resultIndex: number; results: ArrayLike<{ isFinal: boolean; 0: { transcript: string } }> }) => void) | null;
+  onerror: ((event: { error: string }) => void) | null;
+  onend: (() => void) | null;
+  start(): void;
+  stop(): void;
+  abort(): void;
+}
+type Speech = { SpeechRecognition?: new () => Recognition; webkitSpeechRecognition?: new () => Recognition };
+
+export function useVoice(onHeard: (text: string) => void): {
+  isPossible: boolean;
+  isListening: boolean;
+  /** What was heard and may still change. */
+  guess: string;
+  toggle(): void;
+} {
+  const { SpeechRecognition, webkitSpeechRecognition } = window as Speech;
+  const Recognizer = SpeechRecognition ?? webkitSpeechRecognition;
+  const [isListening, setIsListening] = useState(false);
+  const [guess, setGuess] = useState("");
+  const current = useRef<Recognition>(undefined);
+  const heard = useRef(onHeard);
+  useEffect(() => {
+    heard.current = onHeard;
+  });
+  useEffect(() => () => current.current?.abort(), []);
+
+  const toggle = useCallback(() => {
+    if (!Recognizer) return;
+    if (current.current) return current.current.stop();
+    const recognition = new Recognizer();
+    recognition.lang = navigator.language;
+    recognition.continuous = true;
+    recognition.interimResults = true;
+    recognition.onresult = ({ resultIndex, results }) => {
+      const changed = Array.from(results).slice(resultIndex);
+      const final = changed.filter(({ isFinal }) => isFinal).map((result) => result[0].transcript.trim());
+      if (final.length > 0) heard.current(final.join(" "));
+      setGuess(changed.filter(({ isFinal }) => !isFinal).map((result) => result[0].transcript).join(""));
+    };
+    recognition.onerror = ({ error }) => {
+      if (error === "no-speech" || error === "aborted") return;
+      const isRefused = error === "not-allowed" || error === "service-not-allowed";
+      showToast(isRefused ? words.shell.composer.voiceRefused : words.shell.composer.voiceFailed);
+    };
+    recognition.onend = () => {
+      current.current = undefined;
+      setIsListening(false);
+      setGuess("");
+    };
+    current.current = recognition;
+    recognition.start();
+    setIsListening(true);
+  }, [Recognizer]);
+
+  return { isPossible: Recognizer !== undefined, isListening, guess, toggle };
+}
