@@ -5,7 +5,7 @@ import type { UIMessageChunk } from "ai";
 import { delayAfter, pause } from "./backoff";
 import { Fingerprint } from "./fingerprint";
 import { merged } from "./merge";
-import { CUT_OFF, Problem } from "./problem";
+import { CUT_OFF, Problem, SUPERSEDED } from "./problem";
 import { TIMEOUT_MS, follow } from "./processor";
 import { onWake } from "./wake";
 
@@ -51,6 +51,8 @@ export class Line {
   #count = 0;
   #known = new Fingerprint();
   #livedAt = Date.now();
+  /** What the attempt that has taken something back says of itself. */
+  #attempt: unknown;
   #controller!: ReadableStreamDefaultController<UIMessageChunk>;
   #hangUp = new AbortController();
   /** What a replay has brought so far, while it does. */
@@ -95,6 +97,7 @@ export class Line {
       let problem = new Problem(0, CUT_OFF, "The stream ended before its end.");
       try {
         const end = await this.#connect(onOpen);
+        if (end === "taken back") break;
         if (end !== "cut off") return end;
       } catch (error) {
         if (this.#hangUp.signal.aborted || !(error instanceof Problem)) throw error;
@@ -107,17 +110,22 @@ export class Line {
       const delay = (this.options.delay ?? delayAfter)(failures);
       await pause(Math.max(delay, (problem.retryAfter ?? 0) * 1000), this.#hangUp.signal);
     }
+    if (!this.options.onTakenBack) throw new Problem(0, SUPERSEDED, "The answer is no longer what it was.");
+    this.options.onTakenBack(this.#attempt);
+    return "taken back";
   }
 
   /** One connection, to its end. */
   async #connect(onOpen: () => void): Promise<End> {
     const { url, init } = this.source.request(this.#count);
     const connection = new AbortController();
+    const hangUp = () => connection.abort(this.#hangUp.signal.reason);
+    this.#hangUp.signal.addEventListener("abort", hangUp);
     // The network is another one: what was open may never say another word.
     const stopListening = onWake((moment) => {
       if (moment === "online") connection.abort(new Problem(0, CUT_OFF, "The network has changed."));
     });
-    const passage = new Passage(this.source.isReplay ? this.#count : 0);
+    const passage = new Passage(this.source.isReplay ? this.#count : 0, this.#known.toString());
     let end = "cut off" as End;
     const finish = (how: End) => {
       end = how;
@@ -129,7 +137,7 @@ export class Line {
       const answer = await follow(url, init, {
         fetch: this.options.fetch,
         timeout: this.options.silence ?? 45_000,
-        signal: AbortSignal.any([this.#hangUp.signal, connection.signal]),
+        signal: connection.signal,
         onOpen: (response) => {
           if (response.status === 204) return;
           if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
@@ -145,8 +153,8 @@ export class Line {
         onProgress: (progress) => {
           if (progress.kind !== "event" || end !== "cut off") return;
           const { data } = progress.frame;
-          if (data === DONE) return finish(passage.isThrough(this.#known) ? "done" : "taken back");
-          if (passage.passes(data, this.#known)) return;
+          if (data === DONE) return finish(passage.isThrough ? "done" : "taken back");
+          if (passage.passes(data)) return;
           if (passage.differs) return finish("taken back");
           if (this.#take(data)) finish("taken back");
         },
@@ -156,11 +164,11 @@ export class Line {
       if (end === "cut off" || this.#hangUp.signal.aborted) throw error;
     } finally {
       stopListening();
+      this.#hangUp.signal.removeEventListener("abort", hangUp);
       this.#endPast();
     }
     // What could be had once cannot be had again: the run was cancelled meanwhile, or is long over.
-    if (end === "taken back" || (end === "nothing" && this.#count > 0)) this.#takeBack();
-    return end;
+    return end === "nothing" && this.#count > 0 ? "taken back" : end;
   }
 
   /** Gives a new chunk to the reader; whether it takes back what was given before. */
@@ -184,13 +192,6 @@ export class Line {
     return false;
   }
 
-  #attempt: unknown;
-
-  #takeBack(): void {
-    if (!this.options.onTakenBack) throw new Problem(0, "superseded", "The answer is no longer what it was.");
-    this.options.onTakenBack(this.#attempt);
-  }
-
   #endPast(): void {
     clearTimeout(this.#pastTimer);
     const past = this.#past;
@@ -212,19 +213,21 @@ class Passage {
   #print = new Fingerprint();
   differs = false;
 
-  constructor(readonly known: number) {}
+  constructor(
+    readonly known: number,
+    readonly expected: string,
+  ) {}
 
   /** Whether this chunk is one of them. */
-  passes(data: string, known: Fingerprint): boolean {
-    if (this.#seen === this.known) return false;
+  passes(data: string): boolean {
+    if (this.isThrough) return false;
     this.#seen += 1;
     this.#print.add(data);
-    if (this.#seen < this.known) return true;
-    this.differs = this.#print.toString() !== known.toString();
+    this.differs = this.#seen === this.known && this.#print.toString() !== this.expected;
     return !this.differs;
   }
 
-  isThrough(known: Fingerprint): boolean {
-    return this.#seen === this.known && (this.known === 0 || this.#print.toString() === known.toString());
+  get isThrough(): boolean {
+    return this.#seen === this.known;
   }
 }

@@ -22,6 +22,8 @@ export const SILENT = "silent";
 export const UNREACHABLE = "unreachable";
 /** The stream ended where its end was not to be. */
 export const CUT_OFF = "cut_off";
+/** What a replay brings is not what was there before. */
+export const SUPERSEDED = "superseded";
 /** The run has failed, and nobody could say why. */
 export const RUN_FAILED = "run_failed";
 

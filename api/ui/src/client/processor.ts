@@ -71,16 +71,20 @@ async function read(url: string, init: RequestInit, following: Following, watchd
 
 async function eachPiece(body: ReadableStream<Uint8Array>, watchdog: Watchdog, take: (bytes: Uint8Array) => void): Promise<void> {
   const reader = body.getReader();
+  const leave = () => void reader.cancel().catch(() => {});
+  // Not every engine ends a reading whose request was given up just when its last bytes came.
+  watchdog.signal.addEventListener("abort", leave);
   try {
     for (;;) {
       const { done, value } = await reached(reader.read());
+      watchdog.signal.throwIfAborted();
       if (done) return;
       watchdog.feed();
       take(value);
     }
   } finally {
     // Whatever ended the reading, a connection that nobody reads must not stay open.
-    reader.cancel().catch(() => {});
+    leave();
   }
 }
 

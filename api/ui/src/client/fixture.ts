@@ -1,0 +1,69 @@
+// For tests: a real server on a free port of this machine, whose sockets can be cut.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface Asked {
+  method: string;
+  /** With the query. */
+  path: string;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+export type Handler = (asked: Asked, response: ServerResponse) => void | Promise<void>;
+
+export class TestServer {
+  readonly asked: Asked[] = [];
+  #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Each request gets the next of the handlers; the last one serves all that come after. */
+  static async start(...handlers: Handler[]): Promise<TestServer> {
+    const server = createServer();
+    const test = new TestServer(server);
+    server.on("request", async (request, response) => {
+      let body = "";
+      for await (const piece of request) body += piece;
+      const asked = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body };
+      const handler = handlers[Math.min(test.asked.length, handlers.length - 1)]!;
+      test.asked.push(asked);
+      await handler(asked, response);
+    });
+    await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+    return test;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((stopped) => this.#server.close(stopped));
+  }
+}
+
+/** Begins an event stream. */
+export function stream(response: ServerResponse, streamId = "run-1"): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "x-workflow-run-id": streamId });
+  response.write("retry: 1000\n\n");
+}
+
+/** Writes, and waits until it is written. */
+export function write(response: ServerResponse, text: string): Promise<void> {
+  return new Promise((written) => response.write(text, () => written()));
+}
+
+/** Lets what was written arrive, and resets the connection. */
+export async function cut(response: ServerResponse): Promise<void> {
+  await new Promise((arrived) => setTimeout(arrived, 20));
+  response.socket?.resetAndDestroy();
+}
+
+export function refuse(response: ServerResponse, status: number, code: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-type": "application/problem+json", ...headers });
+  response.end(JSON.stringify({ status, code, title: code, detail: `It is ${code}.` }));
+}

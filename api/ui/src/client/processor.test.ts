@@ -1,0 +1,134 @@
+import { once } from "node:events";
+
+import { afterEach, expect, it, vi } from "vitest";
+
+import { TestServer, cut, refuse, stream, write, type Handler } from "./fixture";
+import { SILENT, UNREACHABLE, type Problem } from "./problem";
+import { follow, type Answer, type Following, type Progress } from "./processor";
+
+let server: TestServer | undefined;
+afterEach(() => server?.stop());
+
+/** What a caller is told of one request. */
+async function told(handler: Handler, following: Following = {}) {
+  server = await TestServer.start(handler);
+  const progress: Progress[] = [];
+  const problems: Problem[] = [];
+  const answers: Answer[] = [];
+  const thrown = await follow(server.url, {}, {
+    ...following,
+    onProgress: (piece) => (progress.push(piece), following.onProgress?.(piece)),
+    onError: (problem) => problems.push(problem),
+    onComplete: (answer) => answers.push(answer),
+  }).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { progress, problems, answers, thrown };
+}
+
+it("an event stream is told event by event, and its end", async () => {
+  const { progress, answers, thrown } = await told(async (_, response) => {
+    stream(response);
+    await write(response, "id: 1-1\ndata: a\n\ndata: b");
+    await write(response, "c\n\n");
+    response.end();
+  });
+  expect(progress).toEqual([
+    { kind: "event", frame: { id: "1-1", event: undefined, data: "a" } },
+    { kind: "event", frame: { id: "1-1", event: undefined, data: "bc" } },
+  ]);
+  expect([answers, thrown]).toEqual([[{ kind: "events" }], undefined]);
+});
+
+it("a text is told as it grows, and whole", async () => {
+  const { progress, answers } = await told(async (_, response) => {
+    response.writeHead(200, { "content-type": "text/plain; charset=utf-8" });
+    const [first, second] = [Buffer.from("grüße").subarray(0, 3), Buffer.from("grüße").subarray(3)];
+    response.write(first);
+    setTimeout(() => response.end(second), 30);
+  });
+  expect(progress.map((piece) => piece.kind === "text" && piece.text).join("|")).toBe("gr|üße");
+  expect(answers).toEqual([{ kind: "text", text: "grüße" }]);
+});
+
+it("JSON is told when it is whole", async () => {
+  const { progress, answers } = await told((_, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end('{"a": [1]}');
+  });
+  expect([progress, answers]).toEqual([[], [{ kind: "json", value: { a: [1] } }]]);
+});
+
+it("no content is an answer", async () => {
+  const { answers } = await told((_, response) => void response.writeHead(204).end());
+  expect(answers).toEqual([{ kind: "nothing" }]);
+});
+
+it("a refusal is a problem", async () => {
+  const { problems, answers, thrown } = await told((_, response) => refuse(response, 404, "run_not_found"));
+  expect(problems).toHaveLength(1);
+  expect(thrown).toBe(problems[0]);
+  expect(thrown).toMatchObject({ status: 404, code: "run_not_found" });
+  expect(answers).toEqual([]);
+});
+
+it("a connection that is reset is a problem, and what came before it stays", async () => {
+  const { progress, thrown } = await told(async (_, response) => {
+    stream(response);
+    await write(response, "data: a\n\ndata: {\"half\":");
+    await cut(response);
+  });
+  expect(progress).toHaveLength(1);
+  expect(thrown).toMatchObject({ status: 0, code: UNREACHABLE });
+});
+
+it("nobody there is a problem", async () => {
+  server = await TestServer.start(() => {});
+  const { url } = server;
+  await server.stop();
+  await expect(follow(url, {})).rejects.toMatchObject({ code: UNREACHABLE });
+});
+
+it("silence is a problem, before the head and after", async () => {
+  const before = await told(() => {}, { timeout: 60 });
+  expect(before.thrown).toMatchObject({ status: 0, code: SILENT });
+  await server?.stop();
+  const after = await told((_, response) => stream(response), { timeout: 60 });
+  expect(after.thrown).toMatchObject({ status: 0, code: SILENT });
+});
+
+it("heartbeats are no silence", async () => {
+  const onLife = vi.fn();
+  const { progress, answers } = await told(
+    async (_, response) => {
+      stream(response);
+      let beats = 0;
+      const timer = setInterval(() => {
+        response.write(": hb\n");
+        beats += 1;
+        if (beats < 8) return;
+        clearInterval(timer);
+        response.end("data: a\n\n");
+      }, 40);
+    },
+    { timeout: 150, onLife },
+  );
+  expect([progress.length, answers]).toEqual([1, [{ kind: "events" }]]);
+  expect(onLife.mock.calls.length).toBeGreaterThan(5);
+});
+
+it("who hangs up is not told of a problem, and the server notices", async () => {
+  const caller = new AbortController();
+  let closed: Promise<unknown> | undefined;
+  const { problems, thrown } = await told(
+    async (_, response) => {
+      closed = once(response, "close");
+      stream(response);
+      await write(response, "data: a\n\n");
+    },
+    { signal: caller.signal, onProgress: () => caller.abort(new Error("enough")) },
+  );
+  expect([problems, thrown]).toEqual([[], new Error("enough")]);
+  await closed;
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+
+import { FrameReader, type Frame } from "./sse";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+const STREAM =
+  "retry: 1000\n\nid: 1-1\ndata: {\"a\":1}\n\n: hb\ndata: grüße 你好 🙂\n\r\nevent: x\r\ndata:first\rdata: second\r\n\r\ndata\n\nid: 2\0\ndata:  two\n\n";
+
+const FRAMES: Frame[] = [
+  { id: "1-1", event: undefined, data: '{"a":1}' },
+  { id: "1-1", event: undefined, data: "grüße 你好 🙂" },
+  { id: "1-1", event: "x", data: "first\nsecond" },
+  { id: "1-1", event: undefined, data: "" },
+  { id: "1-1", event: undefined, data: " two" },
+];
+
+describe("frames", () => {
+  it("are the same however the stream is cut", () => {
+    const whole = bytes(STREAM);
+    for (let size = 1; size <= whole.length; size += 1) {
+      const reader = new FrameReader();
+      const frames: Frame[] = [];
+      for (let at = 0; at < whole.length; at += size) frames.push(...reader.read(whole.subarray(at, at + size)));
+      expect(frames, `pieces of ${size} bytes`).toEqual(FRAMES);
+    }
+  });
+
+  it("that were cut off are none", () => {
+    expect(new FrameReader().read(bytes('data: {"a":1}\n\ndata: {"b"'))).toHaveLength(1);
+    expect(new FrameReader().read(bytes("data: a\n"))).toEqual([]);
+  });
+
+  it("may begin with a byte order mark", () => {
+    expect(new FrameReader().read(bytes("\uFEFFdata: a\n\n"))[0]?.data).toBe("a");
+  });
+});

@@ -1,0 +1,272 @@
+import { once } from "node:events";
+
+import type { UIMessage, UIMessageChunk } from "ai";
+import { afterEach, expect, it } from "vitest";
+
+import { TestServer, cut, refuse, stream, write, type Handler } from "./fixture";
+import { CAUGHT_UP } from "./line";
+import { UNREACHABLE } from "./problem";
+import { HoldfastTransport, type TransportOptions } from "./transport";
+
+let server: TestServer;
+afterEach(() => server.stop());
+
+const CHUNKS: UIMessageChunk[] = [
+  { type: "start", messageId: "answer" },
+  { type: "start-step" },
+  { type: "text-start", id: "text" },
+  ...Array.from({ length: 12 }, (_, n): UIMessageChunk => ({ type: "text-delta", id: "text", delta: `wörter${n} ` })),
+  { type: "text-end", id: "text" },
+  { type: "finish-step" },
+  { type: "finish", finishReason: "stop" },
+];
+
+const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+const frames = (from: number, to = CHUNKS.length) => CHUNKS.slice(from, to).map(frame).join("");
+const DONE = "data: [DONE]\n\n";
+
+const question: UIMessage = { id: "question", role: "user", parts: [{ type: "text", text: "hi" }] };
+
+async function transport(handlers: Handler[], options: TransportOptions = {}) {
+  server = await TestServer.start(...handlers);
+  const connections: string[] = [];
+  const made = new HoldfastTransport<UIMessage>({
+    api: `${server.url}/api/chat`,
+    delay: () => 5,
+    silence: 200,
+    onConnection: (state) => connections.push(state),
+    ...options,
+  });
+  const send = (headers?: Record<string, string>) =>
+    made.sendMessages({ chatId: "chat", trigger: "submit-message", messageId: undefined, messages: [question], abortSignal: undefined, headers });
+  return { send, resume: () => made.reconnectToStream({ chatId: "chat" }), connections };
+}
+
+async function all(stream: ReadableStream<UIMessageChunk> | null): Promise<UIMessageChunk[]> {
+  const chunks: UIMessageChunk[] = [];
+  for await (const chunk of stream!) chunks.push(chunk);
+  return chunks;
+}
+
+const whole: Handler = (_, response) => {
+  stream(response);
+  response.end(frames(0) + DONE);
+};
+
+/** Goes on behind what the request says to have. */
+const rest: Handler = ({ path }, response) => {
+  stream(response);
+  response.end(frames(Number(new URL(path, "http://x").searchParams.get("startIndex"))) + DONE);
+};
+
+it("a question is the newest message alone, with a key of its own", async () => {
+  const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), body: () => ({ agentId: "a" }) });
+  expect(await all(await send())).toEqual(CHUNKS);
+  await all(await send({ "idempotency-key": "given" }));
+  const [first, second] = server.asked;
+  expect(JSON.parse(first!.body)).toEqual({ id: "chat", message: question, trigger: "submit-message", agentId: "a" });
+  expect(first!.headers).toMatchObject({ authorization: "Bearer t", "content-type": "application/json" });
+  expect(first!.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
+  expect(second!.headers["idempotency-key"]).toBe("given");
+});
+
+it("the same chunks come out, wherever the stream is cut", async () => {
+  const bytes = Buffer.from(frames(0) + DONE);
+  for (let at = 0; at < bytes.length; at += 29) {
+    const { send, connections } = await transport([
+      async (_, response) => {
+        stream(response);
+        response.write(bytes.subarray(0, at));
+        await cut(response);
+      },
+      rest,
+    ]);
+    expect(await all(await send()), `cut after ${at} bytes`).toEqual(CHUNKS);
+    expect(server.asked[1]!.path).toMatch(/^\/api\/chat\/run-1\/stream\?startIndex=\d+$/);
+    expect(connections).toEqual(["connected", "reconnecting", "connected"]);
+    await server.stop();
+  }
+});
+
+it("a stream that ends without its last word is taken up again", async () => {
+  const { send } = await transport([
+    (_, response) => {
+      stream(response);
+      response.end(frames(0, 5));
+    },
+    rest,
+  ]);
+  expect(await all(await send())).toEqual(CHUNKS);
+});
+
+it("a stream that falls silent is taken up again", async () => {
+  const { send } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 7));
+    },
+    rest,
+  ]);
+  expect(await all(await send())).toEqual(CHUNKS);
+});
+
+it("servers that are away, or too busy, are waited for", async () => {
+  const { send } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 4));
+      await cut(response);
+    },
+    (_, response) => refuse(response, 503, "database_away", { "retry-after": "0" }),
+    (_, response) => refuse(response, 429, "rate_limited", { "retry-after": "0" }),
+    (_, response) => refuse(response, 502, "bad_gateway"),
+    (_, response) => void response.socket?.resetAndDestroy(),
+    rest,
+  ]);
+  expect(await all(await send())).toEqual(CHUNKS);
+  expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=4"));
+});
+
+it("a question that may not have arrived is put again with the same key", async () => {
+  const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy(), (_, response) => refuse(response, 500, "internal_error"), whole]);
+  expect(await all(await send())).toEqual(CHUNKS);
+  const keys = server.asked.map(({ method, headers }) => `${method} ${headers["idempotency-key"]}`);
+  expect(keys).toHaveLength(3);
+  expect(new Set(keys).size).toBe(1);
+});
+
+it.each([
+  [429, "rate_limited", { "retry-after": "7" }, 7],
+  [503, "database_away", { "retry-after": "1" }, 1],
+  [400, "empty_content", {}, undefined],
+  [401, "unauthenticated", {}, undefined],
+])("a question that is refused with %i is not put again", async (status, code, headers, retryAfter) => {
+  const { send } = await transport([(_, response) => refuse(response, status, code, headers as Record<string, string>)]);
+  await expect(send()).rejects.toMatchObject({ status, code, retryAfter });
+  expect(server.asked).toHaveLength(1);
+});
+
+it("a stream that is gone for good fails with the reason", async () => {
+  const { send } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 4));
+      await cut(response);
+    },
+    (_, response) => refuse(response, 410, "events_gone"),
+  ]);
+  await expect(send().then(all)).rejects.toMatchObject({ status: 410, code: "events_gone" });
+});
+
+it("patience has an end", async () => {
+  const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy()], { patience: 100, delay: () => 20 });
+  await expect(send()).rejects.toMatchObject({ status: 0, code: UNREACHABLE });
+  expect(server.asked.length).toBeGreaterThan(2);
+});
+
+it("what is no stream is not taken for one", async () => {
+  const { send } = await transport([(_, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>Sign in</p>")]);
+  await expect(send()).rejects.toMatchObject({ code: "not_a_stream" });
+});
+
+it("a reader who goes away ends the connection", async () => {
+  let closed: Promise<unknown> | undefined;
+  const { send } = await transport([
+    async (_, response) => {
+      closed = once(response, "close");
+      stream(response);
+      await write(response, frames(0, 4));
+    },
+  ]);
+  const reader = (await send()).getReader();
+  await reader.read();
+  await reader.cancel();
+  await closed;
+  expect(server.asked).toHaveLength(1);
+});
+
+it("nothing to resume is null", async () => {
+  const { resume } = await transport([(_, response) => void response.writeHead(204).end()]);
+  expect(await resume()).toBeNull();
+  expect(server.asked[0]!.path).toBe("/api/chat/chat/stream");
+});
+
+const MERGED = [...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: Array.from({ length: 12 }, (_, n) => `wörter${n} `).join("") }, ...CHUNKS.slice(15)];
+
+it("a replay brings the past in few chunks, says that it has, and goes on", async () => {
+  const { resume } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 6));
+      setTimeout(() => response.end(frames(6) + DONE), 120);
+    },
+  ]);
+  const chunks = await all(await resume());
+  const at = chunks.findIndex(({ type }) => type === CAUGHT_UP);
+  expect(chunks.slice(0, at)).toEqual([...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: "wörter0 wörter1 wörter2 " }]);
+  expect(chunks.slice(at + 1)).toEqual(CHUNKS.slice(6));
+});
+
+it("a replay that is cut is replayed, and what is known is passed over", async () => {
+  const { resume } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 9) + frame(CHUNKS[9]!).slice(0, 20));
+      await cut(response);
+    },
+    whole,
+  ]);
+  const chunks = await all(await resume());
+  const text = chunks.flatMap((chunk) => (chunk.type === "text-delta" ? [chunk.delta] : [])).join("");
+  expect(text).toBe((MERGED[3] as { delta: string }).delta);
+  expect(chunks.filter(({ type }) => type === "start")).toHaveLength(1);
+});
+
+it.each<[string, Handler]>([
+  ["is another one", (_, response) => (stream(response), void response.end(frame({ type: "start", messageId: "other" }) + frames(1) + DONE))],
+  ["is shorter", (_, response) => (stream(response), void response.end(frames(0, 2) + DONE))],
+  ["is over", (_, response) => void response.writeHead(204).end()],
+])("a replay that %s is told as taken back", async (_, second) => {
+  const taken: unknown[] = [];
+  const { resume } = await transport(
+    [
+      async (_, response) => {
+        stream(response);
+        await write(response, frames(0, 9));
+        await cut(response);
+      },
+      second,
+    ],
+    { onTakenBack: (attempt) => taken.push(attempt) },
+  );
+  await all(await resume());
+  expect(taken).toEqual([undefined]);
+});
+
+const ATTEMPT: UIMessageChunk = { type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } };
+
+it("a new attempt ends the stream where somebody rebuilds it, and is a chunk where nobody does", async () => {
+  const handler: Handler = (_, response) => {
+    stream(response);
+    response.end(frames(0, 5) + frame(ATTEMPT) + frames(5) + DONE);
+  };
+  const taken: unknown[] = [];
+  const rebuilding = await transport([handler], { onTakenBack: (attempt) => taken.push(attempt) });
+  expect(await all(await rebuilding.send())).toEqual(CHUNKS.slice(0, 5));
+  expect(taken).toEqual([ATTEMPT.data]);
+  await server.stop();
+  const appending = await transport([handler]);
+  expect(await all(await appending.send())).toEqual([...CHUNKS.slice(0, 5), ATTEMPT, ...CHUNKS.slice(5)]);
+});
+
+it("without somebody to rebuild it, a replay that differs fails", async () => {
+  const { resume } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0, 9));
+      await cut(response);
+    },
+    (_, response) => (stream(response), void response.end(frames(0, 2) + DONE)),
+  ]);
+  await expect(resume().then(all)).rejects.toMatchObject({ code: "superseded" });
+});
