@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "react";
 
 import type { Chat, Progress } from "../chat/chat";
 import { words } from "../i18n";
+import { announcementOf } from "./announcement";
 import { reasonFor } from "./reason";
 
 export function Announcer({ chat }: { chat: Chat }) {
@@ -21,13 +22,4 @@ export function Announcer({ chat }: { chat: Chat }) {
       {said}
     </p>
   );
-}
-
-const atWork = (progress: Progress) => progress === "submitted" || progress === "streaming";
-
-/** What one progress after another is worth saying. */
-export function announcementOf(before: Progress, now: Progress): "answering" | "complete" | "waiting" | undefined {
-  if (atWork(now)) return atWork(before) ? undefined : "answering";
-  if (now === "waiting") return before === "waiting" ? undefined : "waiting";
-  return now === "idle" && atWork(before) ? "complete" : undefined;
 }

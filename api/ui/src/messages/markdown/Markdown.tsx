@@ -2,13 +2,13 @@
 import { memo, useDeferredValue, useId, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
-import remarkGfm from "remark-gfm";
 import remend from "remend";
 
 import { words } from "../../i18n";
 import { allowed } from "./allowed";
 import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
 import { Code } from "./Code";
+import { gfm } from "./gfm";
 import { Image, Link, Table, Task } from "./inline";
 import { NOTE } from "./links";
 import { withMathKept } from "./math";
@@ -33,7 +33,7 @@ const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", im
 const Block = memo(function Block({ text, name }: { text: string; name: string }) {
   return (
     <ReactMarkdown
-      remarkPlugins={[remarkGfm, htmlAsText]}
+      remarkPlugins={[gfm, htmlAsText]}
       rehypePlugins={[[rehypeSanitize, allowed], directed, lowered]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
       // Addresses are judged where they are linked, because text must stay where a link may not.

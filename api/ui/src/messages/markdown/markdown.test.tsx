@@ -1,0 +1,133 @@
+// What an answer becomes, through the whole pipeline.
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, test, vi } from "vitest";
+
+vi.hoisted(() => vi.stubGlobal("navigator", { languages: ["en"] }));
+const { Markdown } = await import("./Markdown");
+
+const drawn = (text: string, isStreaming = false) => renderToStaticMarkup(<Markdown text={text} isStreaming={isStreaming} />);
+
+/** The tags and their attributes; what is text can do no harm. */
+const tagsOf = (html: string) => html.match(/<[a-z][^>]*>/gi) ?? [];
+
+const hostile = [
+  `<script>alert(1)</script>`,
+  `<img src=x onerror=alert(1)>`,
+  `<svg/onload=alert(1)>`,
+  `<svg><script>alert(1)</script></svg>`,
+  `<iframe src="javascript:alert(1)"></iframe>`,
+  `<iframe srcdoc="<script>alert(1)</script>"></iframe>`,
+  `<a href="javascript:alert(1)">x</a>`,
+  `<body onload=alert(1)>`,
+  `<style>*{background:url(//evil.example)}</style>`,
+  `<link rel=stylesheet href=//evil.example>`,
+  `<base href=//evil.example>`,
+  `<meta http-equiv=refresh content="0;url=//evil.example">`,
+  `<form action=//evil.example><input name=p><button>go</button></form>`,
+  `<object data="javascript:alert(1)"></object><embed src="javascript:alert(1)">`,
+  `<details open ontoggle=alert(1)>x</details>`,
+  `<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(1)&gt;">`,
+  `<noscript><p title="</noscript><img src=x onerror=alert(1)>">`,
+  `<video src=x onerror=alert(1)></video><audio src=x onerror=alert(1)>`,
+  `a <b onmouseover=alert(1)>b</b> c`,
+  `<!-- <img src=x onerror=alert(1)> -->`,
+  `<![CDATA[<img src=x onerror=alert(1)>]]>`,
+  `[x](javascript:alert(1))`,
+  `[x](JaVaScRiPt:alert(1))`,
+  `[x](java\tscript:alert(1))`,
+  `[x](&#106;avascript:alert(1))`,
+  `[x](javascript&colon;alert(1))`,
+  `[x](\u0001javascript:alert(1))`,
+  `[x](vbscript:msgbox(1))`,
+  `[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)`,
+  `[x](file:///etc/passwd)`,
+  `[x](blob:https://example.org/1)`,
+  `[x](//evil.example)`,
+  `[x](/v1/agents)`,
+  `[x](?q=1)`,
+  `[x](https://example.org@evil.example)`,
+  `<javascript:alert(1)>`,
+  `[x]: javascript:alert(1)\n\n[x]`,
+  `![x](javascript:alert(1))`,
+  `![x](https://evil.example/pixel.png)`,
+  `![x](data:image/svg+xml,<svg onload=alert(1)>)`,
+  `[![x](https://evil.example/pixel.png)](javascript:alert(1))`,
+  `[x](https://example.org "\\" onmouseover=\\"alert(1)")`,
+  `[x](https://example.org/"onmouseover="alert(1))`,
+  `![" onerror="alert(1)](https://example.org)`,
+  "```\"><img src=x onerror=alert(1)>\ncode\n```",
+  "```js onload=alert(1)\n</code></pre><script>alert(1)</script>\n```",
+  "`<img src=x onerror=alert(1)>`",
+  `| <script>alert(1)</script> | [x](javascript:alert(1)) |\n|--|--|\n| <img src=x onerror=alert(1)> | ![x](https://evil.example) |`,
+  `[^1]\n\n[^1]: <img src=x onerror=alert(1)> [x](javascript:alert(1))`,
+  `[^<img src=x>]\n\n[^<img src=x>]: x`,
+  `[x](#root)`,
+  `- [ ] <script>alert(1)</script>`,
+  `$$<img src=x onerror=alert(1)>$$`,
+  `\\(<img src=x onerror=alert(1)>\\)`,
+  `<br onclick=alert(1)>`,
+];
+
+test.each(hostile)("%j does no harm", (text) => {
+  for (const isStreaming of [false, true]) {
+    const tags = tagsOf(drawn(text, isStreaming));
+    for (const tag of tags) {
+      expect(tag).not.toMatch(/^<(?:script|style|iframe|object|embed|link|meta|base|form|img|video|audio|math|noscript|body|details|input)\b/i);
+      // Attributes are told from text by what stands around their values.
+      expect(tag.replace(/"[^"]*"/g, '""')).not.toMatch(/\son\w+=|\s(?:src|srcdoc|style|action|formaction|xlink:href)=/i);
+      expect(tag).not.toMatch(/href="(?!https?:\/\/|mailto:|#note-)/i);
+      expect(tag).not.toMatch(/href="[^"/]*\/\/[^"/]*@/);
+    }
+  }
+});
+
+test("no answer of any kind loads anything", () => {
+  expect(tagsOf(drawn(hostile.join("\n\n"))).filter((tag) => /\b(?:src|srcset|poster|background|data)=/.test(tag))).toEqual([]);
+});
+
+test("HTML is shown as it is written", () => {
+  expect(drawn("use Vec<String> here")).toContain("Vec&lt;String&gt;");
+  expect(drawn("<div>\n\nx")).toContain("&lt;div&gt;");
+});
+
+test("links open a tab that knows nothing of this page", () => {
+  expect(drawn("[x](https://example.org)")).toContain(
+    '<a href="https://example.org/" title="https://example.org/" target="_blank" rel="noopener noreferrer nofollow">x</a>',
+  );
+});
+
+test("an image is a link that says where it leads", () => {
+  const html = drawn("![a cat](https://example.org/cat.png)");
+  expect(html).toContain('href="https://example.org/cat.png"');
+  expect(html).toContain("Image: a cat");
+  expect(html).toContain("example.org</span>");
+});
+
+test("tables, tasks, lists and breaks in cells are kept", () => {
+  expect(drawn("|a|\n|-|\n|b<br>c|")).toMatch(/<table>.*<td[^>]*>b<br\/>\n?c<\/td>/s);
+  expect(drawn("- [x] done\n- [ ] not")).toContain('data-done="true" aria-label="done"');
+  expect(drawn("3. c\n4. d")).toContain('<ol start="3"');
+});
+
+test("each block has a direction of its own", () => {
+  expect(drawn("# مرحبا\n\nhello\n\n- عنصر")).toMatch(/<h3 dir="auto".*<p dir="auto".*<ul dir="auto">\s*<li>/s);
+});
+
+test("a footnote's anchors lead to each other", () => {
+  const html = drawn("a[^1]\n\n[^1]: b");
+  const [, to] = /href="#([^"]+fn-1)"/.exec(html)!;
+  expect(html).toContain(`id="${to}"`);
+  const [, back] = /href="#([^"]+fnref-1)"/.exec(html)!;
+  expect(html).toContain(`id="${back}"`);
+});
+
+test("half of a sign is not seen while it is being written", () => {
+  expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
+  expect(drawn("see [the docs](https://exam", true)).not.toContain("](");
+  expect(drawn("a paragraph\n-", true)).toBe(drawn("a paragraph", true));
+});
+
+test("formulas are shown as they are written", () => {
+  expect(drawn("so $a_i*b_i*c$ holds")).toContain("so $a_i*b_i*c$ holds");
+  expect(drawn("$$\na_1 * b_1 * c\n$$")).toContain("a_1 * b_1 * c");
+});

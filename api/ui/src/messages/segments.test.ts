@@ -1,0 +1,136 @@
+import { expect, test } from "vitest";
+
+import type { ChatMessage, Part } from "../chat/message";
+import { en } from "../i18n/en";
+import { announcementOf } from "./announcement";
+import { answerIn, questionOf } from "./asked";
+import { type Call, durationsOf, inBrief, nameOf, standingOf, wasInterrupted } from "./call";
+import { nowDoing, wasDone } from "./doing";
+import { readAnswer, readInput } from "./json";
+import { type Item, segmentsOf, stateOf, textOf } from "./segments";
+
+const text = (text: string): Part => ({ type: "text", text, state: "done" });
+const reasoning = (text: string): Part => ({ type: "reasoning", text, state: "done" });
+const call = (fields: object = {}) =>
+  ({ type: "dynamic-tool", toolName: "port__tide", toolCallId: "c", providerExecuted: true, state: "output-available", input: {}, output: "x", ...fields }) as Call;
+const own = (fields: object = {}) => ({ type: "tool-ask_user", toolCallId: "q", state: "input-available", input: { question: "Which?" }, ...fields }) as Call;
+const kinds = (parts: Part[]) => segmentsOf(parts).map((segment) => segment.kind);
+const message = (parts: Part[]): ChatMessage => ({ id: "m", role: "assistant", parts });
+
+test("what is done between two texts is one activity", () => {
+  const parts: Part[] = [reasoning("a"), { type: "step-start" }, call(), text("\n\n"), call(), text("said"), reasoning("b")];
+  expect(kinds(parts)).toEqual(["activity", "text", "activity"]);
+  expect(segmentsOf(parts)[0]).toMatchObject({ items: [{ kind: "reasoning" }, { kind: "call" }, { kind: "call" }] });
+});
+
+test("unknown parts leave no trace", () => {
+  const unknown = { type: "data-weather", data: { sky: "blue" } } as unknown as Part;
+  expect(kinds([reasoning("a"), unknown, call(), { type: "data-state", data: { state: "thinking" } }])).toEqual(["activity"]);
+});
+
+test("a call that a human is asked about stands for itself", () => {
+  expect(kinds([call(), call({ state: "approval-requested", approval: { id: "p" } }), call()])).toEqual(["activity", "approval", "activity"]);
+});
+
+test("a call of this page is a question once it is whole", () => {
+  expect(kinds([own({ state: "input-streaming" })])).toEqual(["activity"]);
+  expect(kinds([own()])).toEqual(["question"]);
+  expect(kinds([own({ state: "output-available", output: { answer: "x" } })])).toEqual(["question"]);
+});
+
+test("the keys of segments stay while the message grows", () => {
+  const parts = [reasoning("a"), call(), text("b"), own(), text("c")];
+  const keys = segmentsOf(parts).map((segment) => segment.key);
+  parts.forEach((_, length) => expect(keys.slice(0, kinds(parts.slice(0, length)).length)).toEqual(segmentsOf(parts.slice(0, length)).map((segment) => segment.key)));
+});
+
+test("cards, plans and warnings are shown, and a context only if it was compressed", () => {
+  const context = (compressed: boolean): Part => ({ type: "data-context", data: { tokens: 1, budget: 2, compressed } });
+  expect(kinds([context(true), context(false), { type: "data-warning", data: { code: "x", message: "y" } }])).toEqual(["compressed", "warning"]);
+  expect(kinds([{ type: "data-plan", data: { steps: [] } }, { type: "data-briefing", data: { briefing_id: "b", title: "t", summary: "s" } }])).toEqual(["plan", "briefing"]);
+});
+
+test("what is copied is what was said", () => expect(textOf(message([text(" a "), call(), text("\n\n"), text("b")]))).toBe("a\n\nb"));
+test("the newest state counts", () => expect(stateOf(message([{ type: "data-state", data: { state: "a" } }, { type: "data-state", data: { state: "b" } }]))).toBe("b"));
+test("durations are found by their calls", () => {
+  expect(durationsOf(message([call(), { type: "data-call", data: { toolCallId: "c", durationMs: 12 } }])).get("c")).toBe(12);
+});
+
+test("a tool of a server has two names", () => {
+  expect(nameOf(call())).toEqual({ server: "port", tool: "tide" });
+  expect(nameOf(own())).toEqual({ tool: "ask_user" });
+});
+
+test("an input is told in one line", () => expect(inBrief({ text: "a\n b", n: 5, list: [1] })).toBe("text: a b, n: 5, list: [1]"));
+
+const approval = { id: "p" };
+test.each<[string, Call, boolean, string]>([
+  ["arguments are being written", call({ state: "input-streaming" }), true, "preparing"],
+  ["a call runs", call({ state: "input-available" }), true, "running"],
+  ["a call was cut off", call({ state: "input-available" }), false, "unfinished"],
+  ["a question is open", own(), true, "asked"],
+  ["a question was left", own(), false, "unfinished"],
+  ["an approval is open", call({ state: "approval-requested", approval }), true, "asked"],
+  ["an approval was superseded", call({ state: "approval-requested", approval: { id: "p", approved: false } }), true, "unfinished"],
+  ["an approved call is being made", call({ state: "approval-responded", approval: { id: "p", approved: true } }), true, "running"],
+  ["a call is being denied", call({ state: "approval-responded", approval: { id: "p", approved: false } }), true, "denied"],
+  ["a call was denied", call({ state: "output-denied", approval }), false, "denied"],
+  ["nobody has answered", call({ state: "output-error", approval: { id: "p", approved: false } }), false, "expired"],
+  ["a tool has failed", call({ state: "output-error", errorText: "no" }), false, "failed"],
+  ["a tool has answered", call(), true, "completed"],
+])("%s", (_, call, isLive, standing) => expect(standingOf(call, isLive)).toBe(standing));
+
+test("a call that a worker had begun is asked about as interrupted", () => {
+  expect(wasInterrupted(call({ state: "approval-requested", approval }))).toBe(true);
+  expect(wasInterrupted(call({ state: "approval-requested", approval, providerExecuted: undefined }))).toBe(false);
+});
+
+const item = (call: Call): Item => ({ kind: "call", call });
+const thought: Item = { kind: "reasoning", text: "x", isStreaming: false };
+test.each<[Item[], string | undefined, string]>([
+  [[], undefined, "Thinking…"],
+  [[], "executing_plan", "Working through the plan…"],
+  [[item(call({ state: "input-streaming" }))], undefined, "Preparing tide…"],
+  [[thought, item(call({ state: "input-available" }))], "executing_plan", "Calling tide…"],
+  [[item(call()), thought], undefined, "Thinking…"],
+])("what goes on, %#", (items, state, line) => expect(nowDoing(en.activity, items, state)).toBe(line));
+
+test.each<[Item[], string | undefined, string]>([
+  [[thought], "4 s", "Thought for 4 s"],
+  [[thought], undefined, "Thought"],
+  [[item(call())], undefined, "Called tide"],
+  [[thought, item(call()), item(call({ state: "output-error", errorText: "no" }))], "4 s", "Thought for 4 s · 2 calls · 1 failed"],
+])("what was done, %#", (items, thinking, line) => expect(wasDone(en.activity, items, thinking)).toBe(line));
+
+test("a question is read from its call", () => {
+  expect(questionOf(own({ input: { question: "Which?", options: ["a", "b", "a", 5], multiple: true } }))).toEqual({ question: "Which?", options: ["a", "b"], isMultiple: true });
+  expect(questionOf(own({ input: { text: "no" } }))).toBeUndefined();
+  expect(questionOf(own({ type: "tool-locate" }))).toBeUndefined();
+});
+
+test("an answer is told in words", () => {
+  expect(answerIn({ answer: "blue" })).toBe("blue");
+  expect(answerIn({ answer: ["a", "b"] })).toBe("a, b");
+  expect(answerIn("plain")).toBe("plain");
+  expect(answerIn({ x: 1 })).toBe('{"x":1}');
+});
+
+test("an input has to be an object", () => {
+  expect(readInput("{oops")).toEqual({ ok: false, reason: "not JSON" });
+  expect(readInput("[1]")).toEqual({ ok: false, reason: "not an object" });
+  expect(readInput('{"a":1}')).toEqual({ ok: true, value: { a: 1 } });
+});
+
+test("an answer is JSON where it is written so", () => {
+  expect(readAnswer(' {"a":1} ')).toEqual({ a: 1 });
+  expect(readAnswer("{oops")).toBe("{oops");
+  expect(readAnswer("5")).toBe("5");
+});
+
+test("only beginnings and ends are announced", () => {
+  expect(announcementOf("idle", "submitted")).toBe("answering");
+  expect(announcementOf("submitted", "streaming")).toBeUndefined();
+  expect(announcementOf("streaming", "idle")).toBe("complete");
+  expect(announcementOf("streaming", "waiting")).toBe("waiting");
+  expect(announcementOf("loading", "idle")).toBeUndefined();
+});
