@@ -10,7 +10,7 @@ import { Foot } from "./Foot";
 import { Header } from "./Header";
 import { keep, read } from "./kept";
 import { neighbour } from "./listed";
-import { Nothing } from "./Nothing";
+import { Nowhere } from "./Nowhere";
 import { ShortcutsDialog } from "./ShortcutsDialog";
 import { SignIn } from "./SignIn";
 import { Toasts } from "./Toasts";
@@ -64,15 +64,18 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
     },
     [openNew, openConversation],
   );
-  const goToNew = () => {
-    goTo(undefined);
-    focusOn("compose");
+  /** As somebody does who will write next; those who step through the list stay where they are. */
+  const goToWrite = (id: string | undefined) => {
+    goTo(id);
+    focusOnField();
   };
+  const goToNew = () => goToWrite(undefined);
   const onDelete = (id: string, title: string) => {
     const wasOpen = id === current;
     if (wasOpen) openNew();
     remove(id, title, () => wasOpen && openConversation(id));
   };
+  useEffect(() => focusOnField(), []);
   const step = (by: 1 | -1) => {
     const shown = conversations.items.filter(({ id }) => !deleted.has(id));
     const other = neighbour(shown, current, by);
@@ -96,7 +99,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       conversations={conversations}
       deleted={deleted}
       current={current}
-      onOpen={goTo}
+      onOpen={goToWrite}
       onNew={goToNew}
       onHide={() => showList(false)}
       onDelete={onDelete}
@@ -104,7 +107,10 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       <Foot
         session={session}
         onSignIn={() => setDialog("sign in")}
-        onSignOut={signOut}
+        onSignOut={() => {
+          openNew();
+          signOut();
+        }}
         onShortcuts={() => setDialog("shortcuts")}
       />
     </ConversationList>
@@ -131,8 +137,10 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
         {isNowhere || isMissing ? (
           <main className="chat">
             <Header {...head} />
-            <Nothing {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
+            <Nowhere {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
           </main>
+        ) : session.state === "refused" ? (
+          <main className="chat" />
         ) : (
           <Conversation
             key={open.key}
@@ -140,7 +148,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
             about={about}
             agents={agents}
             isNarrow={isNarrow}
-            onFork={goTo}
+            onFork={goToWrite}
             onRename={conversations.rename}
             onDelete={onDelete}
             onSettled={settle}
@@ -162,6 +170,11 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       <Toasts />
     </>
   );
+}
+
+/** Where a focus would bring a keyboard up over the page, it waits until it is asked for. */
+function focusOnField() {
+  if (matchMedia("(hover: hover)").matches) focusOn("compose");
 }
 
 /** After the page has been drawn again, because what is to have the focus may not be there yet. */

@@ -10,6 +10,7 @@ import "./Caution.css";
 export function Caution() {
   const [warnings, setWarnings] = useState<string[]>([]);
   const [isHidden, setIsHidden] = useState(false);
+  const [isOpen, setIsOpen] = useState(false);
   useEffect(() => {
     const ask = () => void call<{ warnings?: string[] }>("/readyz").then(({ warnings }) => setWarnings(warnings ?? []), () => {});
     ask();
@@ -22,14 +23,9 @@ export function Caution() {
     <aside className="caution">
       <Icon name="caution" />
       <p>{words.shell.caution.text}</p>
-      <details>
-        <summary>{words.shell.caution.why}</summary>
-        {warnings.map((warning) => (
-          <p key={warning} dir="auto">
-            {warning}
-          </p>
-        ))}
-      </details>
+      <button type="button" className="caution-why" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+        {words.shell.caution.why}
+      </button>
       <button
         type="button"
         className="icon-button"
@@ -39,6 +35,12 @@ export function Caution() {
       >
         <Icon name="close" />
       </button>
+      {isOpen &&
+        warnings.map((warning) => (
+          <p key={warning} className="caution-reason" dir="auto">
+            {warning}
+          </p>
+        ))}
     </aside>
   );
 }

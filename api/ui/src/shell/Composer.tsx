@@ -145,11 +145,13 @@ function useKept(name: string, text: string) {
   }, [name, text]);
 }
 
-/** As high as its text; the style sheet says where that ends. */
+const growsByItself = CSS.supports("field-sizing", "content");
+
+/** As high as its text, where the browser cannot do that itself; the style sheet says where it ends. */
 function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
   useLayoutEffect(() => {
     const element = field.current;
-    if (!element) return;
+    if (!element || growsByItself) return;
     element.style.height = "auto";
     element.style.height = `${element.scrollHeight}px`;
   }, [field, text]);

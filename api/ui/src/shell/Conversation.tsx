@@ -38,7 +38,7 @@ type Props = {
 
 export function Conversation(props: Props) {
   const { open, about, agents, onSettled, onChanged, onRefused } = props;
-  const chat = useConversation({ id: open.key, isNew: open.isNew, agentId: agents.chosen });
+  const chat = useConversation({ id: open.key, isNew: open.isNew, agentId: open.isNew ? agents.chosen : undefined });
   const field = useRef<HTMLTextAreaElement>(null);
   const [suggestion, setSuggestion] = useState<{ text: string }>();
   const [isRenaming, setIsRenaming] = useState(false);
@@ -60,14 +60,11 @@ export function Conversation(props: Props) {
   useEffect(() => {
     document.title = pageTitle(title, isBusy);
   }, [title, isBusy]);
-  useEffect(() => {
-    // Where a focus would bring up a keyboard over the page, it waits until it is asked for.
-    if (matchMedia("(hover: hover)").matches) field.current?.focus();
-  }, []);
 
   useShortcuts({
     compose: () => field.current?.focus(),
-    stop: () => (isBusy || chat.progress === "waiting" ? chat.stop() : field.current?.blur()),
+    // What waits for an answer is not ended by a key that one presses to leave a field.
+    stop: () => (isBusy ? chat.stop() : field.current?.blur()),
     copy: () => copy(lastAnswer(chat.messages)),
   });
 

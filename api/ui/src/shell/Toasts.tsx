@@ -7,7 +7,7 @@ export function Toasts() {
     <div className="toasts" role="status">
       {useToasts().map(({ id, text, action, forMs }) => (
         <div key={id} className="toast">
-          <span dir="auto">{text}</span>
+          <span>{text}</span>
           {action && (
             <>
               <button type="button" onClick={action.run}>

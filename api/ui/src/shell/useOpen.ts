@@ -38,7 +38,7 @@ export function useOpen(): {
 
   const openNew = useCallback(() => {
     if (location.pathname !== "/") history.pushState(null, "", "/");
-    setOpen((before) => openAt("/", before));
+    setOpen(openAt("/"));
   }, []);
 
   const settle = useCallback((conversationId: string) => {
@@ -56,9 +56,7 @@ export function useOpen(): {
 function openAt(path: string, before?: Open): Open {
   const address = parseAddress(path);
   if (address.at === "nowhere") return { at: "nowhere" };
-  const isNew = address.at === "new";
-  // A new chat in which nothing was said yet is as new as another one.
-  if (before?.at === "chat" && before.conversationId === (isNew ? undefined : address.id)) return before;
-  if (isNew) return { at: "chat", key: newId(), isNew };
-  return { at: "chat", key: address.id, isNew, conversationId: address.id };
+  if (address.at === "new") return { at: "chat", key: newId(), isNew: true };
+  if (before?.at === "chat" && before.conversationId === address.id) return before;
+  return { at: "chat", key: address.id, isNew: false, conversationId: address.id };
 }

@@ -1,4 +1,6 @@
 // The words of the page around the messages.
+import { apart } from "../apart";
+
 export const shell = {
   shell: {
     skip: "Skip to the message field",
@@ -19,18 +21,18 @@ export const shell = {
       week: "Last 7 days",
       month: "Last 30 days",
       empty: "What you talk about will be kept here.",
-      nothing: (q: string) => `Nothing has “${q}” in it.`,
+      nothing: (q: string) => `Nothing has “${apart(q)}” in it.`,
       found: (n: number) => (n === 1 ? "1 conversation found" : `${n} conversations found`),
       unreachable: "The list could not be read.",
       loading: "Reading the list",
       live: "is being answered",
-      actions: (title: string) => `More for “${title}”`,
+      actions: (title: string) => `More for “${apart(title)}”`,
       rename: "Rename",
       title: "Title",
       delete: "Delete",
-      deleted: (title: string) => `“${title}” is deleted.`,
+      deleted: (title: string) => `“${apart(title)}” is deleted.`,
       undo: "Undo",
-      notDeleted: (title: string) => `“${title}” could not be deleted.`,
+      notDeleted: (title: string) => `“${apart(title)}” could not be deleted.`,
       notRenamed: "The title could not be changed.",
     },
     composer: {

@@ -1,3 +1,5 @@
+import { apart } from "../apart";
+
 export const shell: typeof import("../en/shell").shell = {
   shell: {
     skip: "跳到输入框",
@@ -18,18 +20,18 @@ export const shell: typeof import("../en/shell").shell = {
       week: "最近 7 天",
       month: "最近 30 天",
       empty: "聊过的内容会保存在这里。",
-      nothing: (q) => `没有找到包含“${q}”的对话。`,
+      nothing: (q) => `没有找到包含“${apart(q)}”的对话。`,
       found: (n) => `找到 ${n} 个对话`,
       unreachable: "暂时无法读取对话列表。",
       loading: "正在读取对话列表",
       live: "正在回答",
-      actions: (title) => `“${title}”的更多操作`,
+      actions: (title) => `“${apart(title)}”的更多操作`,
       rename: "重命名",
       title: "标题",
       delete: "删除",
-      deleted: (title) => `已删除“${title}”。`,
+      deleted: (title) => `已删除“${apart(title)}”。`,
       undo: "撤销",
-      notDeleted: (title) => `“${title}”未能删除。`,
+      notDeleted: (title) => `“${apart(title)}”未能删除。`,
       notRenamed: "标题未能修改。",
     },
     composer: {

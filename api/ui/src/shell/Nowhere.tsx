@@ -1,13 +1,13 @@
 // What stands where a conversation or a page should be and is not.
 import { words } from "../i18n";
 import { Mark } from "./icons";
-import "./Nothing.css";
+import "./Nowhere.css";
 
 type Props = { title: string; text?: string; onNew(): void };
 
-export function Nothing({ title, text, onNew }: Props) {
+export function Nowhere({ title, text, onNew }: Props) {
   return (
-    <div className="nothing">
+    <div className="nowhere">
       <Mark />
       <h2>{title}</h2>
       {text && <p>{text}</p>}
