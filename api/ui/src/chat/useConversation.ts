@@ -26,8 +26,9 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const live = useMemo(() => new LiveChat(id, isNew), [id]);
   useEffect(() => live.open(), [live]);
   useEffect(() => {
-    live.agentId = agentId ?? live.agentId;
-  }, [live, agentId]);
+    // Until it has begun, one may change one's mind; then it is the conversation's.
+    if (isNew) live.agentId = agentId;
+  }, [live, isNew, agentId]);
 
   const state = useSyncExternalStore(live.subscribe, () => live.state);
   const { messages: folded, status } = useChat({ chat: live.sdk, throttle: THROTTLE_MS });
