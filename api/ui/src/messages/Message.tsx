@@ -32,7 +32,8 @@ export const Message = memo(function Message({ message, isNewest, progress, acti
   return (
     <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined}>
       <Answer message={message} isLive={isLive} isWorking={isWorking} actions={actions} />
-      {message.role === "assistant" && !isWorking && textOf(message) !== "" && <MessageActions message={message} actions={actions} />}
+      {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
+      {message.role === "assistant" && textOf(message) !== "" && (isLive ? <div className="actions" /> : <MessageActions message={message} actions={actions} />)}
     </article>
   );
 });

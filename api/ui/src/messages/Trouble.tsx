@@ -9,7 +9,7 @@ import { detailOf, reasonFor } from "./reason";
 
 export function Trouble({ problem, hasAnswer, onRetry }: { problem: Problem; hasAnswer: boolean; onRetry: () => void }) {
   const left = useCountdown(problem);
-  const detail = detailOf(problem);
+  const detail = detailOf(words.trouble, problem);
   return (
     <section className="trouble">
       <Icon name="warning" />

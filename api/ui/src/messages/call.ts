@@ -58,9 +58,12 @@ export function approvalOf(call: Call): { id: string; approved?: boolean; reason
   return call.approval;
 }
 
-/** Whether the call is of a tool that this page executes, which means that it asks the reader. */
+/**
+ * Whether the call is of a tool that the front end executes, which means here that it asks the reader. Of those that a
+ * worker executes, the server says so, once it does or has been told not to.
+ */
 export function isQuestion(call: Call): boolean {
-  return call.type !== "dynamic-tool" && !call.providerExecuted && call.state !== "input-streaming";
+  return !call.providerExecuted && !call.approval && call.state !== "input-streaming";
 }
 
 /**

@@ -1,16 +1,17 @@
 // A problem in plain words.
-import type { Problem } from "../client/problem";
+import { type Problem, RUN_FAILED } from "../client/problem";
 
 export type TroubleWords = { unknown: string; code: Record<string, string> };
 
-/** The page's own words where it has some; else the server's, which are for people too. */
+/** The page's own words, where it has some. */
 export function reasonFor(words: TroubleWords, problem: Problem): string {
   if (Object.hasOwn(words.code, problem.code)) return words.code[problem.code]!;
-  if (problem.status === 0 && problem.message === "") return words.code.network ?? words.unknown;
-  return problem.message || words.unknown;
+  // Without a status it is a run that has failed, for a reason that the page does not know.
+  return (problem.status === 0 && words.code[RUN_FAILED]) || words.unknown;
 }
 
-/** What the model's provider or a limit says beyond that. Of the rest, the page's words say everything. */
-export function detailOf(problem: Problem): string | undefined {
-  return /^(model_|limit_)/.test(problem.code) && problem.message ? problem.message : undefined;
+/** What the server says of it, where the page's words do not say everything: of models, of limits, and of what the page does not know. */
+export function detailOf(words: TroubleWords, problem: Problem): string | undefined {
+  const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_)/.test(problem.code);
+  return isToldWhole ? undefined : problem.message || undefined;
 }

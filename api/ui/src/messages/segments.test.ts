@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 
 import type { ChatMessage, Part } from "../chat/message";
+import { Problem } from "../client/problem";
 import { en } from "../i18n/en";
 import { announcementOf } from "./announcement";
 import { answerIn, questionOf } from "./asked";
 import { type Call, durationsOf, inBrief, nameOf, standingOf, wasInterrupted } from "./call";
 import { nowDoing, wasDone } from "./doing";
 import { readAnswer, readInput } from "./json";
+import { detailOf, reasonFor } from "./reason";
 import { type Item, segmentsOf, stateOf, textOf } from "./segments";
 
 const text = (text: string): Part => ({ type: "text", text, state: "done" });
@@ -36,6 +38,7 @@ test("a call of this page is a question once it is whole", () => {
   expect(kinds([own({ state: "input-streaming" })])).toEqual(["activity"]);
   expect(kinds([own()])).toEqual(["question"]);
   expect(kinds([own({ state: "output-available", output: { answer: "x" } })])).toEqual(["question"]);
+  expect(kinds([call({ state: "input-available", providerExecuted: undefined })])).toEqual(["question"]);
 });
 
 test("the keys of segments stay while the message grows", () => {
@@ -133,4 +136,15 @@ test("only beginnings and ends are announced", () => {
   expect(announcementOf("streaming", "idle")).toBe("complete");
   expect(announcementOf("streaming", "waiting")).toBe("waiting");
   expect(announcementOf("loading", "idle")).toBeUndefined();
+});
+
+test.each([
+  [new Problem(429, "rate_limited", "10 a minute"), "Too many messages in a short time.", undefined],
+  [new Problem(0, "model_refused", "no credit"), "The model did not accept the request.", "no credit"],
+  [new Problem(0, "scripted_failure", "as told"), "The answer could not be finished.", "as told"],
+  [new Problem(418, "teapot", "It is a teapot."), "Something went wrong.", "It is a teapot."],
+  [new Problem(500, "constructor", ""), "Something went wrong.", undefined],
+])("a problem is told in plain words, %#", (problem, reason, detail) => {
+  expect(reasonFor(en.trouble, problem)).toBe(reason);
+  expect(detailOf(en.trouble, problem)).toBe(detail);
 });

@@ -135,7 +135,11 @@ export const messages = {
     unknown: "Something went wrong.",
     kept: "What was said so far is kept.",
     code: {
-      network: "The server cannot be reached.",
+      unreachable: "The server cannot be reached.",
+      silent: "The server has stopped answering.",
+      cut_off: "The connection was lost before the answer was complete.",
+      superseded: "This answer was changed elsewhere.",
+      run_failed: "The answer could not be finished.",
       rate_limited: "Too many messages in a short time.",
       too_many_queued: "Too many messages are still waiting to be answered.",
       database_away: "The server cannot reach its database at the moment.",

@@ -135,7 +135,11 @@ export const messages: typeof import("../en/messages").messages = {
     unknown: "出了点问题。",
     kept: "已有的内容会保留。",
     code: {
-      network: "无法连接服务器。",
+      unreachable: "无法连接服务器。",
+      silent: "服务器没有继续响应。",
+      cut_off: "回答还没结束，连接就断开了。",
+      superseded: "这条回答已在别处被更改。",
+      run_failed: "回答没能完成。",
       rate_limited: "短时间内发送的消息太多了。",
       too_many_queued: "还有太多消息在等待回答。",
       database_away: "服务器暂时无法连接数据库。",
