@@ -132,6 +132,8 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
         {isNarrow && isDrawerOpen && (
           <Dialog as="drawer" title={words.shell.list.name} onClose={() => setIsDrawerOpen(false)}>
             {list}
+            {/* What is outside of a modal dialog cannot be pressed. */}
+            <Toasts />
           </Dialog>
         )}
         {isNowhere || isMissing ? (
@@ -167,7 +169,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       )}
       {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} onClose={() => setDialog(undefined)} />}
       {dialog === "shortcuts" && <ShortcutsDialog onClose={() => setDialog(undefined)} />}
-      <Toasts />
+      {!(isNarrow && isDrawerOpen) && <Toasts />}
     </>
   );
 }

@@ -6,6 +6,7 @@ import { words } from "../i18n";
 import { draftIn, next, type Composing } from "./composing";
 import { draftOf, keepDraft } from "./drafts";
 import { Icon } from "./icons";
+import { isComposing } from "./isComposing";
 import { useVoice } from "./voice";
 import "./Composer.css";
 
@@ -50,9 +51,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey) return;
-    // Enter confirms a candidate of an input method. Safari ends the composition first, and only the code 229 tells.
-    if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
     send();
   };

@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from "react";
 import type { Conversation as About } from "../client/server";
 import { useConversation } from "../chat/useConversation";
 import { words } from "../i18n";
-import { Messages } from "../messages/Messages";
 import { Composer } from "./Composer";
 import { NEW_CHAT } from "./drafts";
 import { Header } from "./Header";
+import { MessagesLater } from "./MessagesLater";
 import { firstQuestion, lastAnswer } from "./said";
 import { firstWords, pageTitle } from "./title";
 import { showToast } from "./toasts";
@@ -90,7 +90,7 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome agents={open.isNew ? agents : undefined} /> : <Messages chat={chat} onFork={props.onFork} />}
+        {isEmpty ? <Welcome agents={open.isNew ? agents : undefined} /> : <MessagesLater chat={chat} onFork={props.onFork} />}
       </div>
       {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
       {props.isNarrow && tries}

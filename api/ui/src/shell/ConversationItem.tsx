@@ -4,6 +4,7 @@ import { useEffect, useRef, type MouseEvent } from "react";
 import type { Conversation } from "../client/server";
 import { words } from "../i18n";
 import { pathOf } from "./address";
+import { isComposing } from "./isComposing";
 import { Menu } from "./Menu";
 
 type Props = {
@@ -32,6 +33,13 @@ export function ConversationItem({ conversation, isCurrent, isRenaming, onOpen, 
     onOpen(id);
   };
 
+  const remove = () => {
+    // The focus goes on to what will stand here.
+    const other = element.current?.nextElementSibling ?? element.current?.previousElementSibling;
+    other?.querySelector("a")?.focus();
+    onDelete(id, title);
+  };
+
   if (isRenaming) {
     return (
       <li ref={element} className="item">
@@ -51,7 +59,7 @@ export function ConversationItem({ conversation, isCurrent, isRenaming, onOpen, 
         label={words.shell.list.actions(title)}
         items={[
           { label: words.shell.list.rename, icon: "rename", run: onBeginRename },
-          { label: words.shell.list.delete, icon: "delete", isDanger: true, run: () => onDelete(id, title) },
+          { label: words.shell.list.delete, icon: "delete", isDanger: true, run: remove },
         ]}
       />
     </li>
@@ -67,6 +75,11 @@ export function TitleField({ title, onDone }: { title: string; onDone(title: str
     if (isDone.current) return;
     isDone.current = true;
     onDone(value);
+  };
+  /** Gives the focus to what stands here again, as soon as it does. */
+  const giveBack = () => {
+    const home = field.current?.closest(".item, .head");
+    requestAnimationFrame(() => home?.querySelector<HTMLElement>("a, .menu-button")?.focus());
   };
   useEffect(() => {
     field.current?.focus();
@@ -84,13 +97,12 @@ export function TitleField({ title, onDone }: { title: string; onDone(title: str
       placeholder={words.shell.untitled}
       onBlur={(event) => done(event.target.value)}
       onKeyDown={(event) => {
-        if (event.nativeEvent.isComposing) return;
-        if (event.key === "Enter") done(event.currentTarget.value);
-        if (event.key !== "Escape") return;
-        // Not also the drawer's, or the answer's.
+        if (isComposing(event) || (event.key !== "Enter" && event.key !== "Escape")) return;
+        // Esc is not also the drawer's, or the answer's.
         event.preventDefault();
         event.stopPropagation();
-        done(undefined);
+        done(event.key === "Enter" ? event.currentTarget.value : undefined);
+        giveBack();
       }}
     />
   );

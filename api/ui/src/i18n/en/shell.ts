@@ -10,6 +10,8 @@ export const shell = {
     cancel: "Cancel",
     retry: "Try again",
     more: "More",
+    outdated: "A part of the page could not be loaded.",
+    reload: "Load the page again",
     list: {
       name: "Conversations",
       show: "Show conversations",

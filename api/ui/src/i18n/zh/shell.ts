@@ -9,6 +9,8 @@ export const shell: typeof import("../en/shell").shell = {
     cancel: "取消",
     retry: "重试",
     more: "更多",
+    outdated: "页面的一部分未能加载。",
+    reload: "重新加载页面",
     list: {
       name: "对话列表",
       show: "显示对话列表",
