@@ -1,10 +1,10 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), paintedOnce()],
   build: {
     // What the page's Content-Security-Policy forbids: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,
@@ -13,3 +13,9 @@ export default defineConfig({
   // `npm run dev` shows the page with what is being written, on a server that runs.
   server: { proxy: { "/api": server, "/v1": server, "/readyz": server } },
 });
+
+/** The script chooses between light and dark; the browser is to paint nothing before that, where it can be told so. */
+function paintedOnce(): Plugin {
+  const blocking = (html: string) => html.replace('<script type="module"', '<script type="module" blocking="render"');
+  return { name: "painted-once", transformIndexHtml: { order: "post", handler: blocking } };
+}
