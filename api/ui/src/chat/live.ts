@@ -4,7 +4,7 @@ import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
 
 import { newId } from "../client/id";
-import { CAUGHT_UP } from "../client/line";
+import { CAUGHT_UP } from "../client/past";
 import { patiently } from "../client/patience";
 import { Problem, RUN_FAILED, problemFrom } from "../client/problem";
 import { type Conversation, type Run, readApprovals, readConversation, readLastRun, readMessages, readRun, stopChat } from "../client/server";
@@ -14,7 +14,7 @@ import { onWake } from "../client/wake";
 import type { Failed } from "./chat";
 import type { ChatMessage } from "./message";
 import { hasUnknownVerdicts, withoutQuestions, type Verdict } from "./questions";
-import { initially, retryingOf, type State } from "./state";
+import { initially, retryingOf, withAnswer, type State } from "./state";
 import { onTold, tellTabs } from "./tabs";
 import { clientTools } from "./tools";
 
@@ -94,20 +94,22 @@ export class LiveChat {
       if (epoch !== this.#epoch) return;
       this.agentId ??= conversation.agent_id ?? undefined;
       this.#seen = versionOf(conversation);
+      const { live_run_id } = conversation;
+      const held = live_run_id ? withAnswer(messages, this.#state.held ?? this.sdk.messages, live_run_id) : messages;
       this.sdk.messages = messages;
-      this.#set({ isLoading: false, isReconnecting: false, conversationId: conversation.id, held: messages, problem: undefined, failed: undefined });
-      if (conversation.live_run_id) return void this.resume();
+      this.#set({ isLoading: false, isReconnecting: false, conversationId: conversation.id, held, problem: undefined, failed: undefined });
+      if (live_run_id) return void this.resume();
       this.#release(epoch);
       await this.#lookAtLastRun(conversation, messages, epoch);
     } catch (error) {
-      if (epoch === this.#epoch) this.#set({ isLoading: false, isReconnecting: false, held: undefined, problem: problemFrom(error), failed: "reading" });
+      if (epoch === this.#epoch) this.#set({ isLoading: false, isReconnecting: false, isResuming: false, held: undefined, problem: problemFrom(error), failed: "reading" });
     }
   }
 
   /** Has the newest answer told once more from its beginning. What is on the screen stays there until that is done. */
   async resume(): Promise<void> {
     const epoch = this.#begin();
-    this.#set({ held: this.#state.held ?? this.sdk.messages });
+    this.#set({ held: this.#state.held ?? this.sdk.messages, isResuming: true });
     await this.sdk.stop();
     if (epoch !== this.#epoch) return;
     await this.sdk.resumeStream();
@@ -120,7 +122,7 @@ export class LiveChat {
     this.#isAccepted = false;
     this.#wantsStop = false;
     this.#send = again;
-    this.#set({ problem: undefined, failed: undefined, held: undefined, retrying: undefined });
+    this.#set({ problem: undefined, failed: undefined, held: undefined, isResuming: false, isReconnecting: false, retrying: undefined });
     // A stream that is still open would write on into what comes now.
     await this.sdk.stop();
     if (epoch !== this.#epoch) return;
@@ -139,17 +141,20 @@ export class LiveChat {
     if (this.isAsking && !this.#isAccepted) {
       // Who cannot reach the server has nothing to cancel there; otherwise there is a run in a moment.
       this.#wantsStop = !this.#state.isReconnecting;
-      if (!this.#wantsStop) await this.sdk.stop();
-      return;
+      if (this.#wantsStop) return;
+      await this.sdk.stop();
+      return this.#set({ isReconnecting: false });
     }
     try {
       await this.#patiently(() => stopChat(this.id));
     } catch (error) {
       this.#set({ problem: problemFrom(error) });
     }
+    this.#set({ isReconnecting: false });
+    // A stream ends by itself, in other tabs too; a run that waited has none.
+    if (this.isAsking) return;
     this.tell();
-    // A run that waited has no stream that could end.
-    if (!this.isAsking) void this.read();
+    void this.read();
   }
 
   /** Tells the other tabs that something has happened here. */
@@ -207,7 +212,7 @@ export class LiveChat {
     const isRefused = error instanceof Problem;
     const failed: Failed = !isRefused ? "run" : this.#isAccepted ? "reading" : "sending";
     const problem = isRefused ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
-    this.#set({ problem, failed, retrying: undefined, isReconnecting: false });
+    this.#set({ problem, failed, retrying: undefined, isReconnecting: false, isResuming: false });
     const runId = this.sdk.lastMessage?.metadata?.runId;
     if (failed !== "run" || !runId) return;
     // The stream has said it in words, the run knows the code.
@@ -217,10 +222,9 @@ export class LiveChat {
 
   /** Shows the messages again, as soon as the view has heard of the newest. */
   #release(epoch: number): void {
-    if (!this.#state.held) return;
     void this.#learnVerdicts();
     setTimeout(() => {
-      if (epoch === this.#epoch) this.#set({ held: undefined });
+      if (epoch === this.#epoch) this.#set({ held: undefined, isResuming: false });
     }, THROTTLE_MS + 10);
   }
 
@@ -257,7 +261,7 @@ export class LiveChat {
   async #look(): Promise<void> {
     if (this.#state.failed === "reading") return this.read();
     const id = this.conversationId;
-    if (!id || this.isAsking || this.#state.held) return;
+    if (!id || this.isAsking || this.#state.isResuming) return;
     const epoch = this.#epoch;
     const conversation = await readConversation(id).catch(() => undefined);
     if (!conversation || epoch !== this.#epoch || versionOf(conversation) === this.#seen) return;

@@ -10,6 +10,8 @@ export interface State {
   isLoading: boolean;
   /** Shown in place of the messages while these are rebuilt, so that nobody sees them grow again. */
   held?: ChatMessage[];
+  /** Whether an answer is taken up again. */
+  isResuming: boolean;
   isReconnecting: boolean;
   retrying?: { attempt: number; of: number };
   problem?: Problem;
@@ -18,14 +20,14 @@ export interface State {
   verdicts: Verdicts;
 }
 
-export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isReconnecting: false, verdicts: new Map() });
+export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isResuming: false, isReconnecting: false, verdicts: new Map() });
 
 /** `messages` are the ones that are shown. */
-export function progressOf({ isLoading, held }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
+export function progressOf({ isLoading, isResuming }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
   if (isLoading) return "loading";
   const last = messages.at(-1);
   if (isWaiting(last)) return "waiting";
-  if (held) return last?.role === "assistant" ? "streaming" : "submitted";
+  if (isResuming) return last?.role === "assistant" ? "streaming" : "submitted";
   return status === "submitted" || status === "streaming" ? status : "idle";
 }
 
@@ -33,4 +35,11 @@ export function progressOf({ isLoading, held }: State, status: ChatStatus, messa
 export function retryingOf(attempt: unknown): State["retrying"] {
   const { crashes, maxCrashes } = (attempt ?? {}) as { crashes?: number; maxCrashes?: number };
   return crashes && maxCrashes ? { attempt: crashes + 1, of: maxCrashes } : undefined;
+}
+
+/** A history with the answer that is being made, as it was shown last: a history knows nothing of it. */
+export function withAnswer(history: ChatMessage[], shown: ChatMessage[], runId: string): ChatMessage[] {
+  const last = shown.at(-1);
+  const isMissing = last?.role === "assistant" && last.metadata?.runId === runId && !history.some(({ id }) => id === last.id);
+  return isMissing ? [...history, last] : history;
 }

@@ -3,17 +3,18 @@
 import type { UIMessageChunk } from "ai";
 
 import { delayAfter, pause } from "./backoff";
-import { Fingerprint } from "./fingerprint";
-import { merged } from "./merge";
+import { Known } from "./passage";
+import { Past } from "./past";
 import { CUT_OFF, Problem, SUPERSEDED } from "./problem";
 import { TIMEOUT_MS, follow } from "./processor";
+import type { Frame } from "./sse";
 import { onWake } from "./wake";
 
 /** Where the chunks come from. */
 export interface Source {
-  /** The request for what comes behind so many chunks. */
-  request(count: number): { url: string; init: RequestInit };
-  /** Whether every answer begins anew: then those that are known are passed over, if they are the same. */
+  /** The request for the chunks from this one on. */
+  request(from: number): { url: string; init: RequestInit };
+  /** Whether every answer begins with the first chunk, wherever one wants to go on. */
   isReplay: boolean;
   onOpen?(response: Response): void;
   /** Whether asking again would be useless, or not what the user wants. */
@@ -35,30 +36,20 @@ export interface LineOptions {
   delay?(failures: number): number;
 }
 
-/** Stands behind what a replay has brought at once; never part of a message, because it is transient. */
-export const CAUGHT_UP = "data-caught-up";
-const CHUNK_CAUGHT_UP: UIMessageChunk = { type: CAUGHT_UP, data: null, transient: true };
-
-/** A pause in what comes that shows that the past is over, and how long to wait for one. */
-const CAUGHT_UP_MS = 25;
-const CAUGHT_UP_AT_LATEST_MS = 400;
+/** How long what is known may take to come once more. */
+const PASSAGE_MS = 5_000;
 
 const DONE = "[DONE]";
 
 type End = "done" | "nothing" | "taken back" | "cut off";
 
 export class Line {
-  #count = 0;
-  #known = new Fingerprint();
+  #known = new Known();
   #livedAt = Date.now();
   /** What the attempt that has taken something back says of itself. */
   #attempt: unknown;
   #controller!: ReadableStreamDefaultController<UIMessageChunk>;
   #hangUp = new AbortController();
-  /** What a replay has brought so far, while it does. */
-  #past: UIMessageChunk[] | undefined;
-  #pastSince = 0;
-  #pastTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly source: Source,
@@ -80,7 +71,7 @@ export class Line {
     return new Promise((resolve, reject) => {
       this.#run(() => resolve(stream)).then(
         (end) => {
-          resolve(end === "nothing" && this.#count === 0 ? null : stream);
+          resolve(end === "nothing" && this.#known.count === 0 ? null : stream);
           this.#finish(() => this.#controller.close());
         },
         (error: unknown) => {
@@ -93,7 +84,7 @@ export class Line {
 
   async #run(onOpen: () => void): Promise<End> {
     for (let failures = 0; ; ) {
-      const count = this.#count;
+      const { count } = this.#known;
       let problem = new Problem(0, CUT_OFF, "The stream ended before its end.");
       try {
         const end = await this.#connect(onOpen);
@@ -106,7 +97,7 @@ export class Line {
       const isSilent = Date.now() - this.#livedAt >= (this.options.patience ?? TIMEOUT_MS);
       if (isSilent || this.source.isFinal(problem)) throw problem;
       this.options.onConnection?.("reconnecting");
-      failures = this.#count > count ? 1 : failures + 1;
+      failures = this.#known.count > count ? 1 : failures + 1;
       const delay = (this.options.delay ?? delayAfter)(failures);
       await pause(Math.max(delay, (problem.retryAfter ?? 0) * 1000), this.#hangUp.signal);
     }
@@ -117,22 +108,33 @@ export class Line {
 
   /** One connection, to its end. */
   async #connect(onOpen: () => void): Promise<End> {
-    const { url, init } = this.source.request(this.#count);
+    const { isReplay } = this.source;
+    const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
+    const passage = isReplay ? this.#known.passageFromStart() : this.#known.passage();
+    const past = isReplay ? new Past((chunk) => this.#give(chunk)) : undefined;
     const connection = new AbortController();
-    const hangUp = () => connection.abort(this.#hangUp.signal.reason);
-    this.#hangUp.signal.addEventListener("abort", hangUp);
-    // The network is another one: what was open may never say another word.
-    const stopListening = onWake((moment) => {
-      if (moment === "online") connection.abort(new Problem(0, CUT_OFF, "The network has changed."));
-    });
-    const passage = new Passage(this.source.isReplay ? this.#count : 0, this.#known.toString());
     let end = "cut off" as End;
     const finish = (how: End) => {
       end = how;
       connection.abort(new Problem(0, CUT_OFF, "The stream has ended."));
     };
-    this.#past = this.source.isReplay ? [] : undefined;
-    this.#pastSince = Date.now();
+    const take = ({ id, data }: Frame): void => {
+      if (data === DONE) return finish(passage.isThrough ? "done" : "taken back");
+      if (passage.passes(id, data)) return;
+      if (passage.differs) return finish("taken back");
+      this.#known.add(id, data);
+      const chunk = JSON.parse(data) as UIMessageChunk;
+      const isPast = past !== undefined && !past.isOver;
+      this.options.onChunk?.(chunk, isPast);
+      if (chunk.type === "data-attempt" && this.options.onTakenBack) {
+        this.#attempt = chunk.data;
+        return finish("taken back");
+      }
+      if (isPast) past.push(chunk);
+      else this.#give(chunk);
+    };
+    const letGo = this.#hold(connection);
+    let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       const answer = await follow(url, init, {
         fetch: this.options.fetch,
@@ -140,65 +142,47 @@ export class Line {
         signal: connection.signal,
         onOpen: (response) => {
           if (response.status === 204) return;
-          if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
-            throw new Problem(response.status, "not_a_stream", "The answer is no stream of events.");
-          }
+          expectStream(response);
           this.source.onOpen?.(response);
           this.options.onConnection?.("connected");
           onOpen();
+          timer = setTimeout(() => passage.isThrough || finish("taken back"), PASSAGE_MS);
         },
         onLife: () => {
           this.#livedAt = Date.now();
+          past?.beginPiece();
         },
         onProgress: (progress) => {
-          if (progress.kind !== "event" || end !== "cut off") return;
-          const { data } = progress.frame;
-          if (data === DONE) return finish(passage.isThrough ? "done" : "taken back");
-          if (passage.passes(data)) return;
-          if (passage.differs) return finish("taken back");
-          if (this.#take(data)) finish("taken back");
+          if (progress.kind === "event" && end === "cut off") take(progress.frame);
         },
       });
       if (answer.kind === "nothing") end = "nothing";
     } catch (error) {
       if (end === "cut off" || this.#hangUp.signal.aborted) throw error;
     } finally {
-      stopListening();
-      this.#hangUp.signal.removeEventListener("abort", hangUp);
-      this.#endPast();
+      clearTimeout(timer);
+      letGo();
+      past?.end();
     }
     // What could be had once cannot be had again: the run was cancelled meanwhile, or is long over.
-    return end === "nothing" && this.#count > 0 ? "taken back" : end;
+    return end === "nothing" && this.#known.count > 0 ? "taken back" : end;
   }
 
-  /** Gives a new chunk to the reader; whether it takes back what was given before. */
-  #take(data: string): boolean {
-    const chunk = JSON.parse(data) as UIMessageChunk;
-    this.#count += 1;
-    this.#known.add(data);
-    this.options.onChunk?.(chunk, this.#past !== undefined);
-    if (chunk.type === "data-attempt" && this.options.onTakenBack) {
-      this.#attempt = chunk.data;
-      return true;
-    }
-    if (!this.#past) {
-      this.#controller.enqueue(chunk);
-      return false;
-    }
-    this.#past.push(chunk);
-    clearTimeout(this.#pastTimer);
-    const left = this.#pastSince + CAUGHT_UP_AT_LATEST_MS - Date.now();
-    this.#pastTimer = setTimeout(() => this.#endPast(), Math.max(0, Math.min(CAUGHT_UP_MS, left)));
-    return false;
+  /** Ends a connection with the line, and when the network is another one: then it may never say another word. */
+  #hold(connection: AbortController): () => void {
+    const hangUp = () => connection.abort(this.#hangUp.signal.reason);
+    this.#hangUp.signal.addEventListener("abort", hangUp);
+    const stopListening = onWake((moment) => {
+      if (moment === "online") connection.abort(new Problem(0, CUT_OFF, "The network has changed."));
+    });
+    return () => {
+      stopListening();
+      this.#hangUp.signal.removeEventListener("abort", hangUp);
+    };
   }
 
-  #endPast(): void {
-    clearTimeout(this.#pastTimer);
-    const past = this.#past;
-    this.#past = undefined;
-    if (!past || this.#hangUp.signal.aborted) return;
-    for (const chunk of merged(past)) this.#controller.enqueue(chunk);
-    if (past.length > 0) this.#controller.enqueue(CHUNK_CAUGHT_UP);
+  #give(chunk: UIMessageChunk): void {
+    if (!this.#hangUp.signal.aborted) this.#controller.enqueue(chunk);
   }
 
   #finish(end: () => void): void {
@@ -207,27 +191,7 @@ export class Line {
   }
 }
 
-/** The way through the chunks that are known already. */
-class Passage {
-  #seen = 0;
-  #print = new Fingerprint();
-  differs = false;
-
-  constructor(
-    readonly known: number,
-    readonly expected: string,
-  ) {}
-
-  /** Whether this chunk is one of them. */
-  passes(data: string): boolean {
-    if (this.isThrough) return false;
-    this.#seen += 1;
-    this.#print.add(data);
-    this.differs = this.#seen === this.known && this.#print.toString() !== this.expected;
-    return !this.differs;
-  }
-
-  get isThrough(): boolean {
-    return this.#seen === this.known;
-  }
+function expectStream(response: Response): void {
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) return;
+  throw new Problem(response.status, "not_a_stream", "The answer is no stream of events.");
 }

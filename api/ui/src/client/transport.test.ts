@@ -4,7 +4,7 @@ import type { UIMessage, UIMessageChunk } from "ai";
 import { afterEach, expect, it } from "vitest";
 
 import { TestServer, cut, refuse, stream, write, type Handler } from "./fixture";
-import { CAUGHT_UP } from "./line";
+import { CAUGHT_UP } from "./past";
 import { UNREACHABLE } from "./problem";
 import { HoldfastTransport, type TransportOptions } from "./transport";
 
@@ -22,7 +22,12 @@ const CHUNKS: UIMessageChunk[] = [
 ];
 
 const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
-const frames = (from: number, to = CHUNKS.length) => CHUNKS.slice(from, to).map(frame).join("");
+/** Some chunks belong to the event of the next. */
+const hasId = (index: number) => index % 3 !== 2;
+const frames = (from: number, to = CHUNKS.length, attempt = 1) =>
+  CHUNKS.slice(from, to)
+    .map((chunk, index) => (hasId(from + index) ? `id: ${attempt}-${from + index}\n` : "") + frame(chunk))
+    .join("");
 const DONE = "data: [DONE]\n\n";
 
 const question: UIMessage = { id: "question", role: "user", parts: [{ type: "text", text: "hi" }] };
@@ -110,6 +115,27 @@ it("a stream that falls silent is taken up again", async () => {
   expect(await all(await send())).toEqual(CHUNKS);
 });
 
+it.each<[string, Handler]>([
+  ["has another attempt there", (_, response) => (stream(response), void response.end(frames(6, 18, 2) + DONE))],
+  ["has ended before", (_, response) => (stream(response), void response.end(DONE))],
+  ["is gone", (_, response) => void response.writeHead(204).end()],
+])("a stream that was kept up to less than what was received, and %s, is told as taken back", async (_, second) => {
+  const taken: unknown[] = [];
+  const { send } = await transport(
+    [
+      async (_, response) => {
+        stream(response);
+        await write(response, frames(0, 9));
+        await cut(response);
+      },
+      second,
+    ],
+    { onTakenBack: (attempt) => taken.push(attempt) },
+  );
+  expect(await all(await send())).toEqual(CHUNKS.slice(0, 9));
+  expect(taken).toEqual([undefined]);
+});
+
 it("servers that are away, or too busy, are waited for", async () => {
   const { send } = await transport([
     async (_, response) => {
@@ -124,7 +150,7 @@ it("servers that are away, or too busy, are waited for", async () => {
     rest,
   ]);
   expect(await all(await send())).toEqual(CHUNKS);
-  expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=4"));
+  expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
 });
 
 it("a question that may not have arrived is put again with the same key", async () => {

@@ -43,7 +43,7 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     return new Line(source, this.options, abortSignal).open();
   }
 
-  /** The question is put until it is taken; then its stream is followed by its own name, from where it was cut. */
+  /** The question is put until it is taken; then its stream is followed by its own name, from about where it was cut. */
   #questionOf({ chatId, messages, trigger, messageId, headers, body }: Sending<M>): Source {
     const given = new Headers(headers);
     // One key for all tries, so that the question that arrived, and whose answer did not, is not put twice.
@@ -54,9 +54,9 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     let streamId: string | undefined;
     return {
       isReplay: false,
-      request: (count) => {
+      request: (from) => {
         const own = this.options.headers?.() ?? {};
-        if (streamId) return { url: `${this.#url(streamId)}?startIndex=${count}`, init: { headers: own } };
+        if (streamId) return { url: `${this.#url(streamId)}?startIndex=${from}`, init: { headers: own } };
         const all = new Headers(given);
         for (const [name, value] of Object.entries(own)) all.set(name, value);
         return { url: this.#api, init: { method: "POST", headers: all, body: question } };

@@ -1,0 +1,50 @@
+// The past: what a replay brings at once before it goes on with what is new. It is kept together, so that whoever shows it
+// shows it whole.
+import type { UIMessageChunk } from "ai";
+
+import { merged } from "./merge";
+
+/** It comes in large pieces without a pause: it is over after a pause, after pieces as small as a model's, or anyway. */
+const PAUSE_MS = 25;
+const SMALL_PIECE = 2;
+const AT_LATEST_MS = 400;
+
+/** Stands behind the past; never part of a message, because it is transient. */
+export const CAUGHT_UP = "data-caught-up";
+const CHUNK_CAUGHT_UP: UIMessageChunk = { type: CAUGHT_UP, data: null, transient: true };
+
+export class Past {
+  #chunks: UIMessageChunk[] = [];
+  #since = Date.now();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Chunks in the newest piece, and how many small ones came one after the other. */
+  #inPiece = 0;
+  #smallPieces = 0;
+  isOver = false;
+
+  constructor(readonly give: (chunk: UIMessageChunk) => void) {}
+
+  /** The network brings another piece. */
+  beginPiece(): void {
+    this.#smallPieces = this.#inPiece > 0 && this.#inPiece <= SMALL_PIECE ? this.#smallPieces + 1 : 0;
+    this.#inPiece = 0;
+    if (this.#smallPieces > 1) this.end();
+  }
+
+  push(chunk: UIMessageChunk): void {
+    this.#chunks.push(chunk);
+    this.#inPiece += 1;
+    clearTimeout(this.#timer);
+    const left = this.#since + AT_LATEST_MS - Date.now();
+    this.#timer = setTimeout(() => this.end(), Math.max(0, Math.min(PAUSE_MS, left)));
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    if (this.isOver) return;
+    this.isOver = true;
+    if (this.#chunks.length === 0) return;
+    merged(this.#chunks).forEach(this.give);
+    this.give(CHUNK_CAUGHT_UP);
+  }
+}
