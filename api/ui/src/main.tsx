@@ -1,3 +1,6 @@
+// Order matters: nothing may be loaded before this.
+import "./shell/noEval";
+
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
