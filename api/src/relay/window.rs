@@ -187,7 +187,8 @@ mod tests {
 
     const fn view(wire: Wire, shows: Shows) -> View {
         let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::nil(), Uuid::nil());
-        View { wire, shows, run_id, conversation_id, message_id, context: None }
+        let created_at = DateTime::UNIX_EPOCH;
+        View { wire, shows, run_id, conversation_id, message_id, created_at, context: None }
     }
 
     fn delta(n: u32) -> Event {

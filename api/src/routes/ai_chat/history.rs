@@ -73,5 +73,5 @@ fn plain(message: Message) -> UiMessage {
         Role::Assistant => "assistant",
         Role::System => "system",
     };
-    UiMessage::new(id, role, vec![part])
+    UiMessage::said_at(message.created_at, id, role, vec![part])
 }

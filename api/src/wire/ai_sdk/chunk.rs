@@ -1,8 +1,9 @@
 //! The chunks of the AI SDK's UI message stream, version 1: those that its versions 5, 6 and 7 all know, and the two of
 //! approvals, which version 5 lacks.
 
-use holdfast_shared::{event_id::EventId, usage::Usage};
-use serde::Serialize;
+use chrono::{DateTime, Utc};
+use holdfast_shared::{event_id::EventId, timestamp, usage::Usage};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -79,6 +80,10 @@ pub enum Chunk {
         id: &'static str,
         data: Value,
     },
+    DataCall {
+        id: String,
+        data: Measured,
+    },
     DataWarning {
         data: Value,
     },
@@ -105,6 +110,8 @@ pub struct Metadata {
     pub run_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "timestamp::optional_milliseconds")]
+    pub created_at: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -124,6 +131,24 @@ pub struct Tool {
 pub struct Attempt {
     pub attempt: u32,
     pub base: EventId,
+    /// Workers that were lost so far, and how many may be until the run fails.
+    #[serde(flatten)]
+    pub crashes: Option<Crashes>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all(serialize = "camelCase"))]
+pub struct Crashes {
+    crashes: u32,
+    max_crashes: u32,
+}
+
+/// What is known of a call beside its output.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Measured {
+    pub tool_call_id: String,
+    pub duration_ms: u64,
 }
 
 /// Why a message, or a segment of it, is over.

@@ -1,11 +1,16 @@
 //! A UI message: what the AI SDK's client has made of a message's chunks, so that a page can be given what it would have seen.
 
+use chrono::{DateTime, Utc};
 use holdfast_shared::event::{APPROVAL_RESOLVED, Event};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Chunk, chunk::Tool, chunks};
+use super::{
+    Chunk,
+    chunk::{Metadata, Tool},
+    chunks,
+};
 use crate::wire::{Before, View};
 
 /// `UIMessage`, as the AI SDK has it.
@@ -26,6 +31,13 @@ pub struct UiMessage {
 impl UiMessage {
     pub fn new(id: String, role: &'static str, parts: Vec<Value>) -> Self {
         Self { id, role, metadata: Map::new(), parts, has_failed: false }
+    }
+
+    /// One whose stream is not at hand.
+    pub fn said_at(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
+        let mut message = Self::new(id, role, parts);
+        message.merge(json!(Metadata { created_at: Some(created_at), ..Metadata::default() }));
+        message
     }
 
     /// Applies the next event that is part of the message.
@@ -82,6 +94,7 @@ impl UiMessage {
             Chunk::ToolOutputDenied { tool_call_id } => self.change(&tool_call_id, json!({"state": "output-denied"})),
             Chunk::DataState { .. }
             | Chunk::DataContext { .. }
+            | Chunk::DataCall { .. }
             | Chunk::DataWarning { .. }
             | Chunk::DataAttempt { .. } => {
                 self.data(json!(chunk));

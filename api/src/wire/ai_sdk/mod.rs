@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
-use chunk::{Attempt, FinishReason, Metadata, Tool, is_a_servers};
+use chunk::{Attempt, FinishReason, Measured, Metadata, Tool, is_a_servers};
 pub use message::UiMessage;
 
 /// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
@@ -83,7 +83,8 @@ pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
     if view.is_taken_back_by(event, before.id)
         && let Some(base) = event.base
     {
-        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base } });
+        let crashes = read(event).ok();
+        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base, crashes } });
     }
     let own = own(view, event).unwrap_or_default();
     if !own.is_empty() && before.block() != block {
@@ -137,6 +138,8 @@ struct Completed {
     input: Option<Value>,
     output: Option<String>,
     error: Option<ToolError>,
+    #[serde(default)]
+    duration_ms: u64,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +193,12 @@ fn read<T: DeserializeOwned>(event: &Event) -> serde_json::Result<T> {
 }
 
 fn metadata(view: &View) -> Metadata {
-    Metadata { run_id: Some(view.run_id), conversation_id: Some(view.conversation_id), usage: None }
+    Metadata {
+        run_id: Some(view.run_id),
+        conversation_id: Some(view.conversation_id),
+        created_at: Some(view.created_at),
+        usage: None,
+    }
 }
 
 fn whole(text: String) -> Vec<Chunk> {
@@ -220,7 +228,9 @@ fn asked(call: Started) -> Vec<Chunk> {
 }
 
 fn completed(call: Completed) -> Vec<Chunk> {
-    let Completed { call_id: tool_call_id, name, input, output, error } = call;
+    let Completed { call_id: tool_call_id, name, input, output, error, duration_ms } = call;
+    let data = Measured { tool_call_id: tool_call_id.clone(), duration_ms };
+    let measured = Chunk::DataCall { id: tool_call_id.clone(), data };
     let dynamic = is_a_servers(&name);
     let was_asked_about =
         error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
@@ -234,7 +244,7 @@ fn completed(call: Completed) -> Vec<Chunk> {
         Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
         Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     };
-    refused.into_iter().chain([outcome]).collect()
+    refused.into_iter().chain([outcome, measured]).collect()
 }
 
 /// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
