@@ -102,7 +102,7 @@ impl Window {
             return if self.ended { Next::Ended } else { Next::CaughtUp };
         }
         let Some(Place { index, known }) = self.find(cursor) else { return Next::Elsewhere };
-        if view.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
+        if view.wire.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
             return Next::Elsewhere;
         }
         let mut frames = self.frames(index, known, view);

@@ -65,6 +65,13 @@ pub enum Shows {
     Messages,
 }
 
+impl Wire {
+    /// Whether what an event becomes depends on the kind of the event before it.
+    pub fn has_blocks(self) -> bool {
+        self == Self::AiSdk
+    }
+}
+
 impl From<StreamMode> for Shows {
     fn from(mode: StreamMode) -> Self {
         match mode {
@@ -169,11 +176,6 @@ impl View {
 
     /// Whether a stream ends where the run waits: the client answers with a new request.
     pub fn ends_at_waits(&self) -> bool {
-        self.wire == Wire::AiSdk
-    }
-
-    /// Whether what an event becomes depends on the kind of the event before it.
-    pub fn has_blocks(&self) -> bool {
         self.wire == Wire::AiSdk
     }
 

@@ -65,7 +65,11 @@ impl Storage {
     pub async fn submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
         match self.try_submit(owner, new).await {
             // Another request with the same key was faster by a moment; now its run can be seen.
-            Err(error) if error.is_unique_violation() && new.key.is_some() => self.try_submit(owner, new).await,
+            Err(error) if error.is_unique_violation() => match self.try_submit(owner, new).await {
+                // Or another one with the same name for its message.
+                Err(error) if error.is_unique_violation() => Ok(Submitted::MessageExists),
+                submitted => submitted,
+            },
             submitted => submitted,
         }
     }

@@ -2,7 +2,13 @@
 //! approvals, which version 5 lacks.
 
 use chrono::{DateTime, Utc};
-use holdfast_shared::{event_id::EventId, timestamp, usage::Usage};
+use holdfast_shared::{
+    approval::ApprovalKind,
+    event_id::EventId,
+    run::{RunError, RunStatus},
+    timestamp,
+    usage::Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -72,9 +78,10 @@ pub enum Chunk {
     ToolOutputDenied {
         tool_call_id: String,
     },
+    /// What the agent is doing now, for whoever listens; no part of the message.
     DataState {
-        id: &'static str,
         data: Value,
+        transient: bool,
     },
     DataContext {
         id: &'static str,
@@ -84,12 +91,19 @@ pub enum Chunk {
         id: String,
         data: Measured,
     },
+    DataQuestion {
+        id: Uuid,
+        data: Question,
+    },
     DataWarning {
         data: Value,
     },
     /// What came after `base` is no longer part of the answer.
     DataAttempt {
         data: Attempt,
+    },
+    MessageMetadata {
+        message_metadata: Metadata,
     },
     Error {
         error_text: String,
@@ -112,6 +126,11 @@ pub struct Metadata {
     pub conversation_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "timestamp::optional_milliseconds")]
     pub created_at: Option<DateTime<Utc>>,
+    /// How the run has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -141,6 +160,17 @@ pub struct Attempt {
 pub struct Crashes {
     crashes: u32,
     max_crashes: u32,
+}
+
+/// What is known of an approval beside its id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all(serialize = "camelCase"))]
+pub struct Question {
+    pub approval_id: Uuid,
+    call_id: String,
+    kind: ApprovalKind,
+    #[serde(serialize_with = "timestamp::milliseconds")]
+    expires_at: DateTime<Utc>,
 }
 
 /// What is known of a call beside its output.

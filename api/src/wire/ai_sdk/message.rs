@@ -58,6 +58,7 @@ impl UiMessage {
                 self.merge(json!(message_metadata));
             }
             Chunk::Finish { message_metadata, .. } => self.merge(json!(message_metadata)),
+            Chunk::MessageMetadata { message_metadata } => self.merge(json!(message_metadata)),
             Chunk::StartStep => self.parts.push(json!({"type": "step-start"})),
             Chunk::TextStart { .. } => self.parts.push(json!({"type": "text", "text": "", "state": "streaming"})),
             Chunk::ReasoningStart { id } => {
@@ -92,15 +93,15 @@ impl UiMessage {
                 self.change(&tool_call_id, json!({"state": "output-error", "errorText": error_text}));
             }
             Chunk::ToolOutputDenied { tool_call_id } => self.change(&tool_call_id, json!({"state": "output-denied"})),
-            Chunk::DataState { .. }
-            | Chunk::DataContext { .. }
+            Chunk::DataContext { .. }
             | Chunk::DataCall { .. }
+            | Chunk::DataQuestion { .. }
             | Chunk::DataWarning { .. }
             | Chunk::DataAttempt { .. } => {
                 self.data(json!(chunk));
             }
             Chunk::Error { .. } => self.has_failed = true,
-            Chunk::FinishStep | Chunk::Abort => {}
+            Chunk::DataState { .. } | Chunk::FinishStep | Chunk::Abort => {}
         }
     }
 
