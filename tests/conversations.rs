@@ -18,6 +18,7 @@ in_both_modes!(
     fifty_first_calls_give_one_standing_conversation,
     a_briefing_is_talked_about_in_the_standing_conversation,
     bad_briefings_are_refused,
+    a_conversation_is_called_by_its_first_words_until_it_is_named,
     an_edit_replaces_a_message_and_what_follows_it,
     an_answer_can_be_made_again,
     an_answer_that_is_being_made_can_be_made_again,
@@ -47,6 +48,25 @@ async fn say(client: &Client, conversation: &str, body: Value) -> Value {
 
 async fn put(client: &Client, agent_id: &str) -> Value {
     answer(client.request(Method::PUT, &format!("/v1/agents/{agent_id}/conversation"))).await.unwrap()
+}
+
+async fn a_conversation_is_called_by_its_first_words_until_it_is_named(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.post("/v1/runs", json!({"input": "[tokens=1]  When is\nhigh tide?"})).await.unwrap();
+    assert_eq!(started["conversation"]["title"], "[tokens=1] When is high tide?");
+    let id = text(&started["conversation"], "id");
+    let path = format!("/v1/conversations/{id}");
+    client.ended(text(&started["run"], "id")).await;
+    let more = json!({"input": "[tokens=1] and low?", "conversation_id": id});
+    assert_eq!(client.post("/v1/runs", more).await.unwrap()["conversation"]["title"], started["conversation"]["title"]);
+    let first = listed(&client, id, "").await[0].clone();
+    say(&client, id, json!({"content": "[tokens=1] Low tide?", "replace_from": first["id"]})).await;
+    assert_eq!(client.get(&path).await.unwrap()["title"], "[tokens=1] Low tide?");
+    for (title, shown) in [(json!("Tides"), "Tides"), (Value::Null, "[tokens=1] Low tide?")] {
+        let renamed = answer(client.request(Method::PATCH, &path).json(&json!({"title": title}))).await.unwrap();
+        assert_eq!(renamed["title"], shown);
+        assert_eq!(client.get("/v1/conversations").await.unwrap()["items"][0]["title"], shown);
+    }
 }
 
 async fn a_session_needs_nothing_but_its_name(mut deployment: Deployment) {

@@ -74,6 +74,16 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "message_not_found", detail)
     }
 
+    pub fn message_exists(conversation_id: &str) -> Self {
+        let detail = format!("Conversation {conversation_id} has another message of this id.");
+        Self::new(StatusCode::CONFLICT, "message_exists", detail)
+    }
+
+    pub fn message_changes(id: &str) -> Self {
+        let detail = format!("Others are changing message {id} at this moment; send it again.");
+        Self::new(StatusCode::CONFLICT, "message_changes", detail)
+    }
+
     pub fn nothing_to_answer(id: Uuid) -> Self {
         let detail = format!(
             "Nobody has said anything just before message {id} that could be answered again; send content with replace_from."
@@ -329,6 +339,13 @@ impl Problem {
             format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}."),
         )
         .about(run_id)
+    }
+
+    pub fn count_is_lost(run_id: Uuid) -> Self {
+        let detail = format!(
+            "A worker of run {run_id} was lost, and perhaps some of the chunks that you have counted; resume without startIndex."
+        );
+        Self::new(StatusCode::CONFLICT, "count_is_lost", detail).about(run_id)
     }
 
     /// The run has failed before it had anything to show, so that there is no stream.

@@ -31,6 +31,11 @@ impl EventId {
         Self::new(self.attempt, self.n + 1)
     }
 
+    /// The event before of the same attempt, if there is one.
+    pub const fn previous(self) -> Option<Self> {
+        if self.n > 1 { Some(Self::new(self.attempt, self.n - 1)) } else { None }
+    }
+
     /// The id as one number that orders alike (attempt in the upper half), as the database keeps it.
     pub const fn packed(self) -> i64 {
         ((self.attempt as i64) << 32) | self.n as i64

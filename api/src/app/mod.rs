@@ -236,6 +236,7 @@ impl App {
             Submitted::TooMany => Problem::too_many_queued(target, max),
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
             Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
+            Submitted::MessageExists => Problem::message_exists(&target),
             Submitted::NothingToAnswer => Problem::nothing_to_answer(replaced),
             Submitted::AgentNotFound => Problem::agent_not_found(agent),
             _ => Problem::conversation_not_found(target),

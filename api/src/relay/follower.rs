@@ -72,6 +72,11 @@ impl Follower {
         self.lead.extend_from_slice(frame);
     }
 
+    /// The same, from a place of which more is known than its id.
+    pub fn behind(self, before: Before) -> Self {
+        Self { before, ..self }
+    }
+
     /// The same, but shows only this excerpt, from a place where nothing is open: the start, or a pause.
     pub fn showing(self, excerpt: Excerpt) -> Self {
         let before = Before { id: self.cursor, block: Some(Block::Waiting) };

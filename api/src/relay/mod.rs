@@ -140,6 +140,14 @@ impl Relay {
         }
     }
 
+    /// What a client whose cursor this is may be in the middle of.
+    pub async fn place(&self, run_id: Uuid, cursor: EventId) -> Result<Before, Problem> {
+        // The first event of an attempt is never in the middle of anything.
+        let Some(previous) = cursor.previous() else { return Ok(Before { id: cursor, block: Some(Block::None) }) };
+        let event = self.page(run_id, previous).await?.into_iter().next().filter(|event| event.id == cursor);
+        Ok(event.as_ref().map_or_else(|| Before::cursor(cursor), Before::behind))
+    }
+
     /// Whether the run has ended with the event `cursor`.
     pub async fn has_ended_at(&self, run_id: Uuid, cursor: EventId) -> Result<bool, Problem> {
         Ok(matches!(self.replay(run_id, cursor).await?, Replayed::Finished))

@@ -1,6 +1,10 @@
 //! An outline of a run's log: where it stops for an answer, and what of it is superseded. However long the log is, this is short.
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{
+    event::{APPROVAL_REQUESTED, ATTEMPT_STARTED, AttemptReason, Event, ExecutedBy, TOOL_CALL_STARTED},
+    event_id::EventId,
+};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Relay;
@@ -11,10 +15,26 @@ use crate::problem::Problem;
 pub struct Outline {
     /// The events behind which the run waited, or waits.
     pub pauses: Vec<EventId>,
+    /// What was asked, an approval's id or a call's, and before which of the pauses.
+    asked: Vec<(String, usize)>,
+    /// Where the newest worker began that has taken the run over from a lost one.
+    pub takeover: Option<EventId>,
     /// What is no longer part of the answer: the events after the first and before the second of each pair.
     pub superseded: Vec<(EventId, EventId)>,
     last: EventId,
-    has_ended: bool,
+    pub has_ended: bool,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    approval_id: Option<String>,
+    call_id: String,
+    by: Option<ExecutedBy>,
+}
+
+#[derive(Deserialize)]
+struct Begun {
+    reason: AttemptReason,
 }
 
 impl Outline {
@@ -23,7 +43,18 @@ impl Outline {
         is_left_out(&self.superseded, id)
     }
 
+    /// How many pauses there are up to the newest one at which any of these was asked for.
+    pub fn pauses_up_to(&self, questions: &[String]) -> Option<usize> {
+        let asked = self.asked.iter().rev().find(|(question, _)| questions.contains(question));
+        asked.map(|(_, pauses)| pauses + 1).filter(|pauses| *pauses <= self.pauses.len())
+    }
+
     fn push(&mut self, event: &Event) {
+        match event.kind() {
+            APPROVAL_REQUESTED | TOOL_CALL_STARTED => self.ask(event),
+            ATTEMPT_STARTED if was_lost(event) => self.takeover = Some(event.id),
+            _ => {}
+        }
         if let Some(base) = event.base.filter(|base| *base < self.last) {
             self.superseded.push((base, event.id));
         }
@@ -33,6 +64,16 @@ impl Outline {
         self.last = event.id;
         self.has_ended = event.is_terminal();
     }
+
+    fn ask(&mut self, event: &Event) {
+        let Ok(Question { approval_id, call_id, by }) = serde_json::from_slice(event.payload()) else { return };
+        let question = approval_id.or_else(|| (by == Some(ExecutedBy::Client)).then_some(call_id));
+        self.asked.extend(question.map(|question| (question, self.pauses.len())));
+    }
+}
+
+fn was_lost(event: &Event) -> bool {
+    serde_json::from_slice::<Begun>(event.payload()).is_ok_and(|begun| begun.reason == AttemptReason::LeaseExpired)
 }
 
 pub fn is_left_out(left_out: &[(EventId, EventId)], id: EventId) -> bool {
@@ -57,7 +98,7 @@ impl Relay {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use holdfast_shared::event::{AgentState, AttemptReason, EventBody};
+    use holdfast_shared::event::{AgentState, EventBody};
 
     use super::*;
 

@@ -102,7 +102,7 @@ impl Window {
             return if self.ended { Next::Ended } else { Next::CaughtUp };
         }
         let Some(Place { index, known }) = self.find(cursor) else { return Next::Elsewhere };
-        if view.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
+        if view.wire.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
             return Next::Elsewhere;
         }
         let mut frames = self.frames(index, known, view);
@@ -187,7 +187,8 @@ mod tests {
 
     const fn view(wire: Wire, shows: Shows) -> View {
         let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::nil(), Uuid::nil());
-        View { wire, shows, run_id, conversation_id, message_id, context: None }
+        let created_at = DateTime::UNIX_EPOCH;
+        View { wire, shows, run_id, conversation_id, message_id, created_at, context: None }
     }
 
     fn delta(n: u32) -> Event {

@@ -87,7 +87,12 @@ pub async fn follow(
     if wants_json {
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
-    let opened = app.relay().open(id, cursor).await?;
+    let mut opened = app.relay().open(id, cursor).await?;
+    if query.wire.has_blocks()
+        && let Opened::Stream(follower) = opened
+    {
+        opened = Opened::Stream(Box::new(follower.behind(app.relay().place(id, cursor).await?)));
+    }
     stream_on(query.wire, &app, &run, opened, query.stream_mode).await
 }
 

@@ -15,6 +15,7 @@ mod text;
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::StreamMode,
     event::{
@@ -64,6 +65,13 @@ pub enum Shows {
     Messages,
 }
 
+impl Wire {
+    /// Whether what an event becomes depends on the kind of the event before it.
+    pub fn has_blocks(self) -> bool {
+        self == Self::AiSdk
+    }
+}
+
 impl From<StreamMode> for Shows {
     fn from(mode: StreamMode) -> Self {
         match mode {
@@ -82,6 +90,8 @@ pub struct View {
     pub conversation_id: Uuid,
     /// Of the answer.
     pub message_id: Uuid,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
     /// What the run was started with, on the wire that tells of it.
     pub context: Option<Arc<AgentContext>>,
 }
@@ -139,8 +149,15 @@ impl Before {
 impl View {
     pub fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
         let context = (wire == Wire::Agent).then(|| AgentContext::of(run)).flatten().map(Arc::new);
-        let (run_id, conversation_id, message_id) = (run.id, run.conversation_id, run.output_message_id);
-        Self { wire, shows, run_id, conversation_id, message_id, context }
+        Self {
+            wire,
+            shows,
+            run_id: run.id,
+            conversation_id: run.conversation_id,
+            message_id: run.output_message_id,
+            created_at: run.created_at,
+            context,
+        }
     }
 
     /// About how many bytes an event becomes, so that a buffer need not grow.
@@ -159,11 +176,6 @@ impl View {
 
     /// Whether a stream ends where the run waits: the client answers with a new request.
     pub fn ends_at_waits(&self) -> bool {
-        self.wire == Wire::AiSdk
-    }
-
-    /// Whether what an event becomes depends on the kind of the event before it.
-    pub fn has_blocks(&self) -> bool {
         self.wire == Wire::AiSdk
     }
 

@@ -13,7 +13,9 @@ use serde_json::json;
 use super::*;
 
 fn view(wire: Wire, shows: Shows) -> View {
-    View { wire, shows, run_id: Uuid::nil(), conversation_id: Uuid::max(), message_id: Uuid::nil(), context: None }
+    let created_at = DateTime::UNIX_EPOCH;
+    let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
+    View { wire, shows, run_id, conversation_id, message_id, created_at, context: None }
 }
 
 /// The agent wire of a run that was started in the session `tide`, from a board.

@@ -44,7 +44,7 @@ impl Storage {
         Ok(Some(Page { items: page.items.into_iter().map(Message::from).collect(), next: page.next }))
     }
 
-    /// The newest messages of the conversation, at most `limit`, oldest first.
+    /// The newest messages of the conversation, at most `limit`, oldest first: each question with its answer behind it.
     pub async fn newest_messages(
         &self,
         owner: &str,
@@ -56,7 +56,7 @@ impl Storage {
                 "select ",
                 message_columns!(),
                 " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                "order by m.position desc limit $3"
+                "order by m.turn desc, m.position desc limit $3"
             ),
             args![conversation_id, owner, limit],
         );
@@ -76,7 +76,7 @@ impl Storage {
                 "select ",
                 message_columns!(),
                 " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                "and (m.client_id = $3 or m.id = $4)"
+                "and (m.client_id = $3 or m.id = $4) order by case when m.client_id = $3 then 0 else 1 end limit 1"
             ),
             args![conversation_id, owner, name, Uuid::try_parse(name).ok()],
         );

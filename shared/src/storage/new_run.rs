@@ -111,6 +111,8 @@ pub enum Submitted {
     MetadataTooLarge,
     ConversationNotFound,
     AgentNotFound,
+    /// The conversation has another message that the client calls so.
+    MessageExists,
     /// The conversation has no such message any more, or never had.
     MessageNotFound,
     /// Nobody has said anything before what is to be replaced.

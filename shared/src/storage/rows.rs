@@ -6,19 +6,37 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, title_of},
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunError, RunStatus},
     usage::Usage,
 };
 
+/// What stands for the title of a conversation that nobody has named, from `chat_conversations` under this name.
+macro_rules! first_said {
+    ($conversations:literal) => {
+        concat!(
+            "case when ",
+            $conversations,
+            ".title is null then (select substr(first.content, 1, 400) from chat_messages first where first.conversation_id = ",
+            $conversations,
+            ".id and first.superseded_at is null and first.role = 'user' and first.content_type = 'text' ",
+            "order by first.turn, first.position limit 1) end as first_said"
+        )
+    };
+}
+pub(super) use first_said;
+
 /// The columns of `ConversationRow`, from `chat_conversations c`.
 macro_rules! conversation_columns {
     () => {
-        "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at, c.last_message_at, c.activity_at, \
-         (select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') \
-          order by live.position limit 1) as live_run_id"
+        concat!(
+            "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at, c.last_message_at, c.activity_at, ",
+            "(select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') ",
+            "order by live.position limit 1) as live_run_id, ",
+            $crate::storage::rows::first_said!("c")
+        )
     };
 }
 pub(super) use conversation_columns;
@@ -46,6 +64,8 @@ pub(super) use message_columns;
 pub(super) struct ConversationRow {
     pub id: Uuid,
     pub title: Option<String>,
+    #[sqlx(default)]
+    pub first_said: Option<String>,
     pub agent_id: Option<Uuid>,
     pub live_run_id: Option<Uuid>,
     pub forked_from: Option<Uuid>,
@@ -58,7 +78,7 @@ impl From<ConversationRow> for Conversation {
     fn from(row: ConversationRow) -> Self {
         Self {
             id: row.id,
-            title: row.title,
+            title: row.title.or_else(|| title_of(&row.first_said?)),
             agent_id: row.agent_id,
             live_run_id: row.live_run_id,
             forked_from: row.forked_from,

@@ -48,6 +48,31 @@ impl Storage {
         Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
     }
 
+    /// The runs of the owner's conversation that have ended without a message, at most `limit`, oldest first.
+    pub async fn runs_without_message(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        limit: usize,
+    ) -> Result<Vec<Run>, Error> {
+        let sql = concat!(
+            select_owned_runs!(),
+            "and r.conversation_id = $2 and r.status in ('failed', 'cancelled') and r.superseded_at is null and o.id is null ",
+            "order by r.position desc limit $3"
+        );
+        let rows = self.database.fetch_all::<RunRow>(sql, args![owner, conversation_id, limit]).await;
+        let rows = rows.map_err(Error::doing("read the runs without a message"))?;
+        Ok(rows.into_iter().rev().map(Run::from).collect())
+    }
+
+    /// The runs of the owner's conversation that have not ended, the newest first.
+    pub async fn unfinished_runs(&self, owner: &str, conversation_id: Uuid) -> Result<Vec<Uuid>, Error> {
+        let sql = "select id from agent_runs where owner_id = $1 and conversation_id = $2 \
+                   and status in ('queued', 'running', 'waiting') order by position desc";
+        let rows = self.database.fetch_all::<(Uuid,)>(sql, args![owner, conversation_id]).await;
+        Ok(rows.map_err(Error::doing("list the unfinished runs"))?.into_iter().map(|row| row.0).collect())
+    }
+
     /// The owner's runs, newest first. `None` for a cursor that no page gave out.
     pub async fn runs(
         &self,

@@ -10,12 +10,12 @@ use super::{
     begin::merged,
     database::{Tx, args},
     end::{self, EndedRun},
-    rows::{ConversationRow, MessageRow, RunRow, conversation_columns, message_columns, run_columns},
+    rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
 use crate::{
     approval::ApprovalStatus,
-    conversation::Conversation,
+    conversation::{Conversation, title_of},
     event::{Event, EventBody},
     event_id::EventId,
     idempotency::IdempotencyKey,
@@ -65,7 +65,11 @@ impl Storage {
     pub async fn submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
         match self.try_submit(owner, new).await {
             // Another request with the same key was faster by a moment; now its run can be seen.
-            Err(error) if error.is_unique_violation() && new.key.is_some() => self.try_submit(owner, new).await,
+            Err(error) if error.is_unique_violation() => match self.try_submit(owner, new).await {
+                // Or another one with the same name for its message.
+                Err(error) if error.is_unique_violation() => Ok(Submitted::MessageExists),
+                submitted => submitted,
+            },
             submitted => submitted,
         }
     }
@@ -115,6 +119,7 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
     };
     let (run, queued) = insert_run(tx, owner, new, &place, &message).await.map_err(doing())?;
     let mut conversation = place.conversation;
+    conversation.title = conversation.title.or_else(|| title_of(new.said.content()?));
     let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
     conversation.live_run_id = still_live.or(Some(new.run_id));
     Ok(Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested })))
@@ -218,7 +223,8 @@ macro_rules! lock_conversation {
             $found,
             " returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
             "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
-            "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id"
+            "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id, ",
+            first_said!("chat_conversations")
         )
     };
 }

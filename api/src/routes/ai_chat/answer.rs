@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use axum::{body::Body, http::StatusCode, response::Response};
-use bytes::Bytes;
-use futures::{StreamExt, stream};
 use holdfast_shared::{
     agent::StreamMode, approval::ApprovalStatus, approval::Decision, run::Run, tool::ToolCallStatus,
 };
@@ -19,8 +17,8 @@ use crate::{
     wire::{Wire, ai_sdk},
 };
 
-/// Answers what is still open, and goes on with the message. What the parts say of a call is not believed: the answer is to the
-/// call as it is stored, and the first one counts.
+/// Answers what is still open, and goes on with the message from where that was asked. What the parts say of a call is not
+/// believed: the answer is to the call as it is stored, and the first one counts.
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
@@ -33,23 +31,41 @@ pub async fn answer(
     let run = last.filter(|run| run.output_message_id.to_string() == message_id);
     let run = run.ok_or_else(|| Problem::message_not_waiting(message_id))?;
     let outline = app.relay().outline(run.id).await?;
-    // Whoever answers twice goes on from the same place.
-    let pause = *outline.pauses.last().ok_or_else(|| Problem::run_not_waiting(run.id))?;
+    let questions: Vec<String> = answers.iter().map(Answer::question).collect();
+    // Whoever answers twice, or after somebody else, goes on from the same place.
+    let pauses_before = match questions.is_empty() {
+        true => outline.pauses.len(),
+        false => outline.pauses_up_to(&questions).unwrap_or(0),
+    };
+    let pause = pauses_before.checked_sub(1).map(|newest| outline.pauses[newest]);
+    let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
     give(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(follower) = app.relay().open(run.id, pause).await? else { return Ok(nothing_to_come()) };
+    let Opened::Stream(mut follower) = app.relay().open(run.id, pause).await? else {
+        return Ok(nothing_to_come());
+    };
     let left_out = outline.superseded;
     let mut start = Vec::new();
     ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
+    follower.led_by(&start);
     let frames = follower.showing(Excerpt { left_out, until: None }).into_frames(view);
-    let frames = stream::iter([Ok(Bytes::from(start))]).chain(frames);
-    let segment = Segment { run_id: run.id, pauses_before: outline.pauses.len() };
+    let segment = Segment { run_id: run.id, pauses_before };
     Ok(answer_with(segment, Body::from_stream(frames)))
 }
 
 async fn give(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<Answer>) -> Result<(), Problem> {
     let asked = app.storage().approvals(run.id).await?;
     let calls = app.storage().tool_calls(run.id).await?;
+    // Clients send an answer again and again until the call has an end, which this one will not have.
+    let is_abandoned =
+        |call_id: &str| calls.iter().any(|call| call.call_id == call_id && call.status == ToolCallStatus::Abandoned);
+    let call_of = |answer: &Answer| match answer {
+        Answer::Approval { id, .. } => asked.iter().find(|approval| approval.id == *id).map(|asked| &asked.call_id),
+        Answer::Result { call_id, .. } => calls.iter().map(|call| &call.call_id).find(|known| *known == call_id),
+    };
+    if answers.iter().filter_map(call_of).any(|call_id| is_abandoned(call_id)) {
+        return Err(Problem::run_not_waiting(run.id));
+    }
     let is_open = |answer: &Answer| match answer {
         Answer::Approval { id, .. } => {
             asked.iter().any(|approval| approval.id == *id && approval.status == ApprovalStatus::Pending)

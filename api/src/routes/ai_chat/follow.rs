@@ -9,7 +9,7 @@ use axum::{
 };
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use futures::{Stream, StreamExt, TryStreamExt, future::ready, stream};
+use futures::{Stream, TryStreamExt, future::ready};
 use holdfast_shared::{
     event_id::EventId,
     run::{Run, RunStatus},
@@ -62,25 +62,40 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
             None => return Ok(nothing_to_come()),
         },
     };
+    if !is_shown(app, &run) {
+        return Ok(nothing_to_come());
+    }
     let outline = app.relay().outline(run.id).await?;
     let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(nothing_to_come()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {
         0.. => None,
-        _ => Some(bounds.count(app, &view).await?),
+        _ => Some(bounds.count(app, &view, bounds.until).await?),
     };
-    let known = match tail {
+    let mut known = match tail {
         None => start.unsigned_abs(),
         Some(count) => count.saturating_sub(start.unsigned_abs()),
     };
-    let Opened::Stream(follower) = app.relay().open(run.id, bounds.after).await? else { return Ok(nothing_to_come()) };
-    let start = bounds.goes_on.then(|| {
+    if let Some(takeover) = outline.takeover.filter(|_| tail.is_none())
+        && known > bounds.count(app, &view, Some(takeover)).await?
+    {
+        // What the lost worker had said last may be in no log, and what is counted then is not what the client has.
+        return Err(Problem::count_is_lost(run.id));
+    }
+    if bounds.until.is_some() || outline.has_ended {
+        // Who has everything is told once more that it is the end.
+        known = known.min(bounds.count(app, &view, bounds.until).await?.saturating_sub(1));
+    }
+    let Opened::Stream(mut follower) = app.relay().open(run.id, bounds.after).await? else {
+        return Ok(nothing_to_come());
+    };
+    if bounds.goes_on {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
-        Ok(Bytes::from(start))
-    });
+        follower.led_by(&start);
+    }
     let frames = follower.showing(Excerpt { left_out: Vec::new(), until: bounds.until }).into_frames(view);
-    let frames = behind(known, stream::iter(start).chain(frames));
+    let frames = behind(known, frames);
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
         let last = HeaderValue::from(count.saturating_sub(1));
@@ -112,8 +127,8 @@ impl Bounds {
         Some(Self { after, until, goes_on: segment.pauses_before > 0 })
     }
 
-    /// How many chunks there are by now.
-    async fn count(&self, app: &App, view: &View) -> Result<u64, Problem> {
+    /// How many chunks there are by now, before an event, or with a pause.
+    async fn count(&self, app: &App, view: &View, until: Option<EventId>) -> Result<u64, Problem> {
         let mut before = Before { id: self.after, ..Before::START };
         let mut count = u64::from(self.goes_on);
         loop {
@@ -122,6 +137,9 @@ impl Bounds {
                 return Ok(count);
             }
             for event in events {
+                if until == Some(event.id) && self.until != until {
+                    return Ok(count);
+                }
                 count += ai_sdk::chunks(view, before, &event).len() as u64;
                 before = Before::behind(&event);
                 if self.until == Some(event.id) {
@@ -135,13 +153,10 @@ impl Bounds {
     }
 }
 
-/// The run that is at work in a chat, else its last one.
+/// The run of a chat's last answer, which may be at work or wait for its turn.
 async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
     let Some(conversation) = chat::find(app, caller, id).await? else { return Ok(None) };
-    Ok(match conversation.live_run_id {
-        Some(live) => app.storage().run(&caller.owner, live).await?,
-        None => app.storage().last_run(&caller.owner, conversation.id).await?,
-    })
+    Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 
 /// Whether somebody may have been cut off from the answer. Whoever has cancelled it has not.
@@ -163,6 +178,7 @@ fn behind(
     frames.map_ok(move |frames| drop_known(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
 }
 
+/// What leads the frames, such as `retry:`, goes with the chunk that it is before.
 fn drop_known(left: &mut u64, mut frames: Bytes) -> Bytes {
     while *left > 0
         && let Some(end) = frames.windows(2).position(|two| two == b"\n\n")

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use holdfast_shared::{
     event_id::EventId,
     message::{Content, Message, Role},
+    run::Run,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,33 +21,39 @@ use crate::{
 
 /// The newest messages, oldest first.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
-    let said = app.storage().newest_messages(&caller.owner, conversation_id, app.config().max_history).await?;
+    let most = app.config().max_history;
+    let said = app.storage().newest_messages(&caller.owner, conversation_id, most).await?;
+    // A failed answer without a word is none to the model, but a client has seen what it was about to do.
+    let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, most).await?;
     let mut messages = Vec::with_capacity(said.len());
     for message in said {
+        let id = message.id;
         messages.push(match (message.role, message.run_id) {
-            (Role::Assistant, Some(run_id)) => match folded(app, caller, run_id).await? {
-                Some(answer) => answer,
+            (Role::Assistant, Some(run_id)) => match app.storage().run(&caller.owner, run_id).await? {
+                Some(run) => folded(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
             _ => plain(message),
         });
+        for run in unsaid.iter().filter(|run| run.input_message_id == id) {
+            messages.extend(folded(app, run).await?);
+        }
     }
     Ok(messages)
 }
 
 /// The message that a client would have made of a run's stream; `None` if the events are past their time.
-async fn folded(app: &App, caller: &Caller, run_id: Uuid) -> Result<Option<UiMessage>, Problem> {
-    let Some(run) = app.storage().run(&caller.owner, run_id).await? else { return Ok(None) };
-    let outline = match app.relay().outline(run_id).await {
+async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
+    let outline = match app.relay().outline(run.id).await {
         Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
         outline => outline?,
     };
-    let view = view_of(Wire::AiSdk, app, &run, None).await?;
+    let view = view_of(Wire::AiSdk, app, run, None).await?;
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
     let (mut cursor, mut before) = (EventId::ORIGIN, Before::START);
     // Page by page, because a log may be far larger than the message that it becomes.
     loop {
-        let events = app.relay().page(run_id, cursor).await?;
+        let events = app.relay().page(run.id, cursor).await?;
         let Some(last) = events.last() else { return Ok(Some(message)) };
         cursor = last.id;
         let has_ended = last.is_terminal();
@@ -73,5 +80,5 @@ fn plain(message: Message) -> UiMessage {
         Role::Assistant => "assistant",
         Role::System => "system",
     };
-    UiMessage::new(id, role, vec![part])
+    UiMessage::said_at(message.created_at, id, role, vec![part])
 }

@@ -43,7 +43,7 @@ use segment::Segment;
         (status = 200, content_type = "text/event-stream", description = "The UI message stream; the header `x-workflow-run-id` names it."),
         (status = 400, body = Problem, description = "unsupported_part, empty_content, content_too_long, invalid_content, agent_not_found, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
         (status = 404, body = Problem, description = "conversation_not_found: nothing was ever said in the chat"),
-        (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, or has asked nothing"),
+        (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, has not asked this, or will not act on it any more; message_changes: others are changing the message"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
@@ -104,7 +104,7 @@ pub struct Stopped {
     success: bool,
 }
 
-/// Cancel what is at work in a chat, if anything is. What the body says does not matter.
+/// Cancel what is at work in a chat, and what waits for its turn there. What the body says does not matter.
 #[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path)), responses(
     (status = 200, body = Stopped), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
@@ -115,7 +115,7 @@ pub async fn stop(
 ) -> Result<Json<Stopped>, Problem> {
     let found = chat::find(&app, &caller, &id).await?;
     let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::shown(&id)))?;
-    if let Some(run_id) = conversation.live_run_id {
+    for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
         app.cancel(&caller.owner, run_id).await?;
     }
     Ok(Json(Stopped { success: true }))

@@ -35,8 +35,7 @@ pub struct UiChatBody {
     /// The same.
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
-    #[serde(default)]
-    client_tools: Vec<FrontEndTool>,
+    client_tools: Option<Vec<FrontEndTool>>,
 }
 
 #[derive(Clone, Deserialize, utoipa::ToSchema)]
@@ -55,7 +54,7 @@ pub enum Asked {
     Question(Question),
     /// The question, or else the chat's newest one, is to be answered again.
     Again {
-        question: Option<String>,
+        question: Option<Question>,
     },
     /// What the assistant's message has asked is answered.
     Answers {
@@ -75,6 +74,16 @@ pub struct Question {
 pub enum Answer {
     Approval { id: Uuid, approved: bool, reason: Option<String> },
     Result { call_id: String, result: ClientResult },
+}
+
+impl Answer {
+    /// What it answers, as the log has it.
+    pub fn question(&self) -> String {
+        match self {
+            Self::Approval { id, .. } => id.to_string(),
+            Self::Result { call_id, .. } => call_id.clone(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -109,7 +118,7 @@ impl UiChatBody {
     }
 
     pub fn client_tools(&self) -> Vec<ClientTool> {
-        let tools = self.client_tools.iter().cloned();
+        let tools = self.client_tools.iter().flatten().cloned();
         tools
             .map(|FrontEndTool { name, description, input_schema }| ClientTool { name, description, input_schema })
             .collect()
@@ -117,8 +126,12 @@ impl UiChatBody {
 
     /// What the newest message asks for.
     pub fn asked(&self) -> Result<Asked, Problem> {
-        if self.trigger.as_deref() == Some("regenerate-message") {
-            return Ok(Asked::Again { question: self.newest_question() });
+        match self.trigger.as_deref() {
+            Some("regenerate-message") => return Ok(Asked::Again { question: self.newest_question()? }),
+            None | Some("submit-message") => {}
+            Some(_) => {
+                return Err(Problem::invalid_body("trigger is submit-message or regenerate-message."));
+            }
         }
         let newest = self.message.as_ref().or_else(|| self.messages.as_ref()?.last());
         let newest = newest.ok_or_else(|| Problem::invalid_body("The body has no message."))?;
@@ -133,11 +146,11 @@ impl UiChatBody {
         }
     }
 
-    /// The id of the newest message that a user has said.
-    fn newest_question(&self) -> Option<String> {
-        let all = self.messages.iter().flatten().chain(&self.message);
-        let question = all.rev().find(|message| message["role"] == "user")?;
-        question["id"].as_str().map(str::to_owned)
+    /// The newest message that a user has said.
+    fn newest_question(&self) -> Result<Option<Question>, Problem> {
+        let mut all = self.messages.iter().flatten().chain(&self.message).rev();
+        let message = all.find(|message| message["role"] == "user").and_then(|said| Message::deserialize(said).ok());
+        message.map(|said| Ok(Question { id: named(said.id)?, text: text_of(&said.parts)? })).transpose()
     }
 }
 

@@ -1,8 +1,15 @@
 //! The chunks of the AI SDK's UI message stream, version 1: those that its versions 5, 6 and 7 all know, and the two of
 //! approvals, which version 5 lacks.
 
-use holdfast_shared::{event_id::EventId, usage::Usage};
-use serde::Serialize;
+use chrono::{DateTime, Utc};
+use holdfast_shared::{
+    approval::ApprovalKind,
+    event_id::EventId,
+    run::{RunError, RunStatus},
+    timestamp,
+    usage::Usage,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -71,13 +78,22 @@ pub enum Chunk {
     ToolOutputDenied {
         tool_call_id: String,
     },
+    /// What the agent is doing now, for whoever listens; no part of the message.
     DataState {
-        id: &'static str,
         data: Value,
+        transient: bool,
     },
     DataContext {
         id: &'static str,
         data: Value,
+    },
+    DataCall {
+        id: String,
+        data: Measured,
+    },
+    DataQuestion {
+        id: Uuid,
+        data: Question,
     },
     DataWarning {
         data: Value,
@@ -85,6 +101,9 @@ pub enum Chunk {
     /// What came after `base` is no longer part of the answer.
     DataAttempt {
         data: Attempt,
+    },
+    MessageMetadata {
+        message_metadata: Metadata,
     },
     Error {
         error_text: String,
@@ -105,6 +124,13 @@ pub struct Metadata {
     pub run_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "timestamp::optional_milliseconds")]
+    pub created_at: Option<DateTime<Utc>>,
+    /// How the run has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -124,6 +150,35 @@ pub struct Tool {
 pub struct Attempt {
     pub attempt: u32,
     pub base: EventId,
+    /// Workers that were lost so far, and how many may be until the run fails.
+    #[serde(flatten)]
+    pub crashes: Option<Crashes>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all(serialize = "camelCase"))]
+pub struct Crashes {
+    crashes: u32,
+    max_crashes: u32,
+}
+
+/// What is known of an approval beside its id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all(serialize = "camelCase"))]
+pub struct Question {
+    pub approval_id: Uuid,
+    call_id: String,
+    kind: ApprovalKind,
+    #[serde(serialize_with = "timestamp::milliseconds")]
+    expires_at: DateTime<Utc>,
+}
+
+/// What is known of a call beside its output.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Measured {
+    pub tool_call_id: String,
+    pub duration_ms: u64,
 }
 
 /// Why a message, or a segment of it, is over.

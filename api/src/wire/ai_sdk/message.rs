@@ -1,11 +1,16 @@
 //! A UI message: what the AI SDK's client has made of a message's chunks, so that a page can be given what it would have seen.
 
+use chrono::{DateTime, Utc};
 use holdfast_shared::event::{APPROVAL_RESOLVED, Event};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Chunk, chunk::Tool, chunks};
+use super::{
+    Chunk,
+    chunk::{Metadata, Tool},
+    chunks,
+};
 use crate::wire::{Before, View};
 
 /// `UIMessage`, as the AI SDK has it.
@@ -28,6 +33,13 @@ impl UiMessage {
         Self { id, role, metadata: Map::new(), parts, has_failed: false }
     }
 
+    /// One whose stream is not at hand.
+    pub fn said_at(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
+        let mut message = Self::new(id, role, parts);
+        message.merge(json!(Metadata { created_at: Some(created_at), ..Metadata::default() }));
+        message
+    }
+
     /// Applies the next event that is part of the message.
     pub fn push(&mut self, view: &View, before: Before, event: &Event) {
         chunks(view, before, event).into_iter().for_each(|chunk| self.apply(chunk));
@@ -46,6 +58,7 @@ impl UiMessage {
                 self.merge(json!(message_metadata));
             }
             Chunk::Finish { message_metadata, .. } => self.merge(json!(message_metadata)),
+            Chunk::MessageMetadata { message_metadata } => self.merge(json!(message_metadata)),
             Chunk::StartStep => self.parts.push(json!({"type": "step-start"})),
             Chunk::TextStart { .. } => self.parts.push(json!({"type": "text", "text": "", "state": "streaming"})),
             Chunk::ReasoningStart { id } => {
@@ -80,14 +93,15 @@ impl UiMessage {
                 self.change(&tool_call_id, json!({"state": "output-error", "errorText": error_text}));
             }
             Chunk::ToolOutputDenied { tool_call_id } => self.change(&tool_call_id, json!({"state": "output-denied"})),
-            Chunk::DataState { .. }
-            | Chunk::DataContext { .. }
+            Chunk::DataContext { .. }
+            | Chunk::DataCall { .. }
+            | Chunk::DataQuestion { .. }
             | Chunk::DataWarning { .. }
             | Chunk::DataAttempt { .. } => {
                 self.data(json!(chunk));
             }
             Chunk::Error { .. } => self.has_failed = true,
-            Chunk::FinishStep | Chunk::Abort => {}
+            Chunk::DataState { .. } | Chunk::FinishStep | Chunk::Abort => {}
         }
     }
 

@@ -9,12 +9,13 @@ mod message;
 
 use bytes::Bytes;
 use holdfast_shared::{
+    approval::ApprovalStatus,
     event::{
-        AGENT_STATE, APPROVAL_REQUESTED, CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA,
-        RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, STEP_STARTED, TOOL_CALL_COMPLETED,
-        TOOL_CALL_DELTA, TOOL_CALL_STARTED, WARNING_RAISED,
+        AGENT_STATE, APPROVAL_REQUESTED, APPROVAL_RESOLVED, CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA,
+        REASONING_DELTA, RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, STEP_STARTED,
+        TOOL_CALL_COMPLETED, TOOL_CALL_DELTA, TOOL_CALL_STARTED, WARNING_RAISED,
     },
-    run::RunError,
+    run::{RunError, RunStatus},
     tool::ToolError,
     usage::Usage,
 };
@@ -24,7 +25,7 @@ use uuid::Uuid;
 
 use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
-use chunk::{Attempt, FinishReason, Metadata, Tool, is_a_servers};
+use chunk::{Attempt, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
 pub use message::UiMessage;
 
 /// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
@@ -76,17 +77,21 @@ pub fn end_of_segment() -> Bytes {
 /// What an event becomes. One that cannot be read, because a newer version wrote it, becomes nothing.
 pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
     let mut chunks = Vec::with_capacity(3);
-    let block = Block::behind(event);
-    if before.block() != block {
-        chunks.extend(end_of(before.block()));
+    // Without pieces nothing is ever in the middle of anything.
+    let has_pieces = view.shows == Shows::Everything;
+    let known = |block| if has_pieces { block } else { Block::None };
+    let (open, block) = (known(before.block()), known(Block::behind(event)));
+    if open != block {
+        chunks.extend(end_of(open));
     }
     if view.is_taken_back_by(event, before.id)
         && let Some(base) = event.base
     {
-        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base } });
+        let crashes = read(event).ok();
+        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base, crashes } });
     }
     let own = own(view, event).unwrap_or_default();
-    if !own.is_empty() && before.block() != block {
+    if !own.is_empty() && open != block {
         chunks.extend(start_of(block));
     }
     chunks.extend(own);
@@ -137,6 +142,8 @@ struct Completed {
     input: Option<Value>,
     output: Option<String>,
     error: Option<ToolError>,
+    #[serde(default)]
+    duration_ms: u64,
 }
 
 #[derive(Deserialize)]
@@ -144,6 +151,12 @@ struct Ended {
     #[serde(default)]
     usage: Usage,
     error: Option<RunError>,
+}
+
+#[derive(Deserialize)]
+struct Resolved {
+    call_id: String,
+    decision: ApprovalStatus,
 }
 
 #[derive(Deserialize)]
@@ -157,11 +170,9 @@ struct Said {
 }
 
 fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
-    if view.shows == Shows::Messages && !matches!(event.kind(), RUN_QUEUED | MESSAGE_COMPLETED) && !event.is_terminal()
-    {
-        return Ok(Vec::new());
-    }
     Ok(match event.kind() {
+        // The text comes whole, but a question must be seen to be answered, and so must all that it is about.
+        MESSAGE_DELTA | REASONING_DELTA | TOOL_CALL_DELTA if view.shows != Shows::Everything => Vec::new(),
         RUN_QUEUED => vec![resumption(view)],
         STEP_STARTED => vec![Chunk::StartStep],
         STEP_COMPLETED => vec![Chunk::FinishStep],
@@ -169,18 +180,16 @@ fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
         REASONING_DELTA => vec![Chunk::ReasoningDelta { id: REASONING, delta: read::<Piece>(event)?.text }],
         MESSAGE_COMPLETED if view.shows != Shows::Everything => whole(read::<Whole>(event)?.message.content),
         TOOL_CALL_DELTA => piece_of_call(read(event)?),
-        TOOL_CALL_STARTED | APPROVAL_REQUESTED => asked(read(event)?),
+        TOOL_CALL_STARTED => asked(read(event)?),
+        APPROVAL_REQUESTED => asked(read(event)?).into_iter().chain([question(read(event)?)]).collect(),
+        APPROVAL_RESOLVED => withdrawn(read(event)?).into_iter().collect(),
         TOOL_CALL_COMPLETED => completed(read(event)?),
-        AGENT_STATE => vec![Chunk::DataState { id: "state", data: read(event)? }],
+        AGENT_STATE => vec![Chunk::DataState { data: read(event)?, transient: true }],
         CONTEXT_USAGE => vec![Chunk::DataContext { id: "context", data: read(event)? }],
         WARNING_RAISED => vec![Chunk::DataWarning { data: read(event)? }],
-        RUN_COMPLETED => vec![finish(FinishReason::Stop, event)],
-        RUN_CANCELLED => vec![Chunk::Abort, finish(FinishReason::Other, event)],
-        RUN_FAILED => {
-            let error = read::<Ended>(event).ok().and_then(|ended| ended.error);
-            let error_text = error.map_or_else(|| "the run has failed".to_owned(), |error| error.message);
-            vec![Chunk::Error { error_text }, finish(FinishReason::Error, event)]
-        }
+        RUN_COMPLETED => vec![finish(FinishReason::Stop, outcome(RunStatus::Completed, event))],
+        RUN_CANCELLED => vec![Chunk::Abort, finish(FinishReason::Other, outcome(RunStatus::Cancelled, event))],
+        RUN_FAILED => failed(outcome(RunStatus::Failed, event)),
         _ => Vec::new(),
     })
 }
@@ -190,7 +199,12 @@ fn read<T: DeserializeOwned>(event: &Event) -> serde_json::Result<T> {
 }
 
 fn metadata(view: &View) -> Metadata {
-    Metadata { run_id: Some(view.run_id), conversation_id: Some(view.conversation_id), usage: None }
+    Metadata {
+        run_id: Some(view.run_id),
+        conversation_id: Some(view.conversation_id),
+        created_at: Some(view.created_at),
+        ..Metadata::default()
+    }
 }
 
 fn whole(text: String) -> Vec<Chunk> {
@@ -220,7 +234,9 @@ fn asked(call: Started) -> Vec<Chunk> {
 }
 
 fn completed(call: Completed) -> Vec<Chunk> {
-    let Completed { call_id: tool_call_id, name, input, output, error } = call;
+    let Completed { call_id: tool_call_id, name, input, output, error, duration_ms } = call;
+    let data = Measured { tool_call_id: tool_call_id.clone(), duration_ms };
+    let measured = Chunk::DataCall { id: tool_call_id.clone(), data };
     let dynamic = is_a_servers(&name);
     let was_asked_about =
         error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
@@ -234,7 +250,7 @@ fn completed(call: Completed) -> Vec<Chunk> {
         Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
         Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     };
-    refused.into_iter().chain([outcome]).collect()
+    refused.into_iter().chain([outcome, measured]).collect()
 }
 
 /// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
@@ -244,7 +260,32 @@ fn shown(name: &str, output: String) -> Value {
     structure.unwrap_or(Value::String(output))
 }
 
-fn finish(finish_reason: FinishReason, event: &Event) -> Chunk {
-    let usage = read::<Ended>(event).ok().map(|ended| ended.usage);
-    Chunk::Finish { finish_reason, message_metadata: Some(Metadata { usage, ..Metadata::default() }) }
+/// What a human is to know before deciding: an outcome that nobody knows is no ordinary approval.
+fn question(data: Question) -> Chunk {
+    Chunk::DataQuestion { id: data.approval_id, data }
+}
+
+/// A question that nobody can answer any more. Of the answered ones, the call's own end tells.
+fn withdrawn(resolved: Resolved) -> Option<Chunk> {
+    let is_withdrawn = matches!(resolved.decision, ApprovalStatus::Superseded | ApprovalStatus::Cancelled);
+    is_withdrawn.then_some(Chunk::ToolOutputDenied { tool_call_id: resolved.call_id })
+}
+
+/// How the run has ended.
+fn outcome(status: RunStatus, event: &Event) -> Metadata {
+    let ended = read::<Ended>(event).ok();
+    let (usage, error) = ended.map_or((None, None), |ended| (Some(ended.usage), ended.error));
+    Metadata { status: Some(status), usage, error, ..Metadata::default() }
+}
+
+fn finish(finish_reason: FinishReason, message_metadata: Metadata) -> Chunk {
+    Chunk::Finish { finish_reason, message_metadata: Some(message_metadata) }
+}
+
+/// A client reads nothing behind an error.
+fn failed(message_metadata: Metadata) -> Vec<Chunk> {
+    let message = message_metadata.error.as_ref().map(|error| error.message.clone());
+    let error_text = message.unwrap_or_else(|| "the run has failed".to_owned());
+    let finish = Chunk::Finish { finish_reason: FinishReason::Error, message_metadata: None };
+    vec![Chunk::MessageMetadata { message_metadata }, Chunk::Error { error_text }, finish]
 }

@@ -50,6 +50,7 @@ fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
             "text-end",
             "tool-input-available",
             "tool-output-error",
+            "data-call",
             "data-state",
             "text-start",
             "text-delta",

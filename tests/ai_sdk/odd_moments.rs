@@ -1,0 +1,227 @@
+//! The AI SDK's wire where people do things at the wrong moment, twice, or after something has failed.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Heard, answered, body, history, request, resumed, runs, text, untimed, user};
+use crate::{
+    in_both_modes,
+    support::{Block, Blocks, Client, Deployment, agent, answer, until},
+};
+
+in_both_modes!(
+    without_pieces_a_question_can_be_answered_and_the_text_comes_whole,
+    a_failed_answer_can_be_made_again_and_again,
+    a_failed_answer_without_a_word_is_in_the_history,
+    a_question_of_a_stopped_run_is_not_answered,
+    who_answers_late_hears_what_came_between,
+    a_question_that_never_arrived_is_asked_when_it_is_answered_again,
+    a_message_with_the_id_of_another_is_said_instead_of_it,
+    questions_put_at_the_same_moment_lose_nothing,
+    each_answer_is_behind_its_question_and_a_stop_ends_all,
+    what_is_counted_is_given_as_long_as_the_whole,
+    a_count_that_a_lost_worker_began_is_refused,
+    a_cursor_in_the_middle_of_a_text_goes_on_in_it,
+);
+
+fn states(message: &Value) -> Vec<Value> {
+    let parts = message["parts"].as_array().unwrap();
+    parts.iter().filter(|part| part["toolCallId"].is_string()).map(|part| part["state"].clone()).collect()
+}
+
+/// The assistant's message with the answer to what it asks.
+fn decided(heard: &Heard, approved: bool) -> Value {
+    let question = heard.first("tool-approval-request");
+    let part = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"],
+        "state": "approval-responded", "approval": {"id": question["approvalId"], "approved": approved}});
+    body("c", answered(heard, part))
+}
+
+async fn stop(client: &Client) {
+    answer(client.request(Method::POST, "/api/chat/c/stop")).await.unwrap();
+}
+
+/// Answers again, as a client asks for it whose newest message is this one.
+async fn again(client: &Client, question: Value) -> Heard {
+    let body = json!({"id": "c", "messages": [question], "trigger": "regenerate-message"});
+    Heard::asked(client, &body).await
+}
+
+async fn without_pieces_a_question_can_be_answered_and_the_text_comes_whole(mut deployment: Deployment) {
+    let client = deployment.client();
+    let quiet = client.post("/v1/agents", json!({"name": "quiet", "stream_mode": "messages"})).await.unwrap();
+    let mut asked = body("c", user("m1", "[think] [approval] [tokens=3]"));
+    asked["agentId"] = quiet["id"].clone();
+    let heard = Heard::asked(&client, &asked).await;
+    assert!(!heard.types().iter().any(|kind| kind.ends_with("-delta")), "{:?}", heard.types());
+    let rest = Heard::asked(&client, &decided(&heard, true)).await;
+    let text_of_it = client.ended(&heard.run_id).await["output_message"]["content"].clone();
+    assert_eq!(rest.said(), text_of_it);
+    let kinds = rest.types();
+    let said: Vec<&str> = kinds.iter().map(String::as_str).filter(|kind| kind.starts_with("text-")).collect();
+    assert_eq!(said, ["text-start", "text-delta", "text-end"]);
+    let answer = history(&client, "c").await[1].clone();
+    assert_eq!(answer["parts"].as_array().unwrap().last().unwrap()["text"], text_of_it);
+    assert_eq!(states(&answer), ["output-available"]);
+}
+
+async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment) {
+    let client = deployment.client();
+    let question = user("m1", "[tokens=0] [fail]");
+    let mut run_ids = vec![Heard::asked(&client, &body("c", question.clone())).await.run_id];
+    for _ in 0..3 {
+        run_ids.push(again(&client, question.clone()).await.run_id);
+    }
+    run_ids.dedup();
+    assert_eq!((run_ids.len(), runs(&client).await), (4, 4));
+    // At the same moment it is asked for once.
+    let (one, other) = tokio::join!(again(&client, question.clone()), again(&client, question));
+    assert_eq!((one.run_id, runs(&client).await), (other.run_id, 5));
+}
+
+async fn a_failed_answer_without_a_word_is_in_the_history(mut deployment: Deployment) {
+    let client = deployment.client();
+    let failed = Heard::asked(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
+    Heard::asked(&client, &body("c", user("m2", "[tokens=1]"))).await;
+    let said = history(&client, "c").await;
+    let ids: Vec<Value> = said.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
+    assert_eq!((ids.len(), &ids[1]), (4, &failed.first("start")["messageId"]));
+    let metadata = &said[1]["metadata"];
+    assert_eq!((&metadata["status"], &metadata["error"]["code"]), (&json!("failed"), &json!("scripted_failure")));
+    assert_eq!(said[3]["metadata"]["status"], "completed");
+    assert_eq!(failed.first("message-metadata")["messageMetadata"]["status"], "failed");
+}
+
+async fn a_question_of_a_stopped_run_is_not_answered(mut deployment: Deployment) {
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=1] [approval]"))).await;
+    let question = heard.first("data-question");
+    assert_eq!(question["data"]["kind"], "policy");
+    assert_eq!(question["id"], heard.first("tool-approval-request")["approvalId"]);
+    stop(&client).await;
+    client.ended(&heard.run_id).await;
+    let refused = answer(request(&client, &decided(&heard, true))).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
+    let answer = history(&client, "c").await[1].clone();
+    assert_eq!((states(&answer), &answer["metadata"]["status"]), (vec![json!("output-denied")], &json!("cancelled")));
+}
+
+async fn who_answers_late_hears_what_came_between(mut deployment: Deployment) {
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[approval=one] [approval=two] [tokens=2]"))).await;
+    let somebody = Heard::asked(&client, &decided(&heard, true)).await;
+    assert_eq!(somebody.types().last().unwrap(), "finish");
+    let late = Heard::asked(&client, &decided(&heard, true)).await;
+    assert_eq!((&late.segment, late.chunks()), (&somebody.segment, somebody.chunks()));
+    let bogus = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": "x", "state": "approval-responded",
+        "approval": {"id": "01890000-0000-7000-8000-000000000000", "approved": true}});
+    let refused = answer(request(&client, &body("c", answered(&heard, bogus)))).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
+    let rest = Heard::asked(&client, &decided(&somebody, true)).await;
+    assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
+}
+
+async fn a_question_that_never_arrived_is_asked_when_it_is_answered_again(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = Heard::asked(&client, &body("c", user("m1", "[tokens=1] first"))).await;
+    again(&client, user("m2", "[tokens=2] lost")).await;
+    let said = history(&client, "c").await;
+    assert_eq!(
+        (said[1]["id"].clone(), untimed(&said[2])),
+        (first.first("start")["messageId"].clone(), user("m2", "[tokens=2] lost"))
+    );
+    assert_eq!(said.as_array().unwrap().len(), 4);
+}
+
+async fn a_message_with_the_id_of_another_is_said_instead_of_it(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = Heard::asked(&client, &body("c", user("m1", "[tokens=1] first"))).await;
+    let mut instead = body("c", user("m2", "[tokens=1] second"));
+    instead["messageId"] = json!("m1");
+    Heard::asked(&client, &instead).await;
+    let said = history(&client, "c").await;
+    assert_eq!((said.as_array().unwrap().len(), untimed(&said[0])), (2, user("m2", "[tokens=1] second")));
+    let stolen = body("c", user(said[1]["id"].as_str().unwrap(), "[tokens=1] third"));
+    assert_eq!(answer(request(&client, &stolen)).await.unwrap_err().code, "invalid_body");
+    assert_ne!(said[1]["id"], first.first("start")["messageId"]);
+}
+
+async fn questions_put_at_the_same_moment_lose_nothing(mut deployment: Deployment) {
+    let client = deployment.client();
+    Heard::asked(&client, &body("c", user("m0", "[tokens=1]"))).await;
+    let asked = |nth: usize| request(&client, &body("c", user("m1", &format!("[tokens=1] {nth}")))).send();
+    let answers = futures::future::join_all((0..6).map(asked)).await;
+    for answer in answers {
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 200);
+        Blocks::of(answer).rest().await;
+    }
+    let said = history(&client, "c").await;
+    assert_eq!((said.as_array().unwrap().len(), &said[2]["id"]), (4, &json!("m1")));
+}
+
+async fn each_answer_is_behind_its_question_and_a_stop_ends_all(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut first = Blocks::open(request(&client, &body("c", user("m1", "[tokens=40] [delay=10]")))).await;
+    first.take(5).await;
+    let second = Heard::asked(&client, &body("c", user("m2", "[tokens=1]"))).await;
+    let roles = |said: &Value| said.as_array().unwrap().iter().map(|said| text(said, "role")).collect::<Vec<_>>();
+    let said = history(&client, "c").await;
+    assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"]);
+    assert_eq!(said[3]["id"], second.first("start")["messageId"]);
+    let endless = "[tokens=5000] [delay=20]";
+    let mut third = Blocks::open(request(&client, &body("c", user("m3", endless)))).await;
+    let fourth = Blocks::open(request(&client, &body("c", user("m4", endless)))).await;
+    third.take(5).await;
+    let newest = client.request(Method::GET, "/api/chat/c/stream").send().await.unwrap();
+    assert_eq!(newest.headers()["x-run-id"], fourth.run_id.as_str());
+    stop(&client).await;
+    for run_id in [&third.run_id, &fourth.run_id] {
+        assert_eq!(client.ended(run_id).await["status"], "cancelled");
+    }
+}
+
+async fn what_is_counted_is_given_as_long_as_the_whole(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_CHAT_GRACE_MS", 1);
+    let client = deployment.client();
+    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2]"))).await;
+    client.ended(&heard.run_id).await;
+    let path = format!("{}/stream?startIndex=1", heard.segment);
+    until("the grace is over", || async { resumed(&client, &path).await.is_none().then_some(()) }).await;
+}
+
+async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut stream = Blocks::open(request(&client, &body("c", user("m1", "[tokens=200] [delay=15]")))).await;
+    let known = stream.take(40).await.iter().filter(|block| block.data != "[DONE]").count();
+    deployment.kill_worker();
+    let client = deployment.client();
+    client.ended(&stream.run_id).await;
+    let path = |known: usize| format!("/api/chat/{}/stream?startIndex={known}", stream.run_id);
+    let refused = answer(client.request(Method::GET, &path(known + 100))).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "count_is_lost"));
+    // What the lost worker had said is where it was.
+    let from_before = Blocks::open(client.request(Method::GET, &path(1))).await.rest().await;
+    assert!(from_before.iter().any(|block| block.data.contains("data-attempt")));
+}
+
+async fn a_cursor_in_the_middle_of_a_text_goes_on_in_it(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent = agent(&client, json!([]), json!({})).await;
+    let mut asked = body("c", user("m1", "[think] [tokens=4] [delay=5]"));
+    asked["agentId"] = json!(agent);
+    let heard = Heard::asked(&client, &asked).await;
+    client.ended(&heard.run_id).await;
+    let whole: Vec<String> = heard.blocks.iter().map(|block| block.data.clone()).collect();
+    for (at, block) in heard.blocks.iter().enumerate() {
+        let Some(id) = &block.id else { continue };
+        let path = format!("/v1/runs/{}/events?wire=ai-sdk&after={id}", heard.run_id);
+        let request = client.request(Method::GET, &path);
+        if whole[at] == "[DONE]" || at + 2 >= whole.len() {
+            break;
+        }
+        let rest: Vec<Block> = Blocks::open(request).await.rest().await;
+        let rest: Vec<String> = rest.into_iter().map(|block| block.data).collect();
+        assert_eq!(rest, whole[at + 1..], "behind {id}");
+    }
+}
