@@ -21,7 +21,9 @@ type Props = {
 };
 
 export function Activity({ items, isActive, isLive, state, durations }: Props) {
-  const elapsed = useElapsed(isActive);
+  // Of what was under way when the page came, nobody here knows how long it had been.
+  const [isSeenWhole] = useState(isActive && items.length === 1);
+  const elapsed = useElapsed(isActive && isSeenWhole);
   const calls = items.flatMap((item) => (item.kind === "call" ? [item.call] : []));
   const taken = calls.reduce((sum, call) => sum + (durations.get(call.toolCallId) ?? 0), 0);
   const thinking = elapsed !== undefined && elapsed >= 1_000 ? durationIn(words.duration, elapsed) : undefined;
@@ -32,7 +34,7 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
         <span className="activity" data-active={isActive || undefined}>
           {isActive ? <Spinner /> : <Icon name={calls.length === items.length ? "tool" : "thought"} />}
           <span className="activity-line">{isActive ? nowDoing(words.activity, items, state) : wasDone(words.activity, items, thinking)}</span>
-          <span className="activity-time">{isActive ? elapsed !== undefined && elapsed >= 2_000 && durationIn(words.duration, Math.floor(elapsed / 1_000) * 1_000) : taken > 0 && durationIn(words.duration, taken)}</span>
+          <span className="activity-time">{isActive ? elapsed !== undefined && ticking(elapsed) : taken > 0 && durationIn(words.duration, taken)}</span>
         </span>
       }
     >
@@ -55,6 +57,11 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
       }
     </Disclosure>
   );
+}
+
+/** Whole seconds, once they are worth telling. */
+function ticking(elapsed: number): string | undefined {
+  return elapsed < 2_000 ? undefined : durationIn(words.duration, Math.floor(elapsed / 1_000) * 1_000);
 }
 
 /** How long it has been active, as this page has seen it; undefined if it has not. */

@@ -8,6 +8,7 @@ import { type Call, approvalOf, nameOf, pretty, standingOf, wasInterrupted } fro
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
 import { InputEditor } from "./InputEditor";
+import { onEscape } from "./keys";
 import { LongText } from "./LongText";
 import { CallDetail } from "./ToolCall";
 import { useAnswer } from "./useAnswer";
@@ -29,9 +30,15 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
   const { server, tool } = nameOf(call);
   const answer = (decision: Decision) => void send(() => decide(decision));
   const isBusy = isSending || isDone;
+  // Who goes back finds the focus where it was.
+  const [left, setLeft] = useState<typeof mode>();
+  const back = () => {
+    setLeft(mode);
+    setMode("asking");
+  };
 
   return (
-    <section className="card approval" aria-label={words.approval.title(tool)}>
+    <div className="card approval" role="group" aria-label={words.approval.title(tool)}>
       <h3 className="card-title">
         <Icon name="shield" />
         {isAgain ? words.approval.interruptedTitle(tool) : words.approval.title(tool)}
@@ -42,7 +49,7 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
         <InputEditor
           input={call.input}
           isBusy={isBusy}
-          onBack={() => setMode("asking")}
+          onBack={back}
           onApprove={(editedInput) => answer({ decision: "approve", editedInput })}
         />
       ) : (
@@ -58,14 +65,14 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
         >
           <label>
             <span>{words.approval.reasonLabel}</span>
-            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === "Escape" && setMode("asking")} />
+            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => setReason(event.target.value)} onKeyDown={onEscape(back)} />
           </label>
           <p className="card-hint">{words.approval.reasonHint}</p>
           <div className="card-actions">
             <button type="submit" className="button" data-danger disabled={isBusy}>
               {words.approval.deny}
             </button>
-            <button type="button" className="button" disabled={isBusy} onClick={() => setMode("asking")}>
+            <button type="button" className="button" disabled={isBusy} onClick={back}>
               {words.approval.back}
             </button>
           </div>
@@ -77,11 +84,11 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
             {isSending && <Spinner />}
             {words.approval.approve}
           </button>
-          <button type="button" className="button" disabled={isBusy} onClick={() => setMode("denying")}>
+          <button type="button" className="button" autoFocus={left === "denying"} disabled={isBusy} onClick={() => setMode("denying")}>
             {words.approval.deny}
           </button>
           {!isAgain && (
-            <button type="button" className="button" data-plain disabled={isBusy} onClick={() => setMode("editing")}>
+            <button type="button" className="button" data-plain autoFocus={left === "editing"} disabled={isBusy} onClick={() => setMode("editing")}>
               {words.approval.editInput}
             </button>
           )}
@@ -92,7 +99,7 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
           {note}
         </p>
       )}
-    </section>
+    </div>
   );
 }
 

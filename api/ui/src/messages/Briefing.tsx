@@ -6,7 +6,7 @@ import { LongText } from "./LongText";
 
 export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
   return (
-    <section className="card briefing" aria-label={words.briefing.label}>
+    <div className="card briefing" role="group" aria-label={words.briefing.label}>
       <p className="briefing-kind">
         <Icon name="briefing" />
         {words.briefing.label}
@@ -16,6 +16,6 @@ export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
         {briefing.title}
       </h3>
       <LongText text={briefing.summary} />
-    </section>
+    </div>
   );
 }

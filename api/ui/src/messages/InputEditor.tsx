@@ -4,6 +4,7 @@ import { useId, useState } from "react";
 import { words } from "../i18n";
 import { pretty } from "./call";
 import { readInput } from "./json";
+import { onEscape } from "./keys";
 
 type Props = { input: unknown; isBusy: boolean; onBack: () => void; onApprove: (input: unknown) => void };
 
@@ -31,7 +32,7 @@ export function InputEditor({ input, isBusy, onBack, onApprove }: Props) {
           aria-invalid={!read.ok}
           aria-describedby={read.ok ? undefined : id}
           onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => event.key === "Escape" && onBack()}
+          onKeyDown={onEscape(onBack)}
         />
       </label>
       {!read.ok && (

@@ -9,7 +9,7 @@ export function Plan({ plan, isLive }: { plan: Data["plan"]; isLive: boolean }) 
   const done = plan.steps.filter((step) => step.status === "completed").length;
   const title = plan.title ?? words.plan.title;
   return (
-    <section className="card plan" aria-label={title}>
+    <div className="card plan" role="group" aria-label={title}>
       <h3 className="card-title">
         <span dir="auto">{title}</span>
         <span className="plan-progress">{words.plan.progress(done, plan.steps.length)}</span>
@@ -26,7 +26,7 @@ export function Plan({ plan, isLive }: { plan: Data["plan"]; isLive: boolean }) 
           </li>
         ))}
       </ol>
-    </section>
+    </div>
   );
 }
 

@@ -7,6 +7,7 @@ import { words } from "../i18n";
 import { type Call, nameOf, pretty, standingOf } from "./call";
 import { Icon, Spinner } from "./icons";
 import { readAnswer } from "./json";
+import { endKey } from "./keys";
 import { LongText } from "./LongText";
 import { type Question as Asked, answerIn, questionOf } from "./asked";
 import { useAnswer } from "./useAnswer";
@@ -20,7 +21,7 @@ export function Question({ message, call, isLive, answer }: Props) {
   const title = asked ? words.question.title : words.question.toolTitle(nameOf(call).tool);
   const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
   return (
-    <section className="card question" aria-label={title}>
+    <div className="card question" role="group" aria-label={title}>
       <h3 className="card-title">
         <Icon name="question" />
         {title}
@@ -38,7 +39,7 @@ export function Question({ message, call, isLive, answer }: Props) {
           {note}
         </p>
       )}
-    </section>
+    </div>
   );
 }
 
@@ -96,8 +97,8 @@ function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: bo
           disabled={isBusy}
           onChange={(event) => type(event.target.value)}
           onKeyDown={(event) => {
-            // Enter that confirms an input method's candidate sends nothing.
-            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing || event.keyCode === 229 || !asked) return;
+            // What may be JSON has lines.
+            if (!asked || endKey(event) !== "enter") return;
             event.preventDefault();
             submit();
           }}

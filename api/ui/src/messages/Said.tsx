@@ -5,6 +5,7 @@ import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./icons";
+import { endKey, onEscape } from "./keys";
 import { LongText } from "./LongText";
 import { SaidAt } from "./SaidAt";
 import { textOf } from "./segments";
@@ -69,14 +70,8 @@ function Edit({ text, onCancel, onSend }: { text: string; onCancel: () => void; 
         onFocus={(event) => event.target.setSelectionRange(draft.length, draft.length)}
         onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
-          // Keys that work on an input method's candidates are not ours.
-          if (event.nativeEvent.isComposing || event.keyCode === 229) return;
-          if (event.key === "Escape") {
-            // Nor should the page take it for a stop.
-            event.stopPropagation();
-            onCancel();
-          }
-          if (event.key !== "Enter" || event.shiftKey) return;
+          onEscape(onCancel)(event);
+          if (endKey(event) !== "enter") return;
           event.preventDefault();
           send();
         }}

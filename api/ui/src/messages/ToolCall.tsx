@@ -57,12 +57,12 @@ export function CallDetail({ call }: { call: Call }) {
 
 function Content({ label, text, nothing }: { label: string; text: string; nothing: string }) {
   return (
-    <section className="call-content" aria-label={label}>
+    <div className="call-content" role="group" aria-label={label}>
       <div className="call-content-head">
         <span>{label}</span>
         {text !== "" && <CopyButton text={() => text} label={words.message.copy} />}
       </div>
       {text === "" ? <p className="nothing">{nothing}</p> : <LongText text={text} isCode />}
-    </section>
+    </div>
   );
 }

@@ -1,0 +1,18 @@
+// The keys that end the writing of something.
+import type { KeyboardEvent } from "react";
+
+/** Enter alone, or Escape. Keys that work on an input method's candidates are not meant for the page. */
+export function endKey(event: KeyboardEvent): "enter" | "escape" | undefined {
+  if (event.nativeEvent.isComposing || event.keyCode === 229) return undefined;
+  if (event.key === "Escape") return "escape";
+  return event.key === "Enter" && !event.shiftKey ? "enter" : undefined;
+}
+
+/** What is closed by Escape keeps it from the page, for which Escape is a stop. */
+export function onEscape(close: () => void) {
+  return (event: KeyboardEvent) => {
+    if (endKey(event) !== "escape") return;
+    event.stopPropagation();
+    close();
+  };
+}
