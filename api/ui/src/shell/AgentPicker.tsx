@@ -5,9 +5,10 @@ import { words } from "../i18n";
 import { Icon } from "./icons";
 import type { useAgents } from "./useAgents";
 
-export function AgentPicker({ agents, chosen, choose }: ReturnType<typeof useAgents>) {
+export function AgentPicker({ agents, areExpected, chosen, choose }: ReturnType<typeof useAgents>) {
   const field = useId();
   const description = agents.find(({ id }) => id === chosen)?.description;
+  if (areExpected) return <div className="agent-picker" />;
   if (agents.length === 0) return null;
   return (
     <div className="agent-picker">

@@ -40,7 +40,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const agents = useAgents(isAllowed);
   const { deleted, remove } = useDeletion(conversations.readAgain);
   const current = open.at === "chat" ? open.conversationId : undefined;
-  const { about, isMissing } = useAbout(isAllowed ? current : undefined, conversations.items.find(({ id }) => id === current));
+  const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, conversations.items.find(({ id }) => id === current));
 
   const isNarrow = useNarrow();
   const [isBeside, setIsBeside] = useState(() => read("list") !== "hidden");
@@ -152,7 +152,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
             agents={agents}
             isNarrow={isNarrow}
             onFork={goToWrite}
-            onRename={conversations.rename}
+            onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}
             onDelete={onDelete}
             onSettled={settle}
             onChanged={conversations.readAgain}

@@ -26,7 +26,7 @@ type Props = {
   onShowList(): void;
   onNew(): void;
   onFork(id: string): void;
-  onRename(id: string, title: string): void;
+  onRename(conversation: About, title: string): void;
   onDelete(id: string, title: string): void;
   /** The chat has become this conversation. */
   onSettled(conversationId: string): void;
@@ -83,7 +83,7 @@ export function Conversation(props: Props) {
             beginRename: () => setIsRenaming(true),
             rename: (name) => {
               setIsRenaming(false);
-              if (name !== undefined) props.onRename(about.id, name);
+              if (name !== undefined) props.onRename(about, name);
             },
             remove: () => props.onDelete(about.id, title ?? words.shell.untitled),
           }

@@ -55,7 +55,7 @@ export function ConversationList({ conversations, deleted, current, onOpen, onNe
                   onOpen={onOpen}
                   onRename={(title) => {
                     setRenaming(undefined);
-                    if (title !== undefined) conversations.rename(item.id, title);
+                    if (title !== undefined) void conversations.rename(item, title);
                   }}
                   onBeginRename={() => setRenaming(item.id)}
                   onDelete={onDelete}

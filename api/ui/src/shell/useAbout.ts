@@ -7,8 +7,9 @@ import { readConversation, type Conversation } from "../client/server";
 type Read = { id: string; conversation: Conversation | undefined };
 
 /** Asks the server for one that the list does not have, such as that of a link. */
-export function useAbout(id: string | undefined, listed: Conversation | undefined): { about?: Conversation; isMissing: boolean } {
+export function useAbout(id: string | undefined, listed: Conversation | undefined): { about?: Conversation; isMissing: boolean; readAgain(): void } {
   const [last, setLast] = useState<Read>();
+  const [count, setCount] = useState(0);
   const isListed = listed !== undefined;
   useEffect(() => {
     if (id === undefined || isListed) return;
@@ -23,8 +24,12 @@ export function useAbout(id: string | undefined, listed: Conversation | undefine
     return () => {
       isOver = true;
     };
-  }, [id, isListed]);
+  }, [id, isListed, count]);
 
   const known = last?.id === id ? last : undefined;
-  return { about: listed ?? known?.conversation, isMissing: !isListed && known !== undefined && !known.conversation };
+  return {
+    about: listed ?? known?.conversation,
+    isMissing: !isListed && known !== undefined && !known.conversation,
+    readAgain: () => setCount((many) => many + 1),
+  };
 }

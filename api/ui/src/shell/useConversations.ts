@@ -1,7 +1,7 @@
 // The list's conversations: read page by page, searched, and read again when something may have changed.
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { readConversations, renameConversation } from "../client/server";
+import { readConversations, renameConversation, type Conversation } from "../client/server";
 import { onWake } from "../client/wake";
 import { words } from "../i18n";
 import { withFirstPage, withNextPage, withTitle, type Listed } from "./listed";
@@ -21,7 +21,8 @@ export interface Conversations {
   hasMore: boolean;
   readMore(): void;
   readAgain(): void;
-  rename(id: string, title: string): void;
+  /** An empty title takes it away. */
+  rename(conversation: Conversation, title: string): Promise<void>;
 }
 
 export function useConversations(isAllowed: boolean): Conversations {
@@ -76,19 +77,17 @@ export function useConversations(isAllowed: boolean): Conversations {
       .finally(() => (isReadingMore.current = false));
   }, [listed.next, found]);
 
-  const rename = useCallback(
-    (id: string, title: string) => {
-      const before = listed.items.find((item) => item.id === id)?.title ?? null;
-      const after = title.trim() === "" ? null : title.trim();
-      if (after === before) return;
-      setListed((now) => withTitle(now, id, after));
-      renameConversation(id, after).catch(() => {
-        setListed((now) => withTitle(now, id, before));
-        showToast(words.shell.list.notRenamed);
-      });
-    },
-    [listed.items],
-  );
+  const rename = useCallback(async ({ id, title: before }: Conversation, title: string) => {
+    const after = title.trim() === "" ? null : title.trim();
+    if (after === before) return;
+    setListed((now) => withTitle(now, id, after));
+    try {
+      await renameConversation(id, after);
+    } catch {
+      setListed((now) => withTitle(now, id, before));
+      showToast(words.shell.list.notRenamed);
+    }
+  }, []);
 
   return { items: listed.items, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename };
 }

@@ -7,7 +7,6 @@ export const shell = {
     untitled: "New conversation",
     newChat: "New chat",
     close: "Close",
-    cancel: "Cancel",
     retry: "Try again",
     more: "More",
     outdated: "A part of the page could not be loaded.",
@@ -27,7 +26,7 @@ export const shell = {
       found: (n: number) => (n === 1 ? "1 conversation found" : `${n} conversations found`),
       unreachable: "The list could not be read.",
       loading: "Reading the list",
-      live: "is being answered",
+      live: "in progress",
       actions: (title: string) => `More for “${apart(title)}”`,
       rename: "Rename",
       title: "Title",
@@ -107,6 +106,5 @@ export const shell = {
     copied: "The answer is copied.",
     notCopied: "The browser does not allow copying.",
     nothingToCopy: "There is no answer to copy yet.",
-    answering: "Answering…",
   },
 };

@@ -6,7 +6,6 @@ export const shell: typeof import("../en/shell").shell = {
     untitled: "新对话",
     newChat: "新对话",
     close: "关闭",
-    cancel: "取消",
     retry: "重试",
     more: "更多",
     outdated: "页面的一部分未能加载。",
@@ -26,7 +25,7 @@ export const shell: typeof import("../en/shell").shell = {
       found: (n) => `找到 ${n} 个对话`,
       unreachable: "暂时无法读取对话列表。",
       loading: "正在读取对话列表",
-      live: "正在回答",
+      live: "进行中",
       actions: (title) => `“${apart(title)}”的更多操作`,
       rename: "重命名",
       title: "标题",
@@ -106,6 +105,5 @@ export const shell: typeof import("../en/shell").shell = {
     copied: "回答已复制。",
     notCopied: "浏览器不允许复制。",
     nothingToCopy: "还没有可以复制的回答。",
-    answering: "正在回答…",
   },
 };
