@@ -13,16 +13,18 @@ import { textOf } from "./segments";
 type Props = {
   message: ChatMessage;
   isNewest: boolean;
+  /** Far enough behind that it need not be drawn while it is out of sight. */
+  isOld: boolean;
   /** The chat's, for its newest message; for others `idle`. */
   progress: Progress;
   actions: Actions;
 };
 
 /** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
-export const Message = memo(function Message({ message, isNewest, progress, actions }: Props) {
+export const Message = memo(function Message({ message, isNewest, isOld, progress, actions }: Props) {
   if (message.role === "user") {
     return (
-      <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined}>
+      <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined} data-old={isOld || undefined}>
         <Said message={message} onEdit={actions.edit} />
       </article>
     );
@@ -30,7 +32,7 @@ export const Message = memo(function Message({ message, isNewest, progress, acti
   const isLive = progress === "submitted" || progress === "streaming" || progress === "waiting";
   const isWorking = isLive && progress !== "waiting";
   return (
-    <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined}>
+    <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined} data-old={isOld || undefined}>
       <Answer message={message} isLive={isLive} isWorking={isWorking} actions={actions} />
       {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
       {message.role === "assistant" && textOf(message) !== "" && (isLive ? <div className="actions" /> : <MessageActions message={message} actions={actions} />)}

@@ -14,6 +14,9 @@ import "../shell/controls.css";
 import "./messages.css";
 import "./parts.css";
 
+/** So many messages before the newest one are drawn whether or not they are in sight. */
+const RECENT = 5;
+
 export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) => void }) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -30,8 +33,11 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
         <div className="messages-content" ref={content} data-busy={isBusy || undefined}>
           {chat.messages.slice(first).map((message, index) => {
-            const isNewest = first + index === newest;
-            return <Message key={message.id} message={message} isNewest={isNewest} progress={isNewest ? chat.progress : "idle"} actions={actions} />;
+            const behind = newest - first - index;
+            const isNewest = behind === 0;
+            return (
+              <Message key={message.id} message={message} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} actions={actions} />
+            );
           })}
           <Ending chat={chat} />
         </div>

@@ -2,8 +2,8 @@
 // browser's to make up for (`overflow-anchor`).
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-/** So near to the end, a reader is taken to be at it. */
-const NEAR = 48;
+/** So near to the end, a reader who comes down is taken to be at it: it moves on while they come. */
+const NEAR = 120;
 
 type Box = RefObject<HTMLElement | null>;
 
@@ -24,39 +24,54 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
   useEffect(() => {
     const list = scroller.current;
     if (!list || !content.current) return;
+    const endOf = () => list.scrollHeight - list.clientHeight;
     let top = list.scrollTop;
-    const isAtEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
-    const settle = () => {
-      if (isAtEnd()) isFollowing.current = true;
-      setAway(!isFollowing.current && !isAtEnd());
+    let end = endOf();
+    const settle = (isAtEnd: boolean) => {
+      if (isAtEnd) isFollowing.current = true;
+      end = endOf();
+      setAway(!isFollowing.current && list.scrollTop < end - NEAR);
     };
     const onScroll = () => {
-      // The end also moves away by growing; only who moves up has gone.
-      if (list.scrollTop < top - 1 && !isAtEnd()) isFollowing.current = false;
+      const moved = list.scrollTop - top;
       top = list.scrollTop;
-      settle();
+      // The end moves away by growing too, so only who moves up has gone, however little: a finger must not be fought.
+      if (moved < -1) isFollowing.current = false;
+      // Who comes down to where the end has just been has come to the end.
+      settle(moved > 0 ? top > Math.min(end, endOf()) - NEAR : top > endOf() - 1);
+    };
+    // The end may run away from a wheel that is turned towards it.
+    const onWheel = (event: WheelEvent) => {
+      if (event.deltaY > 0 && !isFollowing.current && list.scrollTop + event.deltaY > endOf() - NEAR) goToEnd();
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "End" && event.target === list) goToEnd();
     };
     // What the reader opens or closes is what they want to look at, so it must not be scrolled away.
     const onClick = (event: MouseEvent) => {
       if (!(event.target instanceof Element) || !event.target.closest("[aria-expanded]")) return;
       isFollowing.current = false;
-      requestAnimationFrame(() => requestAnimationFrame(settle));
+      requestAnimationFrame(() => requestAnimationFrame(() => settle(list.scrollTop > endOf() - 1)));
     };
     const onResize = () => {
       if (isFollowing.current) list.scrollTop = list.scrollHeight;
-      else settle();
+      settle(list.scrollTop > endOf() - 1);
     };
     const observer = new ResizeObserver(onResize);
     observer.observe(list);
     observer.observe(content.current);
     list.addEventListener("scroll", onScroll, { passive: true });
+    list.addEventListener("wheel", onWheel, { passive: true });
+    list.addEventListener("keydown", onKey);
     list.addEventListener("click", onClick, { capture: true });
     return () => {
       observer.disconnect();
       list.removeEventListener("scroll", onScroll);
+      list.removeEventListener("wheel", onWheel);
+      list.removeEventListener("keydown", onKey);
       list.removeEventListener("click", onClick, { capture: true });
     };
-  }, [scroller, content]);
+  }, [scroller, content, goToEnd]);
 
   return { isAway, goToEnd };
 }
