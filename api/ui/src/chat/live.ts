@@ -6,22 +6,24 @@ import type { UIMessageChunk } from "ai";
 import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
 import { patiently } from "../client/patience";
-import { Problem, RUN_FAILED, problemFrom } from "../client/problem";
-import { type Conversation, type Run, readApprovals, readConversation, readLastRun, readMessages, readRun, stopChat } from "../client/server";
+import { Problem, RUN_FAILED, UNREACHABLE, problemFrom } from "../client/problem";
+import { type Conversation, readConversation, readMessages, stopChat } from "../client/server";
 import { authorization } from "../client/token";
 import { HoldfastTransport } from "../client/transport";
-import { onWake } from "../client/wake";
+import { onReturn } from "./away";
 import type { Failed } from "./chat";
 import type { ChatMessage } from "./message";
-import { hasUnknownVerdicts, withoutQuestions, type Verdict } from "./questions";
+import { failureIn, failureOf, verdictsWith } from "./outcome";
+import { withoutQuestions, type Verdict } from "./questions";
 import { initially, retryingOf, withAnswer, type State } from "./state";
 import { onTold, tellTabs } from "./tabs";
 import { clientTools } from "./tools";
 
 /** How often a view hears of new text, in ms. */
 export const THROTTLE_MS = 50;
-/** After this long in the background, the chat may be another one. */
-const AWAY_MS = 5_000;
+
+/** What is no longer so when something new begins. */
+const QUIET: Partial<State> = { isLoading: false, isReconnecting: false, problem: undefined, failed: undefined };
 
 export class LiveChat {
   readonly sdk: SdkChat<ChatMessage>;
@@ -34,6 +36,9 @@ export class LiveChat {
   /** Whether the server has what was said last. */
   #isAccepted = true;
   #wantsStop = false;
+  /** Whether the newest stream was there, and how often one after the other it was not. */
+  #hasStream = false;
+  #vain = 0;
   /** What would be sent again. */
   #send: (() => Promise<void>) | undefined;
   /** The conversation as it was when its history was read. */
@@ -71,7 +76,7 @@ export class LiveChat {
   /** Begins to live; gives back how to end it. The run goes on without us. */
   open(): () => void {
     this.#closed = new AbortController();
-    const stops = [onTold((ids) => this.#hear(ids)), this.#watchAway()];
+    const stops = [onTold((ids) => this.#hear(ids)), onReturn(() => void this.#look())];
     if (!this.isNew || this.#state.conversationId) void this.read();
     return () => {
       this.#closed.abort(new DOMException("the chat was left", "AbortError"));
@@ -97,12 +102,13 @@ export class LiveChat {
       const { live_run_id } = conversation;
       const held = live_run_id ? withAnswer(messages, this.#state.held ?? this.sdk.messages, live_run_id) : messages;
       this.sdk.messages = messages;
-      this.#set({ isLoading: false, isReconnecting: false, conversationId: conversation.id, held, problem: undefined, failed: undefined });
+      this.#set({ ...QUIET, conversationId: conversation.id, held });
       if (live_run_id) return void this.resume();
       this.#release(epoch);
-      await this.#lookAtLastRun(conversation, messages, epoch);
+      const failure = await failureIn(messages, conversation.id).catch(() => undefined);
+      if (failure && epoch === this.#epoch) this.#set({ problem: failure, failed: "run" });
     } catch (error) {
-      if (epoch === this.#epoch) this.#set({ isLoading: false, isReconnecting: false, isResuming: false, held: undefined, problem: problemFrom(error), failed: "reading" });
+      if (epoch === this.#epoch) this.#set({ ...QUIET, isResuming: false, held: undefined, problem: problemFrom(error), failed: "reading" });
     }
   }
 
@@ -112,7 +118,13 @@ export class LiveChat {
     this.#set({ held: this.#state.held ?? this.sdk.messages, isResuming: true });
     await this.sdk.stop();
     if (epoch !== this.#epoch) return;
+    this.#hasStream = false;
     await this.sdk.resumeStream();
+    if (epoch !== this.#epoch) return;
+    // It has ended since one has looked, and the history has it.
+    const isOver = !this.#hasStream && this.sdk.status === "ready" && this.#vain < 2;
+    this.#vain = isOver ? this.#vain + 1 : 0;
+    if (isOver) return this.read();
     this.#release(epoch);
   }
 
@@ -122,7 +134,7 @@ export class LiveChat {
     this.#isAccepted = false;
     this.#wantsStop = false;
     this.#send = again;
-    this.#set({ problem: undefined, failed: undefined, held: undefined, isResuming: false, isReconnecting: false, retrying: undefined });
+    this.#set({ ...QUIET, isResuming: false, held: undefined, retrying: undefined });
     // A stream that is still open would write on into what comes now.
     await this.sdk.stop();
     if (epoch !== this.#epoch) return;
@@ -143,7 +155,8 @@ export class LiveChat {
       this.#wantsStop = !this.#state.isReconnecting;
       if (this.#wantsStop) return;
       await this.sdk.stop();
-      return this.#set({ isReconnecting: false });
+      const problem = new Problem(0, UNREACHABLE, "It was not sent.");
+      return this.#set({ isReconnecting: false, problem, failed: "sending" });
     }
     try {
       await this.#patiently(() => stopChat(this.id));
@@ -167,11 +180,12 @@ export class LiveChat {
   }
 
   get isAsking(): boolean {
-    return this.sdk.status === "submitted" || this.sdk.status === "streaming";
+    return this.#state.isResuming || this.sdk.status === "submitted" || this.sdk.status === "streaming";
   }
 
   get conversationId(): string | undefined {
-    return this.#state.conversationId ?? this.sdk.messages.findLast((message) => message.metadata?.conversationId)?.metadata?.conversationId;
+    const told = this.sdk.messages.findLast(({ metadata }) => metadata?.conversationId);
+    return this.#state.conversationId ?? told?.metadata?.conversationId;
   }
 
   #transport(): HoldfastTransport<ChatMessage> {
@@ -184,27 +198,19 @@ export class LiveChat {
         this.tell();
         if (this.#wantsStop) void this.stop();
       },
-      onConnection: (connection) => this.#set({ isReconnecting: connection === "reconnecting" }),
+      onConnection: (connection) => {
+        this.#hasStream ||= connection === "connected";
+        this.#set({ isReconnecting: connection === "reconnecting" });
+      },
       onTakenBack: (attempt) => {
-        // Nobody knows why, so everything may be another one.
-        if (!attempt) return void this.read();
-        this.#set({ retrying: retryingOf(attempt) });
-        void this.resume();
+        this.#set({ held: this.#state.held ?? this.sdk.messages, isResuming: true, retrying: retryingOf(attempt) });
+        // Where nobody knows why, everything may be another one.
+        void (attempt ? this.resume() : this.read());
       },
       onChunk: (chunk, isPast) => {
         if (!isPast && this.#state.retrying && isContent(chunk)) this.#set({ retrying: undefined });
       },
     });
-  }
-
-  /** A chat without an answer in its history may have one that has failed. */
-  async #lookAtLastRun(conversation: Conversation, messages: ChatMessage[], epoch: number): Promise<void> {
-    const last = messages.at(-1);
-    const runId = last?.metadata?.runId;
-    if (!last || (last.role === "assistant" && (!runId || last.metadata?.usage))) return;
-    const run = runId ? await readRun(runId) : await readLastRun(conversation.id);
-    if (epoch !== this.#epoch || !run) return;
-    if (run.status === "failed") this.#set({ problem: problemOfRun(run), failed: "run" });
   }
 
   async #fail(error: unknown): Promise<void> {
@@ -215,9 +221,8 @@ export class LiveChat {
     this.#set({ problem, failed, retrying: undefined, isReconnecting: false, isResuming: false });
     const runId = this.sdk.lastMessage?.metadata?.runId;
     if (failed !== "run" || !runId) return;
-    // The stream has said it in words, the run knows the code.
-    const run = await readRun(runId).catch(() => undefined);
-    if (epoch === this.#epoch && run?.error) this.#set({ problem: problemOfRun(run) });
+    const failure = await failureOf(runId).catch(() => undefined);
+    if (failure && epoch === this.#epoch) this.#set({ problem: failure });
   }
 
   /** Shows the messages again, as soon as the view has heard of the newest. */
@@ -229,39 +234,22 @@ export class LiveChat {
   }
 
   async #learnVerdicts(): Promise<void> {
-    const message = this.sdk.lastMessage;
-    const runId = message?.metadata?.runId;
-    if (!message || !runId || !hasUnknownVerdicts(message, this.#state.verdicts)) return;
-    for (const { id, status, reason } of await readApprovals(runId).catch(() => [])) {
-      if (status !== "pending") this.judge(id, { approved: status === "approved", ...(reason ? { reason } : {}) });
-    }
+    const verdicts = await verdictsWith(this.sdk.lastMessage, this.#state.verdicts).catch(() => this.#state.verdicts);
+    if (verdicts !== this.#state.verdicts) this.#set({ verdicts });
   }
 
   #hear(ids: string[]): void {
-    if (ids.includes(this.id) || (this.conversationId && ids.includes(this.conversationId))) void this.read();
+    if (!ids.includes(this.id) && !(this.conversationId && ids.includes(this.conversationId))) return;
+    // What is being said here goes first; the rest is found on the next look.
+    if (this.isAsking && !this.#isAccepted) this.#seen = undefined;
+    else void this.read();
   }
 
-  /** Who comes back after a while looks whether the chat is still what it was. A stream that is open looks after itself. */
-  #watchAway(): () => void {
-    let leftAt = Infinity;
-    const leave = () => {
-      if (document.visibilityState === "hidden") leftAt = Date.now();
-    };
-    document.addEventListener("visibilitychange", leave);
-    const stop = onWake((moment) => {
-      const isLong = Date.now() - leftAt > AWAY_MS;
-      if (moment === "online" || isLong) void this.#look();
-    });
-    return () => {
-      document.removeEventListener("visibilitychange", leave);
-      stop();
-    };
-  }
-
+  /** Whether the chat is still what it was. A stream that is open looks after itself. */
   async #look(): Promise<void> {
     if (this.#state.failed === "reading") return this.read();
     const id = this.conversationId;
-    if (!id || this.isAsking || this.#state.isResuming) return;
+    if (!id || this.isAsking) return;
     const epoch = this.#epoch;
     const conversation = await readConversation(id).catch(() => undefined);
     if (!conversation || epoch !== this.#epoch || versionOf(conversation) === this.#seen) return;
@@ -285,10 +273,6 @@ export class LiveChat {
 
 function versionOf({ last_message_at, live_run_id }: Conversation): string {
   return `${last_message_at} ${live_run_id}`;
-}
-
-function problemOfRun({ error }: Run): Problem {
-  return new Problem(0, error?.code ?? RUN_FAILED, error?.message ?? "");
 }
 
 /** Whether something of the answer itself has come. */

@@ -7,7 +7,8 @@ export const clientTools = [
   {
     name: ASK_USER,
     description:
-      "Asks the user a question and waits for the answer. Use it when you cannot go on without knowing something that only the user knows. Offer options if there are few likely answers.",
+      "Asks the user a question and waits for the answer. Use it when you cannot go on without something that only the user " +
+      "knows. Offer options if there are few likely answers.",
     inputSchema: {
       type: "object",
       properties: {

@@ -102,7 +102,7 @@ function actionsOf(live: LiveChat): Actions {
 
   return {
     send: (text) => {
-      if (text.trim() !== "" && !live.isAsking) put(text);
+      if (text.trim() !== "" && !live.isAsking && !live.state.isLoading) put(text);
     },
     stop: () => void live.stop(),
     retry: () => live.retry(() => regenerate()),

@@ -3,6 +3,7 @@
 import type { UIMessageChunk } from "ai";
 
 import { delayAfter, pause } from "./backoff";
+import { merged } from "./merge";
 import { Known } from "./passage";
 import { Past } from "./past";
 import { CUT_OFF, Problem, SUPERSEDED } from "./problem";
@@ -45,6 +46,8 @@ type End = "done" | "nothing" | "taken back" | "cut off";
 
 export class Line {
   #known = new Known();
+  /** What one piece of the network has brought. */
+  #piece: UIMessageChunk[] = [];
   #livedAt = Date.now();
   /** What the attempt that has taken something back says of itself. */
   #attempt: unknown;
@@ -111,7 +114,10 @@ export class Line {
     const { isReplay } = this.source;
     const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
     const passage = isReplay ? this.#known.passageFromStart() : this.#known.passage();
-    const past = isReplay ? new Past((chunk) => this.#give(chunk)) : undefined;
+    const past = isReplay ? new Past((chunks) => {
+      this.#piece.push(...chunks);
+      this.#flush();
+    }) : undefined;
     const connection = new AbortController();
     let end = "cut off" as End;
     const finish = (how: End) => {
@@ -131,7 +137,7 @@ export class Line {
         return finish("taken back");
       }
       if (isPast) past.push(chunk);
-      else this.#give(chunk);
+      else this.#piece.push(chunk);
     };
     const letGo = this.#hold(connection);
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -155,6 +161,7 @@ export class Line {
         onProgress: (progress) => {
           if (progress.kind === "event" && end === "cut off") take(progress.frame);
         },
+        onPieceEnd: () => this.#flush(),
       });
       if (answer.kind === "nothing") end = "nothing";
     } catch (error) {
@@ -163,6 +170,7 @@ export class Line {
       clearTimeout(timer);
       letGo();
       past?.end();
+      this.#flush();
     }
     // What could be had once cannot be had again: the run was cancelled meanwhile, or is long over.
     return end === "nothing" && this.#known.count > 0 ? "taken back" : end;
@@ -181,8 +189,10 @@ export class Line {
     };
   }
 
-  #give(chunk: UIMessageChunk): void {
-    if (!this.#hangUp.signal.aborted) this.#controller.enqueue(chunk);
+  /** What comes at once is given in as few chunks as will do: a page that folds thousands one by one stands still. */
+  #flush(): void {
+    if (!this.#hangUp.signal.aborted) merged(this.#piece).forEach((chunk) => this.#controller.enqueue(chunk));
+    this.#piece = [];
   }
 
   #finish(end: () => void): void {

@@ -2,8 +2,6 @@
 // shows it whole.
 import type { UIMessageChunk } from "ai";
 
-import { merged } from "./merge";
-
 /** It comes in large pieces without a pause: it is over after a pause, after pieces as small as a model's, or anyway. */
 const PAUSE_MS = 25;
 const SMALL_PIECE = 2;
@@ -22,7 +20,7 @@ export class Past {
   #smallPieces = 0;
   isOver = false;
 
-  constructor(readonly give: (chunk: UIMessageChunk) => void) {}
+  constructor(readonly give: (chunks: UIMessageChunk[]) => void) {}
 
   /** The network brings another piece. */
   beginPiece(): void {
@@ -43,8 +41,6 @@ export class Past {
     clearTimeout(this.#timer);
     if (this.isOver) return;
     this.isOver = true;
-    if (this.#chunks.length === 0) return;
-    merged(this.#chunks).forEach(this.give);
-    this.give(CHUNK_CAUGHT_UP);
+    if (this.#chunks.length > 0) this.give([...this.#chunks, CHUNK_CAUGHT_UP]);
   }
 }

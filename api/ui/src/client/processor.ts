@@ -19,6 +19,8 @@ export interface Following {
   /** Something has come, be it a heartbeat. */
   onLife?(): void;
   onProgress?(progress: Progress): void;
+  /** All that one piece of the network has brought was told. */
+  onPieceEnd?(): void;
   onError?(problem: Problem): void;
   onComplete?(answer: Answer): void;
   fetch?: typeof fetch;
@@ -55,6 +57,7 @@ async function read(url: string, init: RequestInit, following: Following, watchd
     const frames = new FrameReader();
     await eachPiece(response.body, watchdog, (bytes) => {
       for (const frame of frames.read(bytes)) following.onProgress?.({ kind: "event", frame });
+      following.onPieceEnd?.();
     });
     return { kind: "events" };
   }
@@ -64,7 +67,9 @@ async function read(url: string, init: RequestInit, following: Following, watchd
   await eachPiece(response.body, watchdog, (bytes) => {
     const text = decoder.decode(bytes, { stream: true });
     whole += text;
-    if (!isJson && text) following.onProgress?.({ kind: "text", text });
+    if (isJson || !text) return;
+    following.onProgress?.({ kind: "text", text });
+    following.onPieceEnd?.();
   });
   return isJson ? { kind: "json", value: parsed(whole) } : { kind: "text", text: whole };
 }

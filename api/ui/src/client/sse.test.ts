@@ -4,8 +4,12 @@ import { FrameReader, type Frame } from "./sse";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-const STREAM =
-  "retry: 1000\n\nid: 1-1\ndata: {\"a\":1}\n\n: hb\ndata: grüße 你好 🙂\n\r\nevent: x\r\ndata:first\rdata: second\r\n\r\ndata\n\nid: 2\0\ndata:  two\n\n";
+const STREAM = [
+  'retry: 1000\n\nid: 1-1\ndata: {"a":1}\n\n',
+  ": hb\ndata: grüße 你好 🙂\n\r\n",
+  "event: x\r\ndata:first\rdata: second\r\n\r\n",
+  "data\n\nid: 2\0\ndata:  two\n\n",
+].join("");
 
 const FRAMES: Frame[] = [
   { id: "1-1", event: undefined, data: '{"a":1}' },

@@ -4,6 +4,7 @@ import type { UIMessage, UIMessageChunk } from "ai";
 import { afterEach, expect, it } from "vitest";
 
 import { TestServer, cut, refuse, stream, write, type Handler } from "./fixture";
+import { merged } from "./merge";
 import { CAUGHT_UP } from "./past";
 import { UNREACHABLE } from "./problem";
 import { HoldfastTransport, type TransportOptions } from "./transport";
@@ -22,6 +23,8 @@ const CHUNKS: UIMessageChunk[] = [
 ];
 
 const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+const SAME = merged(CHUNKS);
+
 /** Some chunks belong to the event of the next. */
 const hasId = (index: number) => index % 3 !== 2;
 const frames = (from: number, to = CHUNKS.length, attempt = 1) =>
@@ -38,7 +41,7 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   const made = new HoldfastTransport<UIMessage>({
     api: `${server.url}/api/chat`,
     delay: () => 5,
-    silence: 200,
+    silence: 2_000,
     onConnection: (state) => connections.push(state),
     ...options,
   });
@@ -47,10 +50,11 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   return { send, resume: () => made.reconnectToStream({ chatId: "chat" }), connections };
 }
 
+/** How many pieces a text comes in is not told. */
 async function all(stream: ReadableStream<UIMessageChunk> | null): Promise<UIMessageChunk[]> {
   const chunks: UIMessageChunk[] = [];
   for await (const chunk of stream!) chunks.push(chunk);
-  return chunks;
+  return merged(chunks);
 }
 
 const whole: Handler = (_, response) => {
@@ -66,7 +70,7 @@ const rest: Handler = ({ path }, response) => {
 
 it("a question is the newest message alone, with a key of its own", async () => {
   const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), body: () => ({ agentId: "a" }) });
-  expect(await all(await send())).toEqual(CHUNKS);
+  expect(await all(await send())).toEqual(SAME);
   await all(await send({ "idempotency-key": "given" }));
   const [first, second] = server.asked;
   expect(JSON.parse(first!.body)).toEqual({ id: "chat", message: question, trigger: "submit-message", agentId: "a" });
@@ -86,7 +90,7 @@ it("the same chunks come out, wherever the stream is cut", async () => {
       },
       rest,
     ]);
-    expect(await all(await send()), `cut after ${at} bytes`).toEqual(CHUNKS);
+    expect(await all(await send()), `cut after ${at} bytes`).toEqual(SAME);
     expect(server.asked[1]!.path).toMatch(/^\/api\/chat\/run-1\/stream\?startIndex=\d+$/);
     expect(connections).toEqual(["connected", "reconnecting", "connected"]);
     await server.stop();
@@ -101,18 +105,16 @@ it("a stream that ends without its last word is taken up again", async () => {
     },
     rest,
   ]);
-  expect(await all(await send())).toEqual(CHUNKS);
+  expect(await all(await send())).toEqual(SAME);
 });
 
 it("a stream that falls silent is taken up again", async () => {
-  const { send } = await transport([
-    async (_, response) => {
-      stream(response);
-      await write(response, frames(0, 7));
-    },
-    rest,
-  ]);
-  expect(await all(await send())).toEqual(CHUNKS);
+  const silent: Handler = async (_, response) => {
+    stream(response);
+    await write(response, frames(0, 7));
+  };
+  const { send } = await transport([silent, rest], { silence: 200 });
+  expect(await all(await send())).toEqual(SAME);
 });
 
 it.each<[string, Handler]>([
@@ -132,7 +134,7 @@ it.each<[string, Handler]>([
     ],
     { onTakenBack: (attempt) => taken.push(attempt) },
   );
-  expect(await all(await send())).toEqual(CHUNKS.slice(0, 9));
+  expect(await all(await send())).toEqual(merged(CHUNKS.slice(0, 9)));
   expect(taken).toEqual([undefined]);
 });
 
@@ -149,13 +151,13 @@ it("servers that are away, or too busy, are waited for", async () => {
     (_, response) => void response.socket?.resetAndDestroy(),
     rest,
   ]);
-  expect(await all(await send())).toEqual(CHUNKS);
+  expect(await all(await send())).toEqual(SAME);
   expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
 });
 
 it("a question that may not have arrived is put again with the same key", async () => {
   const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy(), (_, response) => refuse(response, 500, "internal_error"), whole]);
-  expect(await all(await send())).toEqual(CHUNKS);
+  expect(await all(await send())).toEqual(SAME);
   const keys = server.asked.map(({ method, headers }) => `${method} ${headers["idempotency-key"]}`);
   expect(keys).toHaveLength(3);
   expect(new Set(keys).size).toBe(1);
@@ -217,8 +219,6 @@ it("nothing to resume is null", async () => {
   expect(server.asked[0]!.path).toBe("/api/chat/chat/stream");
 });
 
-const MERGED = [...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: Array.from({ length: 12 }, (_, n) => `wörter${n} `).join("") }, ...CHUNKS.slice(15)];
-
 it("a replay brings the past in few chunks, says that it has, and goes on", async () => {
   const { resume } = await transport([
     async (_, response) => {
@@ -230,7 +230,7 @@ it("a replay brings the past in few chunks, says that it has, and goes on", asyn
   const chunks = await all(await resume());
   const at = chunks.findIndex(({ type }) => type === CAUGHT_UP);
   expect(chunks.slice(0, at)).toEqual([...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: "wörter0 wörter1 wörter2 " }]);
-  expect(chunks.slice(at + 1)).toEqual(CHUNKS.slice(6));
+  expect(chunks.slice(at + 1)).toEqual(merged(CHUNKS.slice(6)));
 });
 
 it("a replay that is cut is replayed, and what is known is passed over", async () => {
@@ -244,7 +244,7 @@ it("a replay that is cut is replayed, and what is known is passed over", async (
   ]);
   const chunks = await all(await resume());
   const text = chunks.flatMap((chunk) => (chunk.type === "text-delta" ? [chunk.delta] : [])).join("");
-  expect(text).toBe((MERGED[3] as { delta: string }).delta);
+  expect(text).toBe((SAME[3] as { delta: string }).delta);
   expect(chunks.filter(({ type }) => type === "start")).toHaveLength(1);
 });
 
@@ -278,11 +278,11 @@ it("a new attempt ends the stream where somebody rebuilds it, and is a chunk whe
   };
   const taken: unknown[] = [];
   const rebuilding = await transport([handler], { onTakenBack: (attempt) => taken.push(attempt) });
-  expect(await all(await rebuilding.send())).toEqual(CHUNKS.slice(0, 5));
+  expect(await all(await rebuilding.send())).toEqual(merged(CHUNKS.slice(0, 5)));
   expect(taken).toEqual([ATTEMPT.data]);
   await server.stop();
   const appending = await transport([handler]);
-  expect(await all(await appending.send())).toEqual([...CHUNKS.slice(0, 5), ATTEMPT, ...CHUNKS.slice(5)]);
+  expect(await all(await appending.send())).toEqual(merged([...CHUNKS.slice(0, 5), ATTEMPT, ...CHUNKS.slice(5)]));
 });
 
 it("without somebody to rebuild it, a replay that differs fails", async () => {
