@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
+import { standingOf } from "./call";
 import { nowDoing, wasDone } from "./doing";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
@@ -22,7 +23,7 @@ type Props = {
 
 export function Activity({ items, isActive, isLive, state, durations }: Props) {
   // Of what was under way when the page came, nobody here knows how long it had been.
-  const [isSeenWhole] = useState(isActive && items.length === 1);
+  const [isSeenWhole] = useState(isActive && items.every(isUnderWay));
   const elapsed = useElapsed(isActive && isSeenWhole);
   const calls = items.flatMap((item) => (item.kind === "call" ? [item.call] : []));
   const taken = calls.reduce((sum, call) => sum + (durations.get(call.toolCallId) ?? 0), 0);
@@ -57,6 +58,10 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
       }
     </Disclosure>
   );
+}
+
+function isUnderWay(item: Item): boolean {
+  return item.kind === "reasoning" ? item.isStreaming : ["preparing", "running"].includes(standingOf(item.call, true));
 }
 
 /** Whole seconds, once they are worth telling. */

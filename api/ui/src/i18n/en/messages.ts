@@ -35,7 +35,6 @@ export const messages = {
   list: {
     loading: "Loading the conversation",
     latest: "Jump to latest",
-    working: "Working",
     answering: "The assistant is answering.",
     complete: "The answer is complete.",
     waiting: "The assistant is waiting for you.",
@@ -58,7 +57,6 @@ export const messages = {
     called: (tool: string) => `Called ${tool}`,
     calls: (n: number) => `${n} calls`,
     failed: (n: number) => `${n} failed`,
-    reasoning: "Reasoning",
   },
   call: {
     from: (server: string) => `from ${server}`,

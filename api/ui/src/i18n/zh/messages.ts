@@ -35,7 +35,6 @@ export const messages: typeof import("../en/messages").messages = {
   list: {
     loading: "正在加载对话",
     latest: "回到最新",
-    working: "正在处理",
     answering: "助手正在回答。",
     complete: "回答完毕。",
     waiting: "助手在等你回复。",
@@ -58,7 +57,6 @@ export const messages: typeof import("../en/messages").messages = {
     called: (tool) => `调用了 ${tool}`,
     calls: (n) => `${n} 次调用`,
     failed: (n) => `${n} 次失败`,
-    reasoning: "思考过程",
   },
   call: {
     from: (server) => `来自 ${server}`,
