@@ -35,13 +35,18 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const messages = useJudged(state.held ?? folded, state.verdicts);
   const does = useMemo(() => actionsOf(live), [live]);
   const progress = progressOf(state, status, messages);
-  const conversationId = live.conversationId;
+  // Not `live.conversationId`: what is read while rendering must be what was rendered for, or effects on it can be lost.
+  const conversationId = state.conversationId ?? conversationOf(folded);
   const { isReconnecting, retrying, problem, failed } = state;
 
   return useMemo(
     () => ({ id, conversationId, messages, progress, isReconnecting, retrying, problem, failed, ...does }),
     [id, conversationId, messages, progress, isReconnecting, retrying, problem, failed, does],
   );
+}
+
+function conversationOf(messages: ChatMessage[]): string | undefined {
+  return messages.findLast((message) => message.metadata?.conversationId)?.metadata?.conversationId;
 }
 
 /** The messages with what is known of their approvals; the same objects as long as nothing of them changes. */
