@@ -20,6 +20,7 @@ mod effects;
 mod limits;
 mod model;
 mod ownership;
+mod page;
 mod postgres;
 mod queueing;
 mod rate_limit;

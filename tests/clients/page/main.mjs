@@ -1,0 +1,57 @@
+// What a person sees and does on the chat page, in a real browser: main.mjs BASE {"scenario": …, …}
+//
+// It reports `{"got": {"at": place}}` where the test is to do something, and waits for a line on its standard input where it
+// has to know that the test has done so. What the page should show is asserted here; what the server should have, by the test.
+import { createInterface } from "node:readline";
+
+import { chromium } from "playwright-core";
+
+import { Person } from "./person.mjs";
+import * as asked from "./asked.mjs";
+import * as faults from "./faults.mjs";
+import * as messages from "./messages.mjs";
+import * as safety from "./safety.mjs";
+import * as shell from "./shell.mjs";
+import * as looks from "./looks.mjs";
+import * as tabs from "./tabs.mjs";
+import * as typing from "./typing.mjs";
+
+const [base, parameters] = process.argv.slice(2);
+const given = JSON.parse(parameters);
+const scenario = { ...asked, ...faults, ...looks, ...messages, ...safety, ...shell, ...tabs, ...typing }[given.scenario];
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const report = (line) => console.log(JSON.stringify(line));
+const test = {
+  base,
+  given,
+  /** The test may act now. */
+  reach: (at, more = {}) => report({ got: { at, ...more } }),
+  /** What the test says next. */
+  told: async () => JSON.parse((await lines.next()).value),
+};
+
+const browser = await chromium.launch({
+  executablePath: "/usr/bin/chromium",
+  chromiumSandbox: false,
+  args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+const people = [];
+/** Somebody with a browser profile of their own. */
+test.person = async (options) => {
+  const person = await Person.at(browser, base, options);
+  people.push(person);
+  return person;
+};
+try {
+  const end = await scenario(test);
+  for (const person of people) await person.hasSeenNothingStrange();
+  report({ end: end ?? null });
+} catch (error) {
+  console.error(error);
+  for (const person of people) console.error(await person.describe());
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+  process.stdin.destroy();
+}

@@ -1,0 +1,115 @@
+// A person with a browser: finds things by their roles and by what is written on them, and notices what nobody should see.
+import assert from "node:assert/strict";
+
+export class Person {
+  /** What the page did that it must never do: requests elsewhere, errors, things that its own policy forbids. */
+  strange = [];
+  pages = [];
+
+  constructor(context, base) {
+    this.context = context;
+    this.base = base;
+  }
+
+  static async at(browser, base, { width = 1200, height = 800, ...options } = {}) {
+    const context = await browser.newContext({ baseURL: base, locale: "en-GB", viewport: { width, height }, ...options });
+    context.setDefaultTimeout(40_000);
+    const person = new Person(context, base);
+    await person.#watch();
+    return person;
+  }
+
+  async #watch() {
+    const { origin } = new URL(this.base);
+    this.context.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.origin !== origin && url.protocol !== "data:" && url.protocol !== "blob:") this.strange.push(`a request to ${url}`);
+    });
+    this.context.on("page", (page) => {
+      page.on("pageerror", (error) => this.strange.push(`an error: ${error.stack}`));
+      page.on("dialog", (dialog) => {
+        this.strange.push(`a dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      page.on("console", (message) => {
+        // What the network refuses, the browser tells of by itself.
+        const isOfNetwork = /^Failed to load resource|net::ERR_/.test(message.text());
+        if (["error", "warning"].includes(message.type()) && !isOfNetwork) this.strange.push(`on the console: ${message.text()}`);
+      });
+    });
+    await this.context.exposeBinding("tellOfViolation", (_, what) => this.strange.push(`a violation of the policy: ${what}`));
+    await this.context.addInitScript(() => {
+      addEventListener("securitypolicyviolation", (event) => tellOfViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+    });
+  }
+
+  hasSeenNothingStrange() {
+    assert.deepEqual(this.strange, []);
+  }
+
+  /** What is on the person's screens, for whoever looks for the cause of a failure. */
+  async describe() {
+    const seen = this.pages.map(async ({ page }) => `${page.url()}\n${await page.locator("body").ariaSnapshot()}`);
+    return [...this.strange, ...(await Promise.all(seen))].join("\n\n");
+  }
+
+  /** A new tab at an address of the page. */
+  async open(path = "/") {
+    const tab = new Tab(await this.context.newPage());
+    this.pages.push(tab);
+    await tab.page.goto(path);
+    return tab;
+  }
+}
+
+/** One tab with the chat page. */
+export class Tab {
+  constructor(page) {
+    this.page = page;
+    this.field = page.getByRole("textbox", { name: "Message", exact: true });
+    this.send = page.getByRole("button", { name: "Send", exact: true });
+    this.stop = page.getByRole("button", { name: "Stop", exact: true });
+    this.answers = page.getByRole("article", { name: "Assistant" });
+    this.answer = this.answers.last();
+    this.questions = page.getByRole("article", { name: "You said" });
+    this.list = page.getByRole("navigation", { name: "Conversations" });
+    this.log = page.getByRole("log", { name: "Messages" });
+  }
+
+  button(name, within = this.page) {
+    return within.getByRole("button", { name, exact: true });
+  }
+
+  text(text, within = this.page) {
+    return within.getByText(text);
+  }
+
+  async say(text) {
+    await this.field.fill(text);
+    await this.send.click();
+  }
+
+  /** Waits until a word of the scripted model's newest answer is there: each carries its number. */
+  async reads(count, answer = this.answer) {
+    await answer.filter({ hasText: new RegExp(`[a-z]${count}\\b`) }).waitFor();
+  }
+
+  /** Waits until the newest answer is whole: then one may do something with it. */
+  async readsToTheEnd() {
+    await this.answer.getByRole("group", { name: "Message actions" }).waitFor();
+    await this.stop.waitFor({ state: "detached" });
+  }
+
+  /** What is written in the answers. */
+  shown() {
+    return this.answers.evaluateAll((answers) =>
+      answers.map((answer) => [...answer.querySelectorAll("p")].map((paragraph) => paragraph.textContent.trim()).join("\n\n")),
+    );
+  }
+
+  /** The conversation's id, from the address, once there is one. */
+  async conversation() {
+    await this.page.waitForURL(/\/c\/[0-9a-f-]+$/);
+    return new URL(this.page.url()).pathname.split("/").at(-1);
+  }
+}

@@ -1,0 +1,66 @@
+//! The chat page in a real browser, against the real executable: what a person does in it, while whatever can break breaks.
+//!
+//! What the page shows is asserted by `tests/clients/page`, here is what breaks, and what the API says of it in the end.
+
+mod faults;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Deployment, Program, Proxy};
+
+/// A deployment, a network whose address stays the same, and a person with a browser.
+struct Visit {
+    deployment: Deployment,
+    proxy: Proxy,
+    program: Program,
+}
+
+impl Visit {
+    /// Begins one of the scenarios of `tests/clients/page`.
+    async fn begin(deployment: Deployment, scenario: &str) -> Self {
+        Self::with(deployment, scenario, json!({})).await
+    }
+
+    /// The same with more that the scenario is to know.
+    async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
+        let proxy = Proxy::before(deployment.client().base()).await;
+        given["scenario"] = scenario.into();
+        let program = Program::start("page", &proxy.base, given).await;
+        Self { deployment, proxy, program }
+    }
+
+    /// Waits until the person is there; what it says of the place.
+    async fn reaches(&mut self, place: &str) -> Value {
+        let mut given = self.program.up_to_nth(1, |got| got["at"] == place).await;
+        given.pop().expect("it has got there")
+    }
+
+    /// Starts whatever does not run, and leads the network to it.
+    fn starts_again(&mut self) -> Client {
+        let client = self.deployment.client();
+        self.proxy.lead_to(client.base());
+        client
+    }
+
+    /// What the scenario gives in the end, and the server that it was about.
+    async fn ends(mut self) -> (Value, Client, Deployment) {
+        let client = self.deployment.client();
+        let (_, end) = self.program.rest().await;
+        (end, client, self.deployment)
+    }
+}
+
+/// A text without its markdown's line breaks, which are the page's own affair.
+fn words(text: &Value) -> Vec<&str> {
+    text.as_str().unwrap().split_whitespace().collect()
+}
+
+/// There is one run, and what the page shows as its only answer is what is stored; the run.
+async fn shows_the_only_run(client: &Client, end: &Value) -> Value {
+    let runs = client.get("/v1/runs").await.unwrap();
+    let runs = runs["items"].as_array().unwrap();
+    assert_eq!((runs.len(), end["shown"].as_array().unwrap().len()), (1, 1), "{end}");
+    let run = client.ended(runs[0]["id"].as_str().unwrap()).await;
+    assert_eq!(words(&end["shown"][0]), words(&run["output_message"]["content"]));
+    run
+}
