@@ -16,19 +16,31 @@ import { useAnswer } from "./useAnswer";
 type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["decide"] };
 
 export function Approval({ message, call, isLive, decide }: Props) {
+  // Here, because that somebody else was first is still to be read when the card has gone.
+  const answer = useAnswer();
   const approval = approvalOf(call);
   if (!approval) return undefined;
-  if (standingOf(call, isLive) !== "asked") return <Resolved call={call} isLive={isLive} />;
-  return <Open call={call} decide={(decision) => decide(message, approval.id, decision)} />;
+  const isOpen = standingOf(call, isLive) === "asked";
+  return (
+    <div>
+      {isOpen ? <Open call={call} answer={answer} decide={(decision) => decide(message, approval.id, decision)} /> : <Resolved call={call} isLive={isLive} />}
+      {answer.note && (
+        <p className="card-problem" role="status">
+          {answer.note}
+        </p>
+      )}
+    </div>
+  );
 }
 
-function Open({ call, decide }: { call: Call; decide: (decision: Decision) => ReturnType<Chat["decide"]> }) {
+type OpenProps = { call: Call; answer: ReturnType<typeof useAnswer>; decide: (decision: Decision) => ReturnType<Chat["decide"]> };
+
+function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) {
   const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
   const [reason, setReason] = useState("");
-  const { isSending, isDone, note, send } = useAnswer();
   const isAgain = wasInterrupted(call);
   const { server, tool } = nameOf(call);
-  const answer = (decision: Decision) => void send(() => decide(decision));
+  const give = (decision: Decision) => void send(() => decide(decision));
   const isBusy = isSending || isDone;
   // Who goes back finds the focus where it was.
   const [left, setLeft] = useState<typeof mode>();
@@ -50,7 +62,7 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
           input={call.input}
           isBusy={isBusy}
           onBack={back}
-          onApprove={(editedInput) => answer({ decision: "approve", editedInput })}
+          onApprove={(editedInput) => give({ decision: "approve", editedInput })}
         />
       ) : (
         <LongText text={pretty(call.input)} isCode />
@@ -60,7 +72,7 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
           className="card-form"
           onSubmit={(event) => {
             event.preventDefault();
-            answer({ decision: "deny", reason: reason.trim() || undefined });
+            give({ decision: "deny", reason: reason.trim() || undefined });
           }}
         >
           <label>
@@ -80,7 +92,7 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
       )}
       {mode === "asking" && (
         <div className="card-actions">
-          <button type="button" className="button" data-main disabled={isBusy} onClick={() => answer({ decision: "approve" })}>
+          <button type="button" className="button" data-main disabled={isBusy} onClick={() => give({ decision: "approve" })}>
             {isSending && <Spinner />}
             {words.approval.approve}
           </button>
@@ -93,11 +105,6 @@ function Open({ call, decide }: { call: Call; decide: (decision: Decision) => Re
             </button>
           )}
         </div>
-      )}
-      {note && (
-        <p className="card-problem" role="status">
-          {note}
-        </p>
       )}
     </div>
   );
