@@ -110,9 +110,9 @@ it("heartbeats are no silence", async () => {
         if (beats < 8) return;
         clearInterval(timer);
         response.end("data: a\n\n");
-      }, 40);
+      }, 100);
     },
-    { timeout: 150, onLife },
+    { timeout: 600, onLife },
   );
   expect([progress.length, answers]).toEqual([1, [{ kind: "events" }]]);
   expect(onLife.mock.calls.length).toBeGreaterThan(5);
