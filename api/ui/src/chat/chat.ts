@@ -37,6 +37,8 @@ export interface Chat {
   progress: Progress;
   /** Whether the connection was lost and is being made again. */
   isReconnecting: boolean;
+  /** What the agent says that it is doing, such as `executing_plan`. */
+  doing?: string;
   /** A worker was lost: the next attempt, of so many. */
   retrying?: { attempt: number; of: number };
   /** Why the newest answer is not whole, or why something was refused. */

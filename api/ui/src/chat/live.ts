@@ -13,7 +13,7 @@ import { HoldfastTransport } from "../client/transport";
 import { onReturn } from "./away";
 import type { Failed } from "./chat";
 import type { ChatMessage } from "./message";
-import { failureIn, failureOf, verdictsWith } from "./outcome";
+import { failureOf, verdictsWith } from "./outcome";
 import { withoutQuestions, type Verdict } from "./questions";
 import { initially, retryingOf, withAnswer, type State } from "./state";
 import { onTold, tellTabs } from "./tabs";
@@ -23,7 +23,7 @@ import { clientTools } from "./tools";
 export const THROTTLE_MS = 50;
 
 /** What is no longer so when something new begins. */
-const QUIET: Partial<State> = { isLoading: false, isReconnecting: false, problem: undefined, failed: undefined };
+const QUIET: Partial<State> = { isLoading: false, doing: undefined, isReconnecting: false, problem: undefined, failed: undefined };
 
 export class LiveChat {
   readonly sdk: SdkChat<ChatMessage>;
@@ -53,14 +53,15 @@ export class LiveChat {
       id,
       generateId: newId,
       transport: this.#transport(),
-      onData: ({ type }) => {
-        if ((type as string) === CAUGHT_UP) this.#release(this.#epoch);
+      onData: (part) => {
+        if ((part.type as string) === CAUGHT_UP) this.#release(this.#epoch);
+        if (part.type === "data-state") this.#set({ doing: part.data.state });
       },
       onFinish: ({ isAbort }) => {
         // A stream that was let go of goes on in another one.
         if (!isAbort) this.#set({ retrying: undefined, isReconnecting: false });
       },
-      onError: (error) => void this.#fail(error),
+      onError: (error) => this.#fail(error),
     });
   }
 
@@ -105,8 +106,8 @@ export class LiveChat {
       this.#set({ ...QUIET, conversationId: conversation.id, held });
       if (live_run_id) return void this.resume();
       this.#release(epoch);
-      const failure = await failureIn(messages, conversation.id).catch(() => undefined);
-      if (failure && epoch === this.#epoch) this.#set({ problem: failure, failed: "run" });
+      const failure = failureOf(messages.at(-1));
+      if (failure) this.#set({ problem: failure, failed: "run" });
     } catch (error) {
       if (epoch === this.#epoch) this.#set({ ...QUIET, isResuming: false, held: undefined, problem: problemFrom(error), failed: "reading" });
     }
@@ -213,16 +214,12 @@ export class LiveChat {
     });
   }
 
-  async #fail(error: unknown): Promise<void> {
-    const epoch = this.#epoch;
+  #fail(error: unknown): void {
     const isRefused = error instanceof Problem;
     const failed: Failed = !isRefused ? "run" : this.#isAccepted ? "reading" : "sending";
-    const problem = isRefused ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
+    const told = () => new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
+    const problem = isRefused ? error : (failureOf(this.sdk.lastMessage) ?? told());
     this.#set({ problem, failed, retrying: undefined, isReconnecting: false, isResuming: false });
-    const runId = this.sdk.lastMessage?.metadata?.runId;
-    if (failed !== "run" || !runId) return;
-    const failure = await failureOf(runId).catch(() => undefined);
-    if (failure && epoch === this.#epoch) this.#set({ problem: failure });
   }
 
   /** Shows the messages again, as soon as the view has heard of the newest. */

@@ -6,12 +6,15 @@ export type Metadata = {
   conversationId?: string;
   /** RFC 3339. */
   createdAt?: string;
+  /** How the run has ended. */
+  status?: "completed" | "failed" | "cancelled";
+  error?: { code: string; message: string };
   usage?: { input_tokens: number; output_tokens: number; cached_tokens: number; reasoning_tokens: number };
 };
 
 /** The `data-*` parts. */
 export type Data = {
-  /** What the agent is doing; replaced in place. */
+  /** What the agent is doing. It is told and not kept: no message has this part. */
   state: { state: string };
   context: { tokens: number; budget: number; compressed: boolean };
   warning: { code: string; message: string };

@@ -13,6 +13,8 @@ export interface State {
   /** Whether an answer is taken up again. */
   isResuming: boolean;
   isReconnecting: boolean;
+  /** What the agent says that it is doing. */
+  doing?: string;
   retrying?: { attempt: number; of: number };
   problem?: Problem;
   failed?: Failed;

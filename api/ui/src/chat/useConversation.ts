@@ -37,11 +37,11 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const progress = progressOf(state, status, messages);
   // Not `live.conversationId`: what is read while rendering must be what was rendered for, or effects on it can be lost.
   const conversationId = state.conversationId ?? conversationOf(folded);
-  const { isReconnecting, retrying, problem, failed } = state;
+  const { isReconnecting, doing, retrying, problem, failed } = state;
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, retrying, problem, failed, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, retrying, problem, failed, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, does],
   );
 }
 

@@ -95,6 +95,8 @@ export class Line {
         if (end !== "cut off") return end;
       } catch (error) {
         if (this.#hangUp.signal.aborted || !(error instanceof Problem)) throw error;
+        // The server knows that what was counted is not there any more.
+        if (error.code === "chunks_superseded") break;
         problem = error;
       }
       const isSilent = Date.now() - this.#livedAt >= (this.options.patience ?? TIMEOUT_MS);

@@ -83,11 +83,6 @@ export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${ch
 /** Cancels what is at work in a chat. */
 export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
 
-export const readRun = (id: string) => call<Run>(path`/v1/runs/${id}`);
-
-export const readLastRun = async (conversationId: string): Promise<Run | undefined> =>
-  (await call<Page<Run>>(`/v1/runs${query({ conversation_id: conversationId, limit: 1 })}`)).items[0];
-
 export const readApprovals = async (runId: string) => (await call<{ items: Approval[] }>(path`/v1/runs/${runId}/approvals`)).items;
 
 export const decideApproval = (

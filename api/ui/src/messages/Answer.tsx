@@ -10,7 +10,7 @@ import { Markdown } from "./markdown/Markdown";
 import { Compressed, Warning } from "./Notice";
 import { Plan } from "./Plan";
 import { Question } from "./Question";
-import { type Segment, segmentsOf, stateOf } from "./segments";
+import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
 
 type Props = {
@@ -19,13 +19,14 @@ type Props = {
   isLive: boolean;
   /** Whether something is to come by itself. */
   isWorking: boolean;
+  /** What the agent says that it is doing. */
+  doing?: string;
   actions: Actions;
 };
 
-export function Answer({ message, isLive, isWorking, actions }: Props) {
+export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   const segments = segmentsOf(message.parts);
   const durations = durationsOf(message);
-  const state = stateOf(message);
   const last = segments.at(-1);
   const isShown = last?.kind === "activity" || (last?.kind === "text" && last.isStreaming);
   const isSilent = useLasting(isWorking && !isShown, last ? 400 : 0);
@@ -35,7 +36,7 @@ export function Answer({ message, isLive, isWorking, actions }: Props) {
       case "text":
         return <Markdown key={segment.key} text={segment.text} isStreaming={segment.isStreaming && isWorking} />;
       case "activity":
-        return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={state} durations={durations} />;
+        return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={doing} durations={durations} />;
       case "approval":
         return <Approval key={segment.key} message={message} call={segment.call} isLive={isLive} decide={actions.decide} />;
       case "question":
@@ -53,7 +54,7 @@ export function Answer({ message, isLive, isWorking, actions }: Props) {
   return (
     <>
       {segments.map(show)}
-      {isSilent && <Working state={state} />}
+      {isSilent && <Working state={doing} />}
     </>
   );
 }

@@ -17,11 +17,13 @@ type Props = {
   isOld: boolean;
   /** The chat's, for its newest message; for others `idle`. */
   progress: Progress;
+  /** What the agent says that it is doing now. */
+  doing?: string;
   actions: Actions;
 };
 
 /** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
-export const Message = memo(function Message({ message, isNewest, isOld, progress, actions }: Props) {
+export const Message = memo(function Message({ message, isNewest, isOld, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
       <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined} data-old={isOld || undefined}>
@@ -33,7 +35,7 @@ export const Message = memo(function Message({ message, isNewest, isOld, progres
   const isWorking = isLive && progress !== "waiting";
   return (
     <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined} data-old={isOld || undefined}>
-      <Answer message={message} isLive={isLive} isWorking={isWorking} actions={actions} />
+      <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
       {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
       {message.role === "assistant" && textOf(message) !== "" && (isLive ? <div className="actions" /> : <MessageActions message={message} actions={actions} />)}
     </article>

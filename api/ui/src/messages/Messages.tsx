@@ -36,7 +36,7 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
             const behind = newest - first - index;
             const isNewest = behind === 0;
             return (
-              <Message key={message.id} message={message} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} actions={actions} />
+              <Message key={message.id} message={message} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
             );
           })}
           <Ending chat={chat} />

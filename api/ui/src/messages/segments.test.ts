@@ -9,7 +9,7 @@ import { type Call, durationsOf, inBrief, nameOf, standingOf, wasInterrupted } f
 import { nowDoing, wasDone } from "./doing";
 import { readAnswer, readInput } from "./json";
 import { detailOf, reasonFor } from "./reason";
-import { type Item, segmentsOf, stateOf, textOf } from "./segments";
+import { type Item, segmentsOf, textOf } from "./segments";
 
 const text = (text: string): Part => ({ type: "text", text, state: "done" });
 const reasoning = (text: string): Part => ({ type: "reasoning", text, state: "done" });
@@ -54,7 +54,6 @@ test("cards, plans and warnings are shown, and a context only if it was compress
 });
 
 test("what is copied is what was said", () => expect(textOf(message([text(" a "), call(), text("\n\n"), text("b")]))).toBe("a\n\nb"));
-test("the newest state counts", () => expect(stateOf(message([{ type: "data-state", data: { state: "a" } }, { type: "data-state", data: { state: "b" } }]))).toBe("b"));
 test("durations are found by their calls", () => {
   expect(durationsOf(message([call(), { type: "data-call", data: { toolCallId: "c", durationMs: 12 } }])).get("c")).toBe(12);
 });

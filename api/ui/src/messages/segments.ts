@@ -62,11 +62,6 @@ function segmentOf(part: Part, key: string): Segment | undefined {
   }
 }
 
-/** What the agent says that it is doing. */
-export function stateOf(message: ChatMessage): string | undefined {
-  return message.parts.findLast((part) => part.type === "data-state")?.data.state;
-}
-
 /** What was said, as markdown. */
 export function textOf(message: ChatMessage): string {
   const texts = message.parts.filter((part) => part.type === "text").map((part) => part.text.trim());
