@@ -2,7 +2,9 @@
 //!
 //! What the page shows is asserted by `tests/clients/page`, here is what breaks, and what the API says of it in the end.
 
+mod asked;
 mod faults;
+mod tabs;
 
 use serde_json::{Value, json};
 

@@ -47,6 +47,11 @@ impl Deployment {
         Self { mode: Mode::ScaledOut(ScaledOut::new()), api: None, worker: None }
     }
 
+    /// On a data folder that a test has prepared.
+    pub fn on(embedded: Embedded) -> Self {
+        Self { mode: Mode::Embedded(embedded), api: None, worker: None }
+    }
+
     /// Before the first start.
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
         self.mode = match self.mode {
@@ -78,6 +83,14 @@ impl Deployment {
     /// Ends whoever serves clients, without a word. In embedded mode that is everything.
     pub fn kill_api(&mut self) {
         self.api.take().expect("it was started").kill();
+    }
+
+    /// Makes the Redis around which everything runs forget all.
+    pub fn flush_redis(&self) {
+        match &self.mode {
+            Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
+            Mode::ScaledOut(scaled) => scaled.redis.flush_all(),
+        }
     }
 
     /// All that the processes have logged so far.

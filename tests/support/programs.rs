@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
     time::{Instant, timeout_at},
 };
@@ -32,7 +32,7 @@ impl Program {
         let mut child = Command::new(&command[0])
             .args(&command[1..])
             .args([base, &parameters.to_string()])
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
@@ -49,6 +49,12 @@ impl Program {
             }
         });
         Self { name: name.to_owned(), child, reports, complaints }
+    }
+
+    /// Says something to a program that listens on its standard input.
+    pub async fn tell(&mut self, what: Value) {
+        let stdin = self.child.stdin.as_mut().expect("it is a pipe");
+        stdin.write_all(format!("{what}\n").as_bytes()).await.unwrap_or_else(|_| self.fail("does not listen"));
     }
 
     /// All that it is given, up to the n-th of those that the test looks for.

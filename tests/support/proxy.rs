@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, copy},
+    io::{AsyncReadExt, AsyncWriteExt, copy, sink},
     net::{
         TcpListener, TcpStream,
         tcp::{ReadHalf, WriteHalf},
@@ -30,6 +30,18 @@ struct Way {
     next: Mutex<Break>,
     /// How many connections have ended in a reset.
     resets: watch::Sender<usize>,
+    /// Who says this breaks or falls silent behind it, whichever connection it is.
+    behind: Mutex<Option<(String, End)>>,
+    /// How many connections have fallen silent.
+    silences: watch::Sender<usize>,
+}
+
+/// How the carrying of a connection comes to its end.
+#[derive(Clone, Copy)]
+enum End {
+    HungUp,
+    Reset,
+    Silence,
 }
 
 /// Where in what the API says a connection breaks.
@@ -49,6 +61,8 @@ impl Proxy {
             cuts: watch::Sender::new(0),
             next: Mutex::new(Break::Nowhere),
             resets: watch::Sender::new(0),
+            behind: Mutex::new(None),
+            silences: watch::Sender::new(0),
         });
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
@@ -81,6 +95,19 @@ impl Proxy {
         self.reset();
     }
 
+    /// Resets the connection on which the API says this next, right behind it.
+    pub fn reset_behind(&self, text: &str) {
+        *self.way.behind.lock().unwrap() = Some((text.to_owned(), End::Reset));
+    }
+
+    /// Carries nothing any more on the connection on which the API says this next, and leaves it open.
+    pub async fn silence_behind(&self, text: &str) {
+        let mut silences = self.way.silences.subscribe();
+        *self.way.behind.lock().unwrap() = Some((text.to_owned(), End::Silence));
+        let fallen = tokio::time::timeout(PATIENCE, silences.changed()).await;
+        fallen.expect("nothing like it is said").expect("the proxy keeps the sender");
+    }
+
     /// How many connections have ended in a reset so far.
     pub fn resets(&self) -> usize {
         *self.way.resets.borrow()
@@ -109,33 +136,50 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let at = std::mem::replace(&mut *way.next.lock().unwrap(), Break::Nowhere);
     // What was carried before a reset must be on its way, and not wait for more.
     client.set_nodelay(true).unwrap();
-    let breaks = {
+    let end = {
         let (mut from_client, to_client) = client.split();
         let (from_api, mut to_api) = api.split();
         tokio::select! {
-            _ = copy(&mut from_client, &mut to_api) => false,
-            broken = carry_answers(from_api, to_client, &at) => broken.unwrap_or(true),
-            _ = cuts.changed() => true,
+            _ = copy(&mut from_client, &mut to_api) => End::HungUp,
+            end = carry_answers(from_api, to_client, &at, &way) => end.unwrap_or(End::Reset),
+            _ = cuts.changed() => End::Reset,
         }
     };
-    if breaks {
-        reset(client, &way);
+    match end {
+        End::HungUp => {}
+        End::Reset => reset(client, &way),
+        End::Silence => {
+            way.silences.send_modify(|silences| *silences += 1);
+            let _ = copy(&mut client, &mut sink()).await;
+        }
     }
 }
 
-/// Whether the place came where the connection breaks. What comes behind it is not carried.
-async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break) -> io::Result<bool> {
+/// What comes behind the place where the connection breaks is not carried.
+async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break, way: &Way) -> io::Result<End> {
     let mut said = Vec::new();
     let mut carried = 0;
     while from.read_buf(&mut said).await? > 0 {
-        let place = at.place(&said);
-        to.write_all(&said[carried..place.unwrap_or(said.len())]).await?;
-        if place.is_some() {
-            return Ok(true);
+        let place = at.place(&said).map(|place| (place, End::Reset));
+        let place = place.or_else(|| way.place(&said[carried..]).map(|(place, end)| (carried + place, end)));
+        to.write_all(&said[carried..place.map_or(said.len(), |(place, _)| place)]).await?;
+        if let Some((_, end)) = place {
+            return Ok(end);
         }
         carried = said.len();
     }
-    Ok(false)
+    Ok(End::HungUp)
+}
+
+impl Way {
+    /// Where in these bytes the connection comes to an end that it was given; only the first one does.
+    fn place(&self, said: &[u8]) -> Option<(usize, End)> {
+        let mut behind = self.behind.lock().unwrap();
+        let (text, end) = behind.as_ref()?;
+        let found = behind_text(said, text).map(|place| (place, *end))?;
+        *behind = None;
+        Some(found)
+    }
 }
 
 impl Break {
@@ -143,12 +187,13 @@ impl Break {
         match self {
             Self::Nowhere => None,
             Self::After(bytes) => (said.len() >= *bytes).then_some(*bytes),
-            Self::Behind(text) => {
-                let found = said.windows(text.len()).position(|window| window == text.as_bytes());
-                found.map(|start| start + text.len())
-            }
+            Self::Behind(text) => behind_text(said, text),
         }
     }
+}
+
+fn behind_text(said: &[u8], text: &str) -> Option<usize> {
+    said.windows(text.len()).position(|window| window == text.as_bytes()).map(|start| start + text.len())
 }
 
 /// What the client has not been sent yet is lost.

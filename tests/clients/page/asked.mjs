@@ -1,1 +1,105 @@
-// 
+// What a run asks of its reader: approvals and questions.
+import assert from "node:assert/strict";
+
+const card = (tab) => tab.page.getByRole("group", { name: "Allow approval?" });
+
+async function asks(tab) {
+  await tab.say("[approval=send the report] [tokens=10] hello");
+  await card(tab).getByText("send the report").waitFor();
+}
+
+export async function approves_after_a_reload({ person, reach }) {
+  const tab = await (await person()).open();
+  await asks(tab);
+  await tab.page.reload();
+  await card(tab).getByText("send the report").waitFor();
+  reach("asked");
+  await tab.button("Approve", card(tab)).click();
+  await tab.readsToTheEnd();
+  await tab.page.getByRole("button", { name: /approval\s+Approved/ }).waitFor();
+  await tab.text(/done: send the report/).waitFor();
+}
+
+export async function denies_with_a_reason({ person }) {
+  const tab = await (await person()).open();
+  await asks(tab);
+  await tab.button("Deny", card(tab)).click();
+  await tab.page.getByRole("textbox", { name: "Reason (optional)" }).fill("not today");
+  await tab.button("Deny", card(tab)).click();
+  await tab.readsToTheEnd();
+  await tab.text("Denied: not today").waitFor();
+  await tab.page.reload();
+  await tab.text("Denied: not today").waitFor();
+}
+
+export async function approves_with_another_input({ person }) {
+  const tab = await (await person()).open();
+  await asks(tab);
+  await tab.button("Edit the input").click();
+  const input = tab.page.getByRole("textbox", { name: "Input, as JSON" });
+  await input.fill("{");
+  await tab.text("This is not valid JSON.").waitFor();
+  assert(await tab.button("Approve with changes").isDisabled());
+  // What does not fit is refused by the server, and can be mended.
+  await input.fill('{"action": 5}');
+  await tab.button("Approve with changes").click();
+  await tab.text(/^That did not work: /).waitFor();
+  await input.fill('{"action": "send the short report"}');
+  await tab.button("Approve with changes").click();
+  await tab.readsToTheEnd();
+  await tab.text(/done: send the short report/).waitFor();
+}
+
+/** Of two who are asked the first answer counts, and the other one is told. */
+export async function answers_too_late({ person }) {
+  const [one, other] = [await person(), await person()];
+  const first = await one.open();
+  await asks(first);
+  const path = `/c/${await first.conversation()}`;
+  const [beside, late] = [await one.open(path), await other.open(path)];
+  await Promise.all([beside, late].map((tab) => card(tab).waitFor()));
+  // Somebody elsewhere hears nothing of the answer; the next tab does.
+  await late.record("This was already answered elsewhere.");
+  await first.button("Deny", card(first)).click();
+  await first.button("Deny", card(first)).click();
+  await Promise.all([first, beside].map((tab) => tab.readsToTheEnd()));
+  await beside.page.getByRole("button", { name: /approval\s+Denied/ }).waitFor();
+  await late.button("Approve", card(late)).click();
+  await late.hasShown("This was already answered elsewhere.");
+  await late.page.getByRole("button", { name: /approval\s+Denied/ }).waitFor();
+  await late.readsToTheEnd();
+}
+
+/** A question with answers to choose from, one without, and one of a tool that this page does not know. */
+export async function answers_questions({ person }) {
+  const tab = await (await person()).open();
+  await tab.page.getByRole("combobox", { name: "Agent" }).selectOption("tester");
+  const question = tab.page.getByRole("group", { name: "A question for you" }).last();
+  await tab.say('[call=ask_user {"question": "Which colour?", "options": ["blue", "red"]}] [tokens=5] hello');
+  await question.getByText("Which colour?").waitFor();
+  await tab.page.reload();
+  await question.getByText("Which colour?").waitFor();
+  await question.getByRole("radio", { name: "red" }).click();
+  await tab.button("Answer", question).click();
+  await tab.readsToTheEnd();
+  await tab.text(/ask_user: \{"answer":"red"\}/).waitFor();
+  await tab.say("[clienttool=What is your name?] [tokens=5] hello");
+  await question.getByText("What is your name?").waitFor();
+  await question.getByRole("textbox", { name: "Your answer" }).fill("Ada");
+  await tab.page.keyboard.press("Enter");
+  await tab.readsToTheEnd();
+  await tab.text(/ask_user: \{"answer":"Ada"\}/).waitFor();
+  await tab.say("[clienttool=And now?] [tokens=5] hello");
+  await question.getByText("And now?").waitFor();
+  await tab.button("I cannot do that", question).click();
+  await tab.readsToTheEnd();
+  await question.getByText("Declined").waitFor();
+  await tab.button("New chat", tab.list).click();
+  await tab.page.getByRole("combobox", { name: "Agent" }).selectOption("No agent");
+  await tab.say("[clienttool=Anything] [tokens=5] hello");
+  const free = tab.page.getByRole("group", { name: "clienttool needs an answer" });
+  await free.getByRole("textbox", { name: "Answer, as text or JSON" }).fill('{"a": [1]}');
+  await tab.button("Answer", free).click();
+  await tab.readsToTheEnd();
+  await tab.text(/scripted__clienttool: \{"a":\[1\]\}/).waitFor();
+}

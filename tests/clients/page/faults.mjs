@@ -1,4 +1,8 @@
-// Answers that are streamed, whatever breaks meanwhile.
+// Answers that are streamed, whatever breaks meanwhile, and what is said of what went wrong.
+import assert from "node:assert/strict";
+
+/** What the test compares with what the server has. */
+const seen = async (tab) => ({ shown: await tab.shown(), conversation: await tab.conversation() });
 
 /** One question and its answer. */
 export async function streams({ person, given, reach }) {
@@ -7,5 +11,117 @@ export async function streams({ person, given, reach }) {
   await tab.reads(20);
   reach("answering");
   await tab.readsToTheEnd();
-  return { shown: await tab.shown(), conversation: await tab.conversation() };
+  return seen(tab);
+}
+
+/** A worker dies, and another one makes the answer again. */
+export async function retries({ person, given, reach }) {
+  const tab = await (await person()).open();
+  await tab.record("retrying");
+  await tab.say(given.text);
+  await tab.reads(20);
+  reach("answering");
+  await tab.hasShown("Something went wrong on the server; retrying (2 of 3)");
+  await tab.readsToTheEnd();
+  assert.equal(await tab.text(/retrying|Reconnecting/).count(), 0);
+  return seen(tab);
+}
+
+/** The server goes away and comes back. */
+export async function reconnects({ person, given, reach }) {
+  const tab = await (await person()).open();
+  await tab.say(given.text);
+  await tab.reads(20);
+  reach("answering");
+  await tab.text("Reconnecting…").waitFor();
+  await tab.reads(20);
+  reach("reconnecting");
+  await tab.readsToTheEnd();
+  assert.equal(await tab.text(/retrying|Reconnecting|Try again/).count(), 0);
+  return seen(tab);
+}
+
+/** The connection is there and says nothing any more. */
+export async function waits_for_a_silent_server({ person, given, reach, told }) {
+  const tab = await (await person({ withClock: true })).open();
+  await tab.record("Reconnecting…");
+  await tab.say(given.text);
+  await tab.reads(20);
+  reach("answering");
+  await told();
+  // Longer than the page waits for a heartbeat.
+  await tab.page.clock.fastForward(46_000);
+  await tab.hasShown("Reconnecting…");
+  await tab.readsToTheEnd();
+  return seen(tab);
+}
+
+/** What a run has said before it failed stays, and it can be made again. */
+export async function is_told_of_a_failure({ person, reach }) {
+  const tab = await (await person()).open();
+  const trouble = tab.text("The answer could not be finished. What was said so far is kept.");
+  await tab.say("[tokens=40] [delay=30] [fail] hello");
+  await tab.reads(15);
+  await trouble.waitFor();
+  await tab.page.reload();
+  await trouble.waitFor();
+  await tab.reads(15);
+  const first = await tab.shown();
+  reach("failed");
+  await tab.button("Try again").click();
+  await trouble.waitFor({ state: "detached" });
+  await tab.reads(15);
+  await trouble.waitFor();
+  assert.deepEqual(await tab.shown(), first);
+  assert.equal(await tab.questions.count(), 1);
+}
+
+/** Too many messages: when one may try again, and that it works then. */
+export async function is_told_when_to_try_again({ person, reach, told }) {
+  const tab = await (await person({ withClock: true })).open();
+  await tab.say("[tokens=2] first");
+  await tab.readsToTheEnd();
+  await tab.say("[tokens=3] second");
+  await tab.text("Too many messages in a short time.").waitFor();
+  const retry = tab.page.getByRole("button", { name: /^Try again in / });
+  assert(await retry.isDisabled());
+  assert.match(await retry.textContent(), /^Try again in \d+ s|^Try again in 1 min/);
+  // What was not taken is in the field again.
+  assert.equal(await tab.field.inputValue(), "[tokens=3] second");
+  reach("limited");
+  await told();
+  await tab.page.clock.fastForward(61_000);
+  await tab.button("Try again").click();
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.field.inputValue(), "");
+  assert.equal(await tab.questions.count(), 2);
+}
+
+/** Nothing but that it works, and then the whole. */
+export async function waits_for_the_whole({ person }) {
+  const tab = await (await person()).open();
+  await tab.page.getByRole("combobox", { name: "Agent" }).selectOption("tester");
+  await tab.record("scripted model");
+  await tab.say("[tokens=60] [delay=20] hello");
+  await tab.stop.waitFor();
+  await tab.text("Thinking…", tab.log).waitFor();
+  await tab.readsToTheEnd();
+  const pieces = (await tab.recorded()).filter((text) => !/[a-z]60\b/.test(text));
+  assert.deepEqual(pieces, []);
+  return seen(tab);
+}
+
+/** What is kept in memory may be lost, and the page says so. */
+export async function is_warned_of_what_may_be_lost({ person }) {
+  const tab = await (await person()).open();
+  const caution = tab.text("What is said here may be lost when the server stops.");
+  await caution.waitFor();
+  await tab.button("Why").click();
+  await tab.text(/kept in memory/).waitFor();
+  await tab.say("[tokens=5] hello");
+  await tab.readsToTheEnd();
+  await tab.text("This conversation is not saved: it is lost when the server stops.").waitFor();
+  await tab.button("Hide this notice").click();
+  await caution.waitFor({ state: "detached" });
 }

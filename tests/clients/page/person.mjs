@@ -11,10 +11,12 @@ export class Person {
     this.base = base;
   }
 
-  static async at(browser, base, { width = 1200, height = 800, ...options } = {}) {
+  static async at(browser, base, { width = 1200, height = 800, withClock, ...options } = {}) {
     const context = await browser.newContext({ baseURL: base, locale: "en-GB", viewport: { width, height }, ...options });
     context.setDefaultTimeout(40_000);
     const person = new Person(context, base);
+    // A clock that can be put forward; by itself it goes like any other.
+    if (withClock) await context.clock.install();
     await person.#watch();
     return person;
   }
@@ -98,6 +100,25 @@ export class Tab {
   async readsToTheEnd() {
     await this.answer.getByRole("group", { name: "Message actions" }).waitFor();
     await this.stop.waitFor({ state: "detached" });
+  }
+
+  /** Remembers from now on every text with this in it, be it there for a moment. */
+  async record(text) {
+    await this.page.evaluate((text) => {
+      globalThis.recorded = [];
+      const keep = ({ textContent }) => textContent.includes(text) && recorded.push(textContent);
+      const observer = new MutationObserver((changes) => changes.forEach(({ target, addedNodes }) => [target, ...addedNodes].forEach(keep)));
+      observer.observe(document.body, { childList: true, characterData: true, subtree: true });
+    }, text);
+  }
+
+  recorded() {
+    return this.page.evaluate(() => recorded);
+  }
+
+  /** Waits until what is recorded has been there. */
+  async hasShown(text) {
+    await this.page.waitForFunction((text) => recorded.some((seen) => seen.includes(text)), text);
   }
 
   /** What is written in the answers. */

@@ -1,1 +1,54 @@
-// 
+// Pages that are left and come back, and several of them at once.
+import assert from "node:assert/strict";
+
+const TEXT = "[think] [tokens=150] [delay=20] hello";
+
+/** A reload in the middle shows the whole answer so far, and goes on. */
+export async function reloads({ person }) {
+  const tab = await (await person()).open();
+  await tab.say(TEXT);
+  await tab.reads(40);
+  await tab.page.reload();
+  await tab.answer.filter({ hasText: "This is" }).waitFor();
+  assert.match((await tab.shown())[0], /[a-z]40\b/);
+  await tab.stop.waitFor();
+  await tab.readsToTheEnd();
+  return { shown: await tab.shown(), conversation: await tab.conversation() };
+}
+
+/** What was begun in one tab is live in all others, also in those that were there before. */
+export async function reads_in_two_tabs({ person }) {
+  const me = await person();
+  const first = await me.open();
+  await first.say(TEXT);
+  await first.reads(20);
+  const second = await me.open(`/c/${await first.conversation()}`);
+  await second.reads(20);
+  await second.stop.waitFor();
+  await Promise.all([first.readsToTheEnd(), second.readsToTheEnd()]);
+  assert.deepEqual(await second.shown(), await first.shown());
+  // The other way round: the first one only looks on.
+  await second.say("[tokens=80] [delay=20] more");
+  await second.answers.nth(1).waitFor();
+  await first.questions.nth(1).waitFor();
+  await first.reads(20);
+  await first.stop.click();
+  await Promise.all([first.readsToTheEnd(), second.readsToTheEnd()]);
+  assert.deepEqual(await second.shown(), await first.shown());
+  return { shown: await first.shown() };
+}
+
+/** A stop ends the run, and what was said stays. */
+export async function stops({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=5000] [delay=20] hello");
+  await tab.reads(30);
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+  const said = await tab.shown();
+  await tab.page.reload();
+  await tab.readsToTheEnd();
+  assert.deepEqual(await tab.shown(), said);
+  assert.equal(await tab.text(/Try again|Reconnecting/).count(), 0);
+  return { shown: said };
+}
