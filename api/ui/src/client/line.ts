@@ -96,7 +96,7 @@ export class Line {
       } catch (error) {
         if (this.#hangUp.signal.aborted || !(error instanceof Problem)) throw error;
         // The server knows that what was counted is not there any more.
-        if (error.code === "count_is_lost") break;
+        if (error.code === "chunks_superseded") break;
         problem = error;
       }
       const isSilent = Date.now() - this.#livedAt >= (this.options.patience ?? TIMEOUT_MS);

@@ -121,7 +121,7 @@ it.each<[string, Handler]>([
   ["has another attempt there", (_, response) => (stream(response), void response.end(frames(6, 18, 2) + DONE))],
   ["has ended before", (_, response) => (stream(response), void response.end(DONE))],
   ["is gone", (_, response) => void response.writeHead(204).end()],
-  ["is known to be lost", (_, response) => refuse(response, 409, "count_is_lost")],
+  ["is known to be lost", (_, response) => refuse(response, 409, "chunks_superseded")],
 ])("a stream that was kept up to less than what was received, and %s, is told as taken back", async (_, second) => {
   const taken: unknown[] = [];
   const { send } = await transport(
