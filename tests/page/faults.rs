@@ -10,7 +10,6 @@ use crate::{
 
 in_both_modes!(
     an_answer_is_shown_to_its_end,
-    a_lost_worker_is_told_and_what_it_said_is_replaced,
     a_server_that_comes_back_goes_on_without_a_click,
 );
 
@@ -26,8 +25,10 @@ async fn an_answer_is_shown_to_its_end(deployment: Deployment) {
     assert_eq!((&run["status"], &run["conversation_id"]), (&json!("completed"), &end["conversation"]));
 }
 
-async fn a_lost_worker_is_told_and_what_it_said_is_replaced(deployment: Deployment) {
-    let mut visit = Visit::with(deployment, "retries", long()).await;
+/// Embedded, a worker dies with its server, and that is what is told.
+#[tokio::test]
+async fn a_lost_worker_is_told_and_what_it_said_is_replaced() {
+    let mut visit = Visit::with(Deployment::scaled_out(), "retries", long()).await;
     visit.reaches("answering").await;
     visit.deployment.kill_worker();
     visit.starts_again();

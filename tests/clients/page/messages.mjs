@@ -1,1 +1,135 @@
-// 
+// What one does with messages, and with many of them.
+import assert from "node:assert/strict";
+
+/** Says it differently, has it answered again, copies it, and goes on from it elsewhere. */
+export async function works_with_messages({ person }) {
+  const me = await person();
+  await me.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const tab = await me.open();
+  const clipboard = () => tab.page.evaluate(() => navigator.clipboard.readText());
+  await tab.say("[tokens=20] first");
+  await tab.reads(20);
+  await tab.readsToTheEnd();
+  await tab.button("Edit", tab.questions).click();
+  const edited = tab.page.getByRole("textbox", { name: "Edit your message" });
+  assert.equal(await edited.inputValue(), "[tokens=20] first");
+  await edited.fill("[tokens=25] second");
+  await tab.button("Send", tab.questions).click();
+  await tab.reads(25);
+  await tab.readsToTheEnd();
+  assert.equal(await tab.questions.count(), 1);
+  await tab.text("[tokens=25] second", tab.questions).waitFor();
+  assert.equal(await tab.answers.count(), 1);
+
+  await tab.button("Copy", tab.answer).click();
+  await tab.button("Copied", tab.answer).waitFor();
+  assert.equal(await clipboard(), (await tab.shown())[0]);
+  await tab.button("Copy", tab.questions).click();
+  await tab.button("Copied", tab.questions).waitFor();
+  assert.equal(await clipboard(), "[tokens=25] second");
+
+  const again = tab.page.waitForResponse((response) => response.url().endsWith("/api/chat"));
+  await tab.button("Answer again", tab.answer).click();
+  assert.equal((await again).status(), 200);
+  await tab.reads(25);
+  await tab.readsToTheEnd();
+  assert.deepEqual([await tab.questions.count(), await tab.answers.count()], [1, 1]);
+
+  const before = await tab.conversation();
+  await tab.button("Continue from here in a new conversation", tab.answer).click();
+  await tab.page.waitForURL((url) => url.pathname.startsWith("/c/") && !url.pathname.endsWith(before));
+  await tab.readsToTheEnd();
+  await tab.say("[tokens=30] third");
+  await tab.answers.nth(1).waitFor();
+  await tab.reads(30);
+  await tab.readsToTheEnd();
+  const fork = await tab.conversation();
+  await tab.page.goBack();
+  await tab.page.waitForURL(`/c/${before}`);
+  await tab.reads(25);
+  await tab.readsToTheEnd();
+  assert.deepEqual([await tab.questions.count(), await tab.answers.count()], [1, 1]);
+  return { before, fork };
+}
+
+/** A long conversation opens at its end, and all of it is there. */
+export async function reads_a_long_conversation({ person, given }) {
+  const tab = await (await person()).open(`/c/${given.conversation}`);
+  await tab.text(`[tokens=1] question ${given.questions}`, tab.questions).waitFor();
+  assert(await isInView(tab.questions.last()));
+  await tab.page.waitForFunction((count) => document.querySelectorAll("article").length === count, given.questions * 2);
+  await tab.log.focus();
+  await tab.page.keyboard.press("Home");
+  const first = tab.page.getByText("[tokens=1] question 1", { exact: true }).and(tab.log.getByRole("paragraph"));
+  await inView(first);
+  const latest = tab.button("Jump to latest");
+  await latest.click();
+  await inView(tab.answer);
+  await latest.waitFor({ state: "detached" });
+  await tab.say("[tokens=20] more");
+  await tab.reads(20);
+  await tab.readsToTheEnd();
+  assert(await isInView(tab.answer));
+}
+
+/** Who has scrolled up stays where they are, and can jump to the end. */
+export async function scrolls_while_it_streams({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=700] [delay=1] first");
+  await tab.reads(700);
+  await tab.readsToTheEnd();
+  await tab.say("[tokens=3000] [delay=10] second");
+  await tab.answers.nth(1).waitFor();
+  await tab.reads(300);
+  // The end is followed.
+  const top = () => tab.log.evaluate((log) => log.scrollTop);
+  const isAtEnd = () => tab.log.evaluate((log) => log.scrollHeight - log.clientHeight - log.scrollTop < 2);
+  await tab.log.hover();
+  await tab.page.mouse.wheel(0, -600);
+  const latest = tab.button("Jump to latest");
+  await latest.waitFor();
+  const at = await top();
+  await tab.reads(500);
+  assert.equal(await top(), at);
+  await latest.click();
+  await latest.waitFor({ state: "detached" });
+  await tab.reads(700);
+  await tab.page.waitForFunction(() => {
+    const log = document.querySelector("[role=log]");
+    return log.scrollHeight - log.clientHeight - log.scrollTop < 2;
+  });
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+  assert(await isAtEnd());
+}
+
+/** Tool calls and thoughts: a line each, and what is behind it. */
+export async function looks_into_a_tool_call({ person }) {
+  const tab = await (await person()).open();
+  await tab.say('[think] [call=scripted__echo {"text": "a stone\'s throw"}] [tokens=5] hello');
+  await tab.readsToTheEnd();
+  const line = tab.page.getByRole("button", { name: /echo/ });
+  assert.equal(await line.getAttribute("aria-expanded"), "false");
+  await line.click();
+  await tab.page.getByRole("group", { name: "Input" }).getByText(/a stone's throw/).waitFor();
+  await tab.page.getByRole("group", { name: "Result" }).getByText(/a stone's throw/).waitFor();
+  await line.click();
+  await tab.page.getByRole("group", { name: "Input" }).waitFor({ state: "detached" });
+  await tab.page.getByRole("button", { name: /^Thought/ }).click();
+  await tab.page.reload();
+  await tab.page.getByRole("button", { name: /echo/ }).waitFor();
+  await tab.page.getByRole("button", { name: /^Thought/ }).waitFor();
+}
+
+async function isInView(locator) {
+  const [box, size] = [await locator.boundingBox(), locator.page().viewportSize()];
+  return box !== null && box.y < size.height && box.y + box.height > 0;
+}
+
+async function inView(locator) {
+  const element = await locator.elementHandle();
+  await locator.page().waitForFunction((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  }, element);
+}

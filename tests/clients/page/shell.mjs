@@ -1,1 +1,123 @@
-// 
+// The list of conversations, the page's addresses, and who one is.
+import assert from "node:assert/strict";
+
+async function converse(tab, name) {
+  await tab.button("New chat", tab.list).click();
+  await tab.say(`[tokens=5] ${name}`);
+  await tab.readsToTheEnd();
+  return tab.conversation();
+}
+
+const entry = (tab, name) => tab.list.getByRole("link", { name });
+
+async function choose(tab, name, action) {
+  await tab.list.getByRole("button", { name: `More for “${name}”` }).click();
+  await tab.page.getByRole("menuitem", { name: action }).click();
+}
+
+/** Renames, searches, deletes with a way back and without. */
+export async function keeps_the_list({ person, reach, told }) {
+  const tab = await (await person({ withClock: true })).open();
+  const ids = [];
+  for (const name of ["harbour", "lighthouse", "pier"]) ids.push(await converse(tab, name));
+  const [harbour, lighthouse, pier] = ["harbour", "lighthouse", "pier"].map((name) => `[tokens=5] ${name}`);
+  await entry(tab, harbour).waitFor();
+
+  await choose(tab, harbour, "Rename");
+  const title = tab.page.getByRole("textbox", { name: "Title" });
+  assert.equal(await title.inputValue(), harbour);
+  await title.fill("Ships <b>at</b> sea");
+  await title.press("Enter");
+  await entry(tab, "Ships <b>at</b> sea").waitFor();
+  // What is begun can be left.
+  await choose(tab, lighthouse, "Rename");
+  await title.fill("Nothing");
+  await title.press("Escape");
+  await entry(tab, lighthouse).waitFor();
+
+  const search = tab.page.getByRole("searchbox", { name: "Search conversations" });
+  await search.fill("lighthouse");
+  await entry(tab, pier).waitFor({ state: "detached" });
+  await entry(tab, lighthouse).waitFor();
+  await search.fill("nowhere at all");
+  await tab.text("Nothing has “nowhere at all” in it.").waitFor();
+  await search.press("Escape");
+  assert.equal(await search.inputValue(), "");
+  await entry(tab, pier).waitFor();
+
+  await choose(tab, pier, "Delete");
+  await entry(tab, pier).waitFor({ state: "detached" });
+  await tab.page.waitForURL("/");
+  await tab.button("Undo").click();
+  await entry(tab, pier).waitFor();
+  await tab.page.waitForURL(`/c/${ids[2]}`);
+  await choose(tab, lighthouse, "Delete");
+  await entry(tab, lighthouse).waitFor({ state: "detached" });
+  // For as long as there is a way back, the server was not asked.
+  reach("deleted", { id: ids[1] });
+  await told();
+  const gone = tab.page.waitForResponse((response) => response.request().method() === "DELETE");
+  await tab.page.clock.fastForward(8_100);
+  assert((await gone).ok());
+  // Who leaves the page at once has deleted, too.
+  await choose(tab, "Ships <b>at</b> sea", "Delete");
+  await entry(tab, "Ships <b>at</b> sea").waitFor({ state: "detached" });
+  await tab.page.reload();
+  await entry(tab, pier).waitFor();
+  return { kept: ids[2], deleted: [ids[0], ids[1]] };
+}
+
+/** Links, unknown ones, back and forward. */
+export async function goes_by_addresses({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  await tab.say("[tokens=5] harbour");
+  await tab.readsToTheEnd();
+  const first = await tab.conversation();
+  const second = await converse(tab, "lighthouse");
+  await tab.page.goBack();
+  await tab.page.waitForURL("/");
+  await tab.text("What would you like to find out?").waitFor();
+  await tab.page.goBack();
+  await tab.text("[tokens=5] harbour", tab.questions).waitFor();
+  assert.equal(await tab.conversation(), first);
+  await tab.page.goForward();
+  await tab.page.goForward();
+  await tab.text("[tokens=5] lighthouse", tab.questions).waitFor();
+  assert.equal(await tab.conversation(), second);
+  assert.equal(await tab.page.title(), "[tokens=5] lighthouse · Holdfast");
+  await entry(tab, "[tokens=5] harbour").click();
+  await tab.text("[tokens=5] harbour", tab.questions).waitFor();
+
+  const link = await me.open(`/c/${second}`);
+  await link.text("[tokens=5] lighthouse", link.questions).waitFor();
+  const unknown = await me.open("/c/01890000-0000-7000-8000-000000000000");
+  await unknown.text("This conversation is not here").waitFor();
+  await unknown.button("New chat", unknown.page.getByRole("main")).click();
+  await unknown.page.waitForURL("/");
+  await unknown.say("[tokens=5] from nowhere");
+  await unknown.readsToTheEnd();
+}
+
+/** Where only tokens count, the page asks for one. */
+export async function signs_in({ person, given }) {
+  const me = await person();
+  const tab = await me.open();
+  const dialog = tab.page.getByRole("dialog", { name: "Sign in" });
+  const token = dialog.getByLabel("Token");
+  await token.fill("nonsense");
+  await tab.button("Sign in", dialog).click();
+  await tab.text(/^The server does not accept this token\./).waitFor();
+  await token.fill(`Bearer ${given.token}`);
+  await tab.button("Sign in", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+  await tab.text("ann", tab.list).waitFor();
+  await tab.say("[tokens=5] hello");
+  await tab.readsToTheEnd();
+  await tab.page.reload();
+  await tab.text("[tokens=5] hello", tab.questions).waitFor();
+  await tab.button("Sign out").click();
+  await dialog.waitFor();
+  assert.equal(await tab.questions.count(), 0);
+  assert.equal(await tab.list.getByRole("link").count(), 0);
+}

@@ -1,1 +1,123 @@
-// 
+// The message field and the keyboard.
+import assert from "node:assert/strict";
+
+/** Enter, Shift+Enter, blank text, and drafts. */
+export async function types({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  assert(await tab.send.isDisabled());
+  await tab.field.fill("  \n ");
+  assert(await tab.send.isDisabled());
+  await tab.field.press("Enter");
+  await tab.field.fill("");
+  await tab.field.pressSequentially("[tokens=5] one");
+  const low = (await tab.field.boundingBox()).height;
+  await tab.field.press("Shift+Enter");
+  await tab.field.pressSequentially("two");
+  assert((await tab.field.boundingBox()).height > low);
+  await tab.field.press("Enter");
+  await tab.readsToTheEnd();
+  assert.equal(await tab.field.inputValue(), "");
+  assert.match(await tab.questions.textContent(), /\[tokens=5\] one\ntwo/);
+  assert.equal(await tab.questions.count(), 1);
+
+  // A draft for each conversation, and one for the next new one.
+  await tab.field.fill("not yet");
+  await tab.page.reload();
+  await tab.questions.waitFor();
+  assert.equal(await tab.field.inputValue(), "not yet");
+  await tab.button("New chat", tab.list).click();
+  assert.equal(await tab.field.inputValue(), "");
+  await tab.field.fill("something new");
+  await tab.page.reload();
+  assert.equal(await tab.field.inputValue(), "something new");
+  await tab.list.getByRole("link", { name: /one/ }).click();
+  await tab.questions.waitFor();
+  assert.equal(await tab.field.inputValue(), "not yet");
+}
+
+/** The Enter that chooses what an input method offers sends nothing. */
+export async function types_with_an_input_method({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  const keyboard = await me.context.newCDPSession(tab.page);
+  await tab.field.focus();
+  await keyboard.send("Input.imeSetComposition", { text: "nihao", selectionStart: 5, selectionEnd: 5 });
+  assert.equal(await tab.field.inputValue(), "nihao");
+  const enter = { key: "Enter", code: "Enter", windowsVirtualKeyCode: 229 };
+  await keyboard.send("Input.dispatchKeyEvent", { type: "rawKeyDown", ...enter });
+  await keyboard.send("Input.insertText", { text: "你好" });
+  await keyboard.send("Input.dispatchKeyEvent", { type: "keyUp", ...enter });
+  assert.equal(await tab.field.inputValue(), "你好");
+  assert.equal(await tab.questions.count(), 0);
+  await tab.field.press("Enter");
+  await tab.text("你好", tab.questions).waitFor();
+  await tab.readsToTheEnd();
+}
+
+/** What has the focus, as it is called. */
+const focused = (tab) =>
+  tab.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim());
+
+async function tabTo(tab, name, key = "Tab") {
+  for (let steps = 0; steps < 60; steps += 1) {
+    if ((await focused(tab)) === name) return;
+    await tab.page.keyboard.press(key);
+  }
+  assert.fail(`${key} does not lead to ${name}`);
+}
+
+/** Everything without a mouse. */
+export async function uses_the_keyboard_alone({ person }) {
+  const tab = await (await person()).open();
+  const { keyboard } = tab.page;
+  // Who comes can write at once.
+  await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
+  await keyboard.type("[tokens=5000] [delay=20] first");
+  await keyboard.press("Enter");
+  await tab.reads(15);
+  await keyboard.press("Escape");
+  await tab.readsToTheEnd();
+  await keyboard.type("[approval=send the report] [tokens=5] second");
+  await keyboard.press("Enter");
+  await tab.page.getByRole("group", { name: "Allow approval?" }).waitFor();
+  await tabTo(tab, "Approve", "Shift+Tab");
+  await keyboard.press("Enter");
+  await tab.readsToTheEnd();
+  const first = await tab.conversation();
+
+  await tabTo(tab, "New chat");
+  await keyboard.press("Enter");
+  await tab.page.waitForURL("/");
+  await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
+  await keyboard.type("[tokens=5] third");
+  await keyboard.press("Enter");
+  await tab.readsToTheEnd();
+  const second = await tab.conversation();
+  // With letters, when one is not writing, and as links.
+  await keyboard.press("Escape");
+  await keyboard.press("j");
+  await tab.page.waitForURL(`/c/${first}`);
+  await keyboard.press("k");
+  await tab.page.waitForURL(`/c/${second}`);
+  await tabTo(tab, "[tokens=5000] [delay=20] first");
+  await keyboard.press("Enter");
+  await tab.page.waitForURL(`/c/${first}`);
+  await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
+
+  await keyboard.press("Escape");
+  await keyboard.press("?");
+  const shortcuts = tab.page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await shortcuts.waitFor();
+  await keyboard.press("Escape");
+  await shortcuts.waitFor({ state: "detached" });
+  await keyboard.press("s");
+  await keyboard.type("third");
+  await tab.list.getByRole("link", { name: "[tokens=5000] [delay=20] first" }).waitFor({ state: "detached" });
+  // In a field, letters are letters.
+  assert.equal(await tab.page.getByRole("searchbox").inputValue(), "third");
+  await keyboard.press("Escape");
+  await keyboard.press("Escape");
+  await keyboard.press("n");
+  await tab.page.waitForURL("/");
+}
