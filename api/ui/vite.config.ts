@@ -5,8 +5,7 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   plugins: [react(), paintedOnce()],
-  // The SDK's schemas are read by its own transports and validators, which the page has none of: the small edition will do.
-  resolve: { alias: [{ find: /^zod\/v4$/, replacement: "zod/v4/mini" }] },
+  resolve: { alias: [{ find: /^zod\/v4(\/mini|\/core)?$/, replacement: new URL("src/client/noSchemas.ts", import.meta.url).pathname }] },
   build: {
     // What the page's Content-Security-Policy forbids: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,

@@ -1,6 +1,3 @@
-// Order matters: nothing may be loaded before this.
-import "./shell/noEval";
-
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
