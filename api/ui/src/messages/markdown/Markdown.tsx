@@ -2,12 +2,12 @@
 import { memo, useDeferredValue, useId, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
+import remend from "remend";
 
 import { words } from "../../i18n";
 import { allowed } from "./allowed";
 import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
 import { Code } from "./Code";
-import { completed } from "./completion";
 import { gfm } from "./gfm";
 import { Image, Link, Table, Task } from "./inline";
 import { NOTE } from "./links";
@@ -26,6 +26,9 @@ const components: Components = {
   table: ({ children }) => <Table>{children}</Table>,
   input: ({ checked }) => <Task isDone={checked === true} />,
 };
+
+/** Half of what the model is writing is completed, so that it is not seen to turn from signs into what they mean. */
+const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", images: false, htmlTags: false, comparisonOperators: false } as const;
 
 const Block = memo(function Block({ text, name }: { text: string; name: string }) {
   return (
@@ -58,7 +61,7 @@ export function Markdown({ text, isStreaming = false }: { text: string; isStream
 
 function growing(text: string): string[] {
   const blocks = blocksOf(withoutDangling(text));
-  return [...blocks.slice(0, -1), ...blocks.slice(-1).map(completed)];
+  return [...blocks.slice(0, -1), ...blocks.slice(-1).map((last) => remend(last, COMPLETION))];
 }
 
 /** What refers to another block can only be drawn together with it. */
