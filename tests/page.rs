@@ -4,6 +4,9 @@
 
 mod asked;
 mod faults;
+mod looks;
+mod messages;
+mod shell;
 mod tabs;
 
 use serde_json::{Value, json};

@@ -26,22 +26,28 @@ struct Way {
     api: Mutex<String>,
     /// Counts the cuts: who carries a connection when it changes resets it.
     cuts: watch::Sender<usize>,
-    /// Where the next connection breaks by itself.
-    next: Mutex<Break>,
+    /// Where one of the next connections breaks by itself, the first that comes to it.
+    next: Mutex<Next>,
     /// How many connections have ended in a reset.
     resets: watch::Sender<usize>,
-    /// Who says this breaks or falls silent behind it, whichever connection it is.
-    behind: Mutex<Option<(String, End)>>,
-    /// How many connections have fallen silent.
-    silences: watch::Sender<usize>,
+    /// How many connections have broken by themselves.
+    breaks: watch::Sender<usize>,
 }
 
-/// How the carrying of a connection comes to its end.
-#[derive(Clone, Copy)]
+struct Next {
+    at: Break,
+    how: End,
+    /// Those that began after so many cuts.
+    after: usize,
+}
+
+/// How a connection comes to its end.
+#[derive(Clone, Copy, PartialEq)]
 enum End {
     HungUp,
     Reset,
-    Silence,
+    /// It stays open, and nothing is carried any more.
+    Silent,
 }
 
 /// Where in what the API says a connection breaks.
@@ -59,10 +65,9 @@ impl Proxy {
         let way = Arc::new(Way {
             api: Mutex::new(authority(api)),
             cuts: watch::Sender::new(0),
-            next: Mutex::new(Break::Nowhere),
+            next: Mutex::new(Next { at: Break::Nowhere, how: End::Reset, after: 0 }),
             resets: watch::Sender::new(0),
-            behind: Mutex::new(None),
-            silences: watch::Sender::new(0),
+            breaks: watch::Sender::new(0),
         });
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
@@ -83,29 +88,25 @@ impl Proxy {
         self.way.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Resets all connections, and the one that comes next after so many bytes from the API.
+    /// Resets all connections, and the first of those that come next on which the API has said so many bytes.
     pub fn reset_and_again_after(&self, bytes: usize) {
-        *self.way.next.lock().unwrap() = Break::After(bytes);
-        self.reset();
+        self.reset_and_again(Break::After(bytes));
     }
 
-    /// Resets all connections, and the one that comes next as soon as the API has said this.
+    /// Resets all connections, and the first of those that come next on which the API has said this.
     pub fn reset_and_again_behind(&self, text: &str) {
-        *self.way.next.lock().unwrap() = Break::Behind(text.to_owned());
+        self.reset_and_again(Break::Behind(text.to_owned()));
+    }
+
+    fn reset_and_again(&self, at: Break) {
+        let after = *self.way.cuts.borrow() + 1;
+        *self.way.next.lock().unwrap() = Next { at, how: End::Reset, after };
         self.reset();
     }
 
-    /// Resets the connection on which the API says this next, right behind it.
-    pub fn reset_behind(&self, text: &str) {
-        *self.way.behind.lock().unwrap() = Some((text.to_owned(), End::Reset));
-    }
-
-    /// Carries nothing any more on the connection on which the API says this next, and leaves it open.
-    pub async fn silence_behind(&self, text: &str) {
-        let mut silences = self.way.silences.subscribe();
-        *self.way.behind.lock().unwrap() = Some((text.to_owned(), End::Silence));
-        let fallen = tokio::time::timeout(PATIENCE, silences.changed()).await;
-        fallen.expect("nothing like it is said").expect("the proxy keeps the sender");
+    /// The connection on which the API says this next falls silent behind it: a network that is gone, and nobody knows.
+    pub fn silence_behind(&self, text: &str) {
+        *self.way.next.lock().unwrap() = Next { at: Break::Behind(text.to_owned()), how: End::Silent, after: 0 };
     }
 
     /// How many connections have ended in a reset so far.
@@ -119,6 +120,13 @@ impl Proxy {
         let reached = tokio::time::timeout(PATIENCE, resets.wait_for(|resets| *resets >= count)).await;
         reached.expect("no connection is left to reset").expect("the proxy keeps the sender");
     }
+
+    /// Waits until so many connections have broken where they were to.
+    pub async fn until_breaks(&self, count: usize) {
+        let mut breaks = self.way.breaks.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, breaks.wait_for(|breaks| *breaks >= count)).await;
+        reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
+    }
 }
 
 fn authority(base: &str) -> String {
@@ -128,12 +136,12 @@ fn authority(base: &str) -> String {
 /// Carries what both sides say until one of them hangs up, or the connection is to break.
 async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let mut cuts = way.cuts.subscribe();
+    let begun = *cuts.borrow();
     let address = way.api.lock().unwrap().clone();
     // Nobody there: the client is refused, as it would be by the API's own host.
     let Ok(mut api) = TcpStream::connect(address).await else {
         return reset(client, &way);
     };
-    let at = std::mem::replace(&mut *way.next.lock().unwrap(), Break::Nowhere);
     // What was carried before a reset must be on its way, and not wait for more.
     client.set_nodelay(true).unwrap();
     let end = {
@@ -141,27 +149,31 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
         let (from_api, mut to_api) = api.split();
         tokio::select! {
             _ = copy(&mut from_client, &mut to_api) => End::HungUp,
-            end = carry_answers(from_api, to_client, &at, &way) => end.unwrap_or(End::Reset),
+            end = carry_answers(from_api, to_client, |said, fresh| way.breaks_at(begun, said, fresh)) => {
+                way.breaks.send_modify(|breaks| *breaks += usize::from(matches!(end, Ok(End::Reset | End::Silent))));
+                end.unwrap_or(End::Reset)
+            }
             _ = cuts.changed() => End::Reset,
         }
     };
     match end {
         End::HungUp => {}
         End::Reset => reset(client, &way),
-        End::Silence => {
-            way.silences.send_modify(|silences| *silences += 1);
-            let _ = copy(&mut client, &mut sink()).await;
-        }
+        // Until the client gives it up.
+        End::Silent => drop(copy(&mut client, &mut sink()).await),
     }
 }
 
 /// What comes behind the place where the connection breaks is not carried.
-async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break, way: &Way) -> io::Result<End> {
+async fn carry_answers(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    breaks_at: impl Fn(&[u8], usize) -> Option<(usize, End)>,
+) -> io::Result<End> {
     let mut said = Vec::new();
     let mut carried = 0;
     while from.read_buf(&mut said).await? > 0 {
-        let place = at.place(&said).map(|place| (place, End::Reset));
-        let place = place.or_else(|| way.place(&said[carried..]).map(|(place, end)| (carried + place, end)));
+        let place = breaks_at(&said, carried);
         to.write_all(&said[carried..place.map_or(said.len(), |(place, _)| place)]).await?;
         if let Some((_, end)) = place {
             return Ok(end);
@@ -172,13 +184,17 @@ async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break
 }
 
 impl Way {
-    /// Where in these bytes the connection comes to an end that it was given; only the first one does.
-    fn place(&self, said: &[u8]) -> Option<(usize, End)> {
-        let mut behind = self.behind.lock().unwrap();
-        let (text, end) = behind.as_ref()?;
-        let found = behind_text(said, text).map(|place| (place, *end))?;
-        *behind = None;
-        Some(found)
+    /// The place in what the API has said on a connection where that breaks, and how; no other does then. A connection that
+    /// is there already can only break in what was not carried yet.
+    fn breaks_at(&self, begun: usize, said: &[u8], carried: usize) -> Option<(usize, End)> {
+        let mut next = self.next.lock().unwrap();
+        if begun < next.after {
+            return None;
+        }
+        let from = if next.how == End::Silent { carried } else { 0 };
+        let place = from + next.at.place(&said[from..])?;
+        next.at = Break::Nowhere;
+        Some((place, next.how))
     }
 }
 
@@ -187,13 +203,12 @@ impl Break {
         match self {
             Self::Nowhere => None,
             Self::After(bytes) => (said.len() >= *bytes).then_some(*bytes),
-            Self::Behind(text) => behind_text(said, text),
+            Self::Behind(text) => {
+                let found = said.windows(text.len()).position(|window| window == text.as_bytes());
+                found.map(|start| start + text.len())
+            }
         }
     }
-}
-
-fn behind_text(said: &[u8], text: &str) -> Option<usize> {
-    said.windows(text.len()).position(|window| window == text.as_bytes()).map(|start| start + text.len())
 }
 
 /// What the client has not been sent yet is lost.

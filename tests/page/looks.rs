@@ -1,0 +1,35 @@
+//! How the page looks: for axe, on a phone, and where the model says what nobody should.
+
+use serde_json::json;
+
+use super::Visit;
+use crate::support::{Deployment, upstream::Upstream};
+
+#[tokio::test]
+async fn it_is_accessible_in_light_colours() {
+    Visit::with(Deployment::embedded(), "is_accessible", json!({"colours": "light"})).await.ends().await;
+}
+
+#[tokio::test]
+async fn it_is_accessible_in_dark_colours() {
+    Visit::with(Deployment::embedded(), "is_accessible", json!({"colours": "dark"})).await.ends().await;
+}
+
+#[tokio::test]
+async fn it_fits_on_a_phone() {
+    Visit::begin(Deployment::embedded(), "fits_on_a_phone").await.ends().await;
+}
+
+/// What a model, or somebody who has told it what to say, might try on its reader.
+const HOSTILE: &str = include_str!("hostile.md");
+
+#[tokio::test]
+async fn hostile_text_is_only_read() {
+    let upstream = Upstream::start(&[HOSTILE]).await;
+    let deployment = Deployment::embedded()
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "hostile")
+        .with("OPENAI_BASE_URL", &upstream.base_url);
+    // The reader may have been told to say it, too: it is the conversation's title then.
+    Visit::with(deployment, "reads_hostile_text", json!({"text": HOSTILE})).await.ends().await;
+}

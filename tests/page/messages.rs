@@ -1,0 +1,47 @@
+//! What one does with messages, and with many of them.
+
+use serde_json::json;
+
+use super::Visit;
+use crate::support::{Client, Deployment};
+
+async fn count(client: &Client, conversation: &str) -> usize {
+    let messages = client.get(&format!("/api/chat/{conversation}/messages")).await.unwrap();
+    messages.as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn messages_are_edited_made_again_copied_and_gone_on_from() {
+    let (end, client, _deployment) = Visit::begin(Deployment::embedded(), "works_with_messages").await.ends().await;
+    assert_eq!(count(&client, end["before"].as_str().unwrap()).await, 2);
+    assert_eq!(count(&client, end["fork"].as_str().unwrap()).await, 4);
+}
+
+#[tokio::test]
+async fn a_conversation_of_500_messages_is_read() {
+    const QUESTIONS: usize = 250;
+    let mut deployment = Deployment::embedded().with("HOLDFAST_MAX_QUEUED", QUESTIONS);
+    let client = deployment.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap()["id"].clone();
+    let id = conversation.as_str().unwrap();
+    let mut last = String::new();
+    for question in 1..=QUESTIONS {
+        let body = json!({"conversation_id": id, "input": format!("[tokens=1] question {question}")});
+        let started = client.post("/v1/runs", body).await.unwrap();
+        last = started["run"]["id"].as_str().unwrap().to_owned();
+    }
+    client.ended(&last).await;
+    let given = json!({"conversation": id, "questions": QUESTIONS});
+    let (_, client, _deployment) = Visit::with(deployment, "reads_a_long_conversation", given).await.ends().await;
+    assert_eq!(count(&client, id).await, QUESTIONS * 2 + 2);
+}
+
+#[tokio::test]
+async fn the_end_is_followed_unless_the_reader_has_gone_up() {
+    Visit::begin(Deployment::embedded(), "scrolls_while_it_streams").await.ends().await;
+}
+
+#[tokio::test]
+async fn tool_calls_and_thoughts_are_a_line_with_the_rest_behind() {
+    Visit::begin(Deployment::embedded(), "looks_into_a_tool_call").await.ends().await;
+}

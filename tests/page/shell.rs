@@ -1,0 +1,49 @@
+//! The list of conversations, the page's addresses, who one is, and the message field.
+
+use serde_json::json;
+
+use super::Visit;
+use crate::support::{
+    Deployment,
+    tokens::{SECRET, claims, token},
+};
+
+#[tokio::test]
+async fn conversations_are_renamed_found_and_deleted() {
+    let mut visit = Visit::begin(Deployment::embedded(), "keeps_the_list").await;
+    let deleted = visit.reaches("deleted").await;
+    let client = visit.deployment.client();
+    client.get(&format!("/v1/conversations/{}", deleted["id"].as_str().unwrap())).await.unwrap();
+    visit.program.tell(json!("there")).await;
+    let (end, client, _deployment) = visit.ends().await;
+    let left = client.get("/v1/conversations").await.unwrap();
+    let left: Vec<_> = left["items"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+    assert_eq!(left, [end["kept"].clone()]);
+}
+
+#[tokio::test]
+async fn every_conversation_has_an_address() {
+    Visit::begin(Deployment::embedded(), "goes_by_addresses").await.ends().await;
+}
+
+#[tokio::test]
+async fn where_only_tokens_count_one_is_asked_for() {
+    let deployment = Deployment::embedded().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_ANONYMOUS", false);
+    let given = json!({"token": token(&claims("ann", json!({})))});
+    Visit::with(deployment, "signs_in", given).await.ends().await;
+}
+
+#[tokio::test]
+async fn enter_sends_and_drafts_stay() {
+    Visit::begin(Deployment::embedded(), "types").await.ends().await;
+}
+
+#[tokio::test]
+async fn the_enter_of_an_input_method_sends_nothing() {
+    Visit::begin(Deployment::embedded(), "types_with_an_input_method").await.ends().await;
+}
+
+#[tokio::test]
+async fn nobody_needs_a_mouse() {
+    Visit::begin(Deployment::embedded(), "uses_the_keyboard_alone").await.ends().await;
+}
