@@ -87,8 +87,9 @@ function Search({ conversations: { query, found, search, items, progress } }: { 
         value={query}
         onChange={(event) => search(event.target.value)}
         onKeyDown={(event) => {
-          if (event.key !== "Escape" || query === "") return;
+          if (event.key !== "Escape") return;
           // The first Esc empties the field; only the next one leaves it, or closes the drawer.
+          if (query === "") return event.currentTarget.blur();
           event.preventDefault();
           event.stopPropagation();
           search("");
