@@ -11,7 +11,8 @@ async function converse(tab, name) {
 const entry = (tab, name) => tab.list.getByRole("link", { name });
 
 async function choose(tab, name, action) {
-  await tab.list.getByRole("button", { name: `More for “${name}”` }).click();
+  // The title stands apart from what is around it, whichever way it is read.
+  await tab.list.getByRole("button", { name: `More for “\u2068${name}\u2069”` }).click();
   await tab.page.getByRole("menuitem", { name: action }).click();
 }
 
@@ -40,7 +41,7 @@ export async function keeps_the_list({ person, reach, told }) {
   await entry(tab, pier).waitFor({ state: "detached" });
   await entry(tab, lighthouse).waitFor();
   await search.fill("nowhere at all");
-  await tab.text("Nothing has “nowhere at all” in it.").waitFor();
+  await tab.text(/^Nothing has .*nowhere at all/).waitFor();
   await search.press("Escape");
   assert.equal(await search.inputValue(), "");
   await entry(tab, pier).waitFor();
@@ -75,13 +76,10 @@ export async function goes_by_addresses({ person }) {
   await tab.readsToTheEnd();
   const first = await tab.conversation();
   const second = await converse(tab, "lighthouse");
-  await tab.page.goBack();
-  await tab.page.waitForURL("/");
-  await tab.text("What would you like to find out?").waitFor();
+  // The empty chat in which it was begun is nothing to go back to.
   await tab.page.goBack();
   await tab.text("[tokens=5] harbour", tab.questions).waitFor();
   assert.equal(await tab.conversation(), first);
-  await tab.page.goForward();
   await tab.page.goForward();
   await tab.text("[tokens=5] lighthouse", tab.questions).waitFor();
   assert.equal(await tab.conversation(), second);
