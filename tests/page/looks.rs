@@ -33,3 +33,21 @@ async fn hostile_text_is_only_read() {
     // The reader may have been told to say it, too: it is the conversation's title then.
     Visit::with(deployment, "reads_hostile_text", json!({"text": HOSTILE})).await.ends().await;
 }
+
+/// Only on demand, because they are in the repository: `HOLDFAST_PICTURES=docs/images cargo test --test e2e pictures`.
+#[tokio::test]
+async fn pictures_for_the_documentation() {
+    let Some(folder) = std::env::var_os("HOLDFAST_PICTURES") else { return };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    Visit::with(Deployment::embedded(), "takes_pictures", json!({"folder": folder})).await.ends().await;
+}
+
+/// Only on demand, because figures of a busy machine say nothing: `HOLDFAST_MEASURE=1 cargo test --test e2e figures`.
+#[tokio::test]
+async fn figures_of_this_machine() {
+    if std::env::var_os("HOLDFAST_MEASURE").is_none() {
+        return;
+    }
+    let (end, ..) = Visit::begin(Deployment::embedded(), "measure").await.ends().await;
+    println!("{end:#}");
+}

@@ -9,16 +9,18 @@ import { chromium } from "playwright-core";
 import { Person } from "./person.mjs";
 import * as asked from "./asked.mjs";
 import * as faults from "./faults.mjs";
+import * as looks from "./looks.mjs";
+import * as measure from "./measure.mjs";
 import * as messages from "./messages.mjs";
+import * as pictures from "./pictures.mjs";
 import * as safety from "./safety.mjs";
 import * as shell from "./shell.mjs";
-import * as looks from "./looks.mjs";
 import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 
 const [base, parameters] = process.argv.slice(2);
 const given = JSON.parse(parameters);
-const scenario = { ...asked, ...faults, ...looks, ...messages, ...safety, ...shell, ...tabs, ...typing }[given.scenario];
+const scenario = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...safety, ...shell, ...tabs, ...typing }[given.scenario];
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const report = (line) => console.log(JSON.stringify(line));
