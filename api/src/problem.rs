@@ -171,6 +171,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
     }
 
+    pub fn chunks_superseded(run_id: Uuid) -> Self {
+        let detail = "Some of the chunks that were counted are no longer there. Begin again with startIndex=0.";
+        Self::new(StatusCode::CONFLICT, "chunks_superseded", detail).about(run_id)
+    }
+
     pub fn unsupported_part(kind: &str) -> Self {
         let detail = format!("A part of type {kind} cannot be read here; say it as text.");
         Self::new(StatusCode::BAD_REQUEST, "unsupported_part", detail)

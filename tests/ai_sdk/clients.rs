@@ -70,9 +70,8 @@ async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, V
     let proxy = Proxy::before(deployment.client().base()).await;
     let mut program = talks(sdk, &proxy.base, LONG).await;
     let mut given = program.up_to_nth(5, says).await;
-    let before = proxy.resets();
     proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
-    proxy.until_resets(before + 2).await;
+    proxy.until_breaks(1).await;
     given.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
     proxy.lead_to(deployment.client().base());
@@ -160,4 +159,31 @@ async fn the_transport_that_counts_chunks_loses_nothing_scaled_out() {
     let (messages, given) = shown_after_breaks("workflow", &mut deployment).await;
     assert!(!given.iter().any(|got| got["resumed"].is_u64()), "{given:?}");
     is_the_history(&deployment.client(), "workflow", messages).await;
+}
+
+/// It only ever appends, so it also keeps what a dead worker has said. Nothing of either is missing, and nothing comes twice.
+#[tokio::test]
+async fn the_transport_that_counts_chunks_keeps_what_a_dead_worker_has_said() {
+    let mut deployment = Deployment::scaled_out();
+    let client = deployment.client();
+    let mut program = talks("workflow", client.base(), LONG).await;
+    program.up_to_nth(10, says).await;
+    deployment.kill_worker();
+    deployment.client();
+    let (messages, given) = shown(program).await;
+    assert!(given.iter().all(says), "{given:?}");
+    let parts = messages[1]["parts"].as_array().unwrap();
+    let attempt = parts.iter().position(|part| part["type"] == "data-attempt").expect("it is told of the new attempt");
+    let (before, behind) = parts.split_at(attempt);
+    let mut said = texts(before);
+    let taken_back = said.pop().unwrap();
+    said.extend(texts(behind));
+    let history = history(&client, "c").await;
+    assert_eq!(said, texts(history[1]["parts"].as_array().unwrap()));
+    // The scripted model says the same again.
+    assert!(!taken_back.is_empty() && said.last().unwrap().starts_with(taken_back), "{taken_back}");
+}
+
+fn texts(parts: &[Value]) -> Vec<&str> {
+    parts.iter().filter(|part| part["type"] == "text").map(|part| part["text"].as_str().unwrap()).collect()
 }

@@ -48,16 +48,19 @@ fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
             "text-delta",
             "text-delta",
             "text-end",
+            "finish-step",
             "tool-input-available",
             "tool-output-error",
             "data-state",
             "text-start",
             "text-delta",
             "text-end",
+            "finish-step",
             "data-attempt",
             "text-start",
             "text-delta",
             "text-end",
+            "finish-step",
             "finish"
         ])
     );
