@@ -199,7 +199,7 @@ async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment)
     client.ended(&stream.run_id).await;
     let path = |known: usize| format!("/api/chat/{}/stream?startIndex={known}", stream.run_id);
     let refused = answer(client.request(Method::GET, &path(known + 100))).await.unwrap_err();
-    assert_eq!((refused.status, refused.code.as_str()), (409, "count_is_lost"));
+    assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
     // What the lost worker had said is where it was.
     let from_before = Blocks::open(client.request(Method::GET, &path(1))).await.rest().await;
     assert!(from_before.iter().any(|block| block.data.contains("data-attempt")));

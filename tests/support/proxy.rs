@@ -26,10 +26,18 @@ struct Way {
     api: Mutex<String>,
     /// Counts the cuts: who carries a connection when it changes resets it.
     cuts: watch::Sender<usize>,
-    /// Where the next connection breaks by itself.
-    next: Mutex<Break>,
+    /// Where one of the next connections breaks by itself, the first that comes to it.
+    next: Mutex<Next>,
     /// How many connections have ended in a reset.
     resets: watch::Sender<usize>,
+    /// How many connections have broken by themselves.
+    breaks: watch::Sender<usize>,
+}
+
+struct Next {
+    at: Break,
+    /// Those that began after so many cuts.
+    after: usize,
 }
 
 /// Where in what the API says a connection breaks.
@@ -47,8 +55,9 @@ impl Proxy {
         let way = Arc::new(Way {
             api: Mutex::new(authority(api)),
             cuts: watch::Sender::new(0),
-            next: Mutex::new(Break::Nowhere),
+            next: Mutex::new(Next { at: Break::Nowhere, after: 0 }),
             resets: watch::Sender::new(0),
+            breaks: watch::Sender::new(0),
         });
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
@@ -69,15 +78,19 @@ impl Proxy {
         self.way.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Resets all connections, and the one that comes next after so many bytes from the API.
+    /// Resets all connections, and the first of those that come next on which the API has said so many bytes.
     pub fn reset_and_again_after(&self, bytes: usize) {
-        *self.way.next.lock().unwrap() = Break::After(bytes);
-        self.reset();
+        self.reset_and_again(Break::After(bytes));
     }
 
-    /// Resets all connections, and the one that comes next as soon as the API has said this.
+    /// Resets all connections, and the first of those that come next on which the API has said this.
     pub fn reset_and_again_behind(&self, text: &str) {
-        *self.way.next.lock().unwrap() = Break::Behind(text.to_owned());
+        self.reset_and_again(Break::Behind(text.to_owned()));
+    }
+
+    fn reset_and_again(&self, at: Break) {
+        let after = *self.way.cuts.borrow() + 1;
+        *self.way.next.lock().unwrap() = Next { at, after };
         self.reset();
     }
 
@@ -86,11 +99,11 @@ impl Proxy {
         *self.way.resets.borrow()
     }
 
-    /// Waits until so many connections have ended in a reset.
-    pub async fn until_resets(&self, count: usize) {
-        let mut resets = self.way.resets.subscribe();
-        let reached = tokio::time::timeout(PATIENCE, resets.wait_for(|resets| *resets >= count)).await;
-        reached.expect("no connection is left to reset").expect("the proxy keeps the sender");
+    /// Waits until so many connections have broken where they were to.
+    pub async fn until_breaks(&self, count: usize) {
+        let mut breaks = self.way.breaks.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, breaks.wait_for(|breaks| *breaks >= count)).await;
+        reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
     }
 }
 
@@ -101,12 +114,12 @@ fn authority(base: &str) -> String {
 /// Carries what both sides say until one of them hangs up, or the connection is to break.
 async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let mut cuts = way.cuts.subscribe();
+    let begun = *cuts.borrow();
     let address = way.api.lock().unwrap().clone();
     // Nobody there: the client is refused, as it would be by the API's own host.
     let Ok(mut api) = TcpStream::connect(address).await else {
         return reset(client, &way);
     };
-    let at = std::mem::replace(&mut *way.next.lock().unwrap(), Break::Nowhere);
     // What was carried before a reset must be on its way, and not wait for more.
     client.set_nodelay(true).unwrap();
     let breaks = {
@@ -114,7 +127,10 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
         let (from_api, mut to_api) = api.split();
         tokio::select! {
             _ = copy(&mut from_client, &mut to_api) => false,
-            broken = carry_answers(from_api, to_client, &at) => broken.unwrap_or(true),
+            broken = carry_answers(from_api, to_client, |said| way.breaks_at(begun, said)) => {
+                way.breaks.send_modify(|breaks| *breaks += usize::from(matches!(broken, Ok(true))));
+                broken.unwrap_or(true)
+            }
             _ = cuts.changed() => true,
         }
     };
@@ -124,11 +140,15 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
 }
 
 /// Whether the place came where the connection breaks. What comes behind it is not carried.
-async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break) -> io::Result<bool> {
+async fn carry_answers(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    breaks_at: impl Fn(&[u8]) -> Option<usize>,
+) -> io::Result<bool> {
     let mut said = Vec::new();
     let mut carried = 0;
     while from.read_buf(&mut said).await? > 0 {
-        let place = at.place(&said);
+        let place = breaks_at(&said);
         to.write_all(&said[carried..place.unwrap_or(said.len())]).await?;
         if place.is_some() {
             return Ok(true);
@@ -136,6 +156,19 @@ async fn carry_answers(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, at: &Break
         carried = said.len();
     }
     Ok(false)
+}
+
+impl Way {
+    /// The place in what the API has said on a connection where that breaks; no other does then.
+    fn breaks_at(&self, begun: usize, said: &[u8]) -> Option<usize> {
+        let mut next = self.next.lock().unwrap();
+        if begun < next.after {
+            return None;
+        }
+        let place = next.at.place(said)?;
+        next.at = Break::Nowhere;
+        Some(place)
+    }
 }
 
 impl Break {
