@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{history, untimed};
 use crate::support::{Client, Deployment, Program, Proxy};
 
-const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=200] [delay=10] hello";
+const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
 /// A program of `tests/clients/ai-sdk` that talks in the chat `c`.
 async fn talks(sdk: &str, base: &str, text: &str) -> Program {
