@@ -69,6 +69,7 @@ async fn survives(
     deployment.client().post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
     given.extend(program.up_to_nth(5, is_delta).await);
     deployment.kill_worker();
+    proxy.until_refused().await;
     proxy.lead_to(deployment.client().base());
     given.extend(program.up_to_nth(1, |event| event["type"] == "attempt.started").await);
     given.extend(program.up_to_nth(10, is_delta).await);

@@ -83,6 +83,7 @@ async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, V
     proxy.until_breaks(1).await;
     given.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
+    proxy.until_refused().await;
     proxy.lead_to(deployment.client().base());
     let (messages, rest) = shown(program).await;
     given.extend(rest);

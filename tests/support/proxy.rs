@@ -32,6 +32,8 @@ struct Way {
     resets: watch::Sender<usize>,
     /// How many connections have broken by themselves.
     breaks: watch::Sender<usize>,
+    /// How many connections have found nobody behind the proxy.
+    refusals: watch::Sender<usize>,
 }
 
 struct Next {
@@ -58,6 +60,7 @@ impl Proxy {
             next: Mutex::new(Next { at: Break::Nowhere, after: 0 }),
             resets: watch::Sender::new(0),
             breaks: watch::Sender::new(0),
+            refusals: watch::Sender::new(0),
         });
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
@@ -105,6 +108,13 @@ impl Proxy {
         let reached = tokio::time::timeout(PATIENCE, breaks.wait_for(|breaks| *breaks >= count)).await;
         reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
     }
+
+    /// Waits until a client has come while nobody was there.
+    pub async fn until_refused(&self) {
+        let mut refusals = self.way.refusals.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, refusals.wait_for(|refusals| *refusals > 0)).await;
+        reached.expect("no client has come").expect("the proxy keeps the sender");
+    }
 }
 
 fn authority(base: &str) -> String {
@@ -118,7 +128,8 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let address = way.api.lock().unwrap().clone();
     // Nobody there: the client is refused, as it would be by the API's own host.
     let Ok(mut api) = TcpStream::connect(address).await else {
-        return reset(client, &way);
+        reset(client, &way);
+        return way.refusals.send_modify(|refusals| *refusals += 1);
     };
     // What was carried before a reset must be on its way, and not wait for more.
     client.set_nodelay(true).unwrap();
