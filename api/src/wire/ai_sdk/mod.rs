@@ -6,6 +6,7 @@
 
 mod chunk;
 mod message;
+mod recalled;
 
 use bytes::Bytes;
 use holdfast_shared::{
@@ -27,6 +28,7 @@ use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
 use chunk::{Attempt, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
 pub use message::UiMessage;
+pub use recalled::recalled;
 
 /// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
 const TEXT: &str = "text";
