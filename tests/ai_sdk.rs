@@ -343,8 +343,16 @@ async fn a_resumed_answer_leaves_out_what_a_dead_worker_said(mut deployment: Dep
     let said = client.ended(&stream.run_id).await;
     assert_eq!(whole.said(), said["output_message"]["content"], "{run}");
     assert!(!whole.types().contains(&"data-attempt".to_owned()));
-    let appended = resumed(&client, &format!("{}/stream?startIndex=0", stream.run_id)).await.unwrap();
-    assert!(appended.types().contains(&"data-attempt".to_owned()), "who counts chunks keeps all of them");
+    let behind = |count: usize| format!("{}/stream?startIndex={count}", stream.run_id);
+    let appended = resumed(&client, &behind(0)).await.unwrap().chunks();
+    let attempt = appended.iter().position(|chunk| chunk["type"] == "data-attempt");
+    let attempt = attempt.expect("who counts chunks keeps all of them");
+    assert_eq!(resumed(&client, &behind(attempt / 2)).await.unwrap().chunks(), appended[attempt / 2..]);
+    // Whoever has counted so many may have counted others, which the worker has taken along.
+    let refused = answer(client.request(Method::GET, &format!("/api/chat/{}", behind(attempt + 1)))).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
+    let counted = resumed(&client, "c/stream?startIndex=0").await.unwrap();
+    assert_eq!(counted.chunks(), whole.chunks(), "who begins again by the chat's id has nothing to keep");
 }
 
 async fn what_cannot_be_asked_is_refused(mut deployment: Deployment) {

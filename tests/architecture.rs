@@ -204,10 +204,19 @@ fn every_setting_is_documented() {
 #[test]
 fn what_the_clients_page_shows_is_what_the_programs_run() {
     let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
-    let programs: String =
-        ["fold.mjs", "event-source.mjs", "eventsource/main.mjs", "fetch-event-source/follow.mjs", "httpx-sse/main.py"]
-            .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
-            .join("\n");
+    let programs = [
+        "fold.mjs",
+        "event-source.mjs",
+        "eventsource/main.mjs",
+        "fetch-event-source/follow.mjs",
+        "httpx-sse/main.py",
+        "ai-sdk/patiently.mjs",
+        "ai-sdk/use-chat.mjs",
+        "ai-sdk/workflow.mjs",
+        "durable-streams/follow.mjs",
+    ]
+    .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
+    .join("\n");
     let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap().1);
     let strange: Vec<&str> = blocks.filter(|block| !programs.contains(block.trim_end())).collect();
     assert!(strange.is_empty(), "no program in tests/clients has {strange:#?}");

@@ -9,6 +9,9 @@ use crate::support::{Client, Deployment, Frame, Program, Proxy, answer, fold, st
 /// longer than it takes to come back.
 const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
 
+/// Behind this, a client of the native wire has read the id of an event that it does not get.
+const IN_A_FRAME: &str = "event: message.delta\n";
+
 fn is_delta(event: &Value) -> bool {
     event["type"] == "message.delta"
 }
@@ -51,8 +54,14 @@ async fn is_exact(client: &Client, given: &[Value], end: &Value) {
     assert_eq!(standing(&frames), standing(&log));
 }
 
-/// Kills the process under a client that has begun, and resets its connections, at once and in the middle of a frame.
-async fn survives(mut program: Program, proxy: &Proxy, deployment: &mut Deployment) {
+/// Kills the process under a client that has begun, and resets its connections, at once and in the middle of an event. Answers
+/// what the client was given, and what it makes of it.
+async fn survives(
+    mut program: Program,
+    proxy: &Proxy,
+    deployment: &mut Deployment,
+    in_the_middle: &str,
+) -> (Vec<Value>, Value) {
     let mut given = program.up_to_nth(1, |event| event["type"] == "approval.requested").await;
     let question = given.last().unwrap();
     let (run_id, approval_id) = (question["run_id"].as_str().unwrap(), question["approval_id"].as_str().unwrap());
@@ -60,17 +69,15 @@ async fn survives(mut program: Program, proxy: &Proxy, deployment: &mut Deployme
     deployment.client().post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
     given.extend(program.up_to_nth(5, is_delta).await);
     deployment.kill_worker();
-    let client = deployment.client();
-    proxy.lead_to(client.base());
+    proxy.until_refused().await;
+    proxy.lead_to(deployment.client().base());
     given.extend(program.up_to_nth(1, |event| event["type"] == "attempt.started").await);
     given.extend(program.up_to_nth(10, is_delta).await);
-    let before = proxy.resets();
-    // The second time a client has read the id of an event that it never gets.
-    proxy.reset_and_again_behind("event: message.delta\n");
-    proxy.until_resets(before + 2).await;
+    proxy.reset_and_again_behind(in_the_middle);
+    proxy.until_breaks(1).await;
     let (rest, end) = program.rest().await;
     given.extend(rest);
-    is_exact(&client, &given, &end).await;
+    (given, end)
 }
 
 /// A client that follows a run by its id.
@@ -80,7 +87,8 @@ async fn follows(name: &str) {
     let proxy = Proxy::before(client.base()).await;
     let started = client.start(INPUT).await;
     let program = Program::start(name, &proxy.base, json!({"run_id": started["run"]["id"]})).await;
-    survives(program, &proxy, &mut deployment).await;
+    let (given, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    is_exact(&deployment.client(), &given, &end).await;
 }
 
 /// A client that also starts the run.
@@ -88,9 +96,23 @@ async fn starts_and_follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let proxy = Proxy::before(deployment.client().base()).await;
     let program = Program::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
-    survives(program, &proxy, &mut deployment).await;
-    let runs = deployment.client().get("/v1/runs").await.unwrap();
+    let (given, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    let client = deployment.client();
+    is_exact(&client, &given, &end).await;
+    let runs = client.get("/v1/runs").await.unwrap();
     assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+}
+
+/// The client of Durable Streams, whose end has the answer and more.
+async fn follows_durably(live: &str) {
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    let proxy = Proxy::before(client.base()).await;
+    let started = client.start(INPUT).await;
+    let parameters = json!({"run_id": started["run"]["id"], "live": live});
+    let program = Program::start("durable-streams", &proxy.base, parameters).await;
+    let (given, end) = survives(program, &proxy, &mut deployment, "\"type\":\"message.delta\"").await;
+    is_exact(&deployment.client(), &given, &end["text"]).await;
 }
 
 #[tokio::test]
@@ -111,4 +133,14 @@ async fn fetch_event_source_loses_nothing_and_starts_one_run() {
 #[tokio::test]
 async fn httpx_sse_loses_nothing() {
     follows("httpx-sse").await;
+}
+
+#[tokio::test]
+async fn durable_streams_lose_nothing_by_sse() {
+    follows_durably("sse").await;
+}
+
+#[tokio::test]
+async fn durable_streams_lose_nothing_by_long_poll() {
+    follows_durably("long-poll").await;
 }

@@ -1,16 +1,13 @@
 //! Durable Streams: a run is read at any offset, followed by long poll and by SSE, and found again after a broken connection,
 //! by the official client too.
 
-mod client;
-
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, answer, until},
+    support::{Client, Deployment, Program, Proxy, answer, until},
 };
-use client::{Network, Program};
 
 in_both_modes!(
     every_offset_gives_exactly_the_rest,
@@ -64,7 +61,7 @@ async fn finished(client: &Client, input: &str) -> (String, Vec<Value>) {
 }
 
 async fn waiting(client: &Client) -> String {
-    let mut stream = client.stream("[approval=send it] [tokens=30] [delay=20]").await;
+    let mut stream = client.stream("[approval=send it] [tokens=100] [delay=15]").await;
     stream.up_to("agent.state").await;
     stream.run_id.clone()
 }
@@ -268,21 +265,19 @@ async fn nobody_writes(mut deployment: Deployment) {
     }
 }
 
-/// What the program was given, and what it says in the end.
-fn given(lines: &[Value]) -> (Vec<Value>, &Value) {
-    let items = lines.iter().filter_map(|line| line["items"].as_array()).flatten();
-    (items.cloned().collect(), lines.last().unwrap())
-}
-
 async fn native(client: &Client, run_id: &str) -> Vec<Value> {
     client.events(run_id, None).await.rest().await.into_iter().map(|frame| frame.data).collect()
+}
+
+async fn started(base: &str, run_id: &str, live: &str) -> Program {
+    Program::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
 }
 
 /// Follows a run that waits for an approval with the official client, which has everything then and waits too.
 async fn following(client: &Client, base: &str, live: &str) -> (String, Program) {
     let run_id = waiting(client).await;
     streams_are_open(client, 0).await;
-    let program = Program::follow(&format!("{base}/v1/stream/runs/{run_id}"), live);
+    let program = started(base, &run_id, live).await;
     streams_are_open(client, 1).await;
     (run_id, program)
 }
@@ -293,45 +288,47 @@ async fn approve(client: &Client, run_id: &str) {
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
 }
 
+/// What the client has read again, from each offset that it was given, is the rest; answers how many these were.
+fn are_the_rests(rests: &Value, whole: &[Value]) -> usize {
+    let rests = rests.as_array().unwrap();
+    for rest in rests {
+        let behind = whole.iter().filter(|event| offset(event).as_str() > rest["offset"].as_str().unwrap());
+        assert_eq!(rest["events"], behind.cloned().collect::<Value>(), "from {}", rest["offset"]);
+    }
+    rests.len()
+}
+
 async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
-        let (run_id, program) = following(&client, &client.url(""), live).await;
+        let (run_id, program) = following(&client, client.base(), live).await;
         approve(&client, &run_id).await;
-        let lines = program.rest().await;
-        let (items, end) = given(&lines);
+        let (given, end) = program.rest().await;
         let whole = native(&client, &run_id).await;
-        assert_eq!(items, whole, "{live}");
+        assert_eq!(given, whole, "{live}");
         let head = json!({"offset": offset(whole.last().unwrap()), "closed": true, "contentType": "application/json"});
         assert_eq!(end["head"], head, "{live}");
-        assert!(end["resumed"].as_u64().unwrap() >= 2, "{live}: what comes is a batch of its own: {lines:?}");
-        assert!(lines[..lines.len() - 1].iter().all(|line| line["items"].is_array()), "{live}: {lines:?}");
-        let over = Program::follow(&client.url(&format!("/v1/stream/runs/{run_id}")), live).rest().await;
-        let (items, end) = given(&over);
-        assert_eq!((items, &end["resumed"]), (whole, &json!(1)), "{live}, of a run that is over");
+        assert!(are_the_rests(&end["rests"], &whole) >= 2, "{live}: what comes is a batch of its own");
+        let (given, end) = started(client.base(), &run_id, live).await.rest().await;
+        assert_eq!((&given, are_the_rests(&end["rests"], &whole)), (&whole, 1), "{live}, of a run that is over");
     }
 }
 
 async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
     let client = deployment.client();
-    let network = Network::to(&client.url("")).await;
     for live in ["long-poll", "sse"] {
-        let (run_id, mut program) = following(&client, &network.base, live).await;
-        assert!(network.cut() > 0, "{live}: it waits on no connection");
+        let proxy = Proxy::before(client.base()).await;
+        let (run_id, mut program) = following(&client, &proxy.base, live).await;
+        proxy.reset();
         approve(&client, &run_id).await;
-        let mut lines = Vec::new();
-        while let Some(line) = program.next().await {
-            // Again and again, in mid-run.
-            if line["closed"] == false && lines.len() % 5 == 4 {
-                network.cut();
-            }
-            lines.push(line);
-        }
-        let (items, end) = given(&lines);
-        assert_eq!(items, native(&client, &run_id).await, "{live}");
-        assert_eq!(end["head"]["closed"], true);
-        // A poll that is cut before its answer is repeated by the client itself.
-        let broken = lines.iter().filter(|line| line["broken"].is_string()).count();
-        assert!(live == "long-poll" || broken > 0, "no cut has reached the client: {lines:?}");
+        let mut given = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
+        // In the middle of an event.
+        proxy.reset_and_again_behind("\"type\":\"message.delta\"");
+        proxy.until_breaks(1).await;
+        let (rest, end) = program.rest().await;
+        given.extend(rest);
+        let whole = native(&client, &run_id).await;
+        assert_eq!(given, whole, "{live}");
+        are_the_rests(&end["rests"], &whole);
     }
 }

@@ -181,6 +181,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
     }
 
+    pub fn chunks_superseded(run_id: Uuid) -> Self {
+        let detail = "Some of the chunks that were counted are no longer there. Begin again with startIndex=0.";
+        Self::new(StatusCode::CONFLICT, "chunks_superseded", detail).about(run_id)
+    }
+
     pub fn unsupported_part(kind: &str) -> Self {
         let detail = format!("A part of type {kind} cannot be read here; say it as text.");
         Self::new(StatusCode::BAD_REQUEST, "unsupported_part", detail)
@@ -339,13 +344,6 @@ impl Problem {
             format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}."),
         )
         .about(run_id)
-    }
-
-    pub fn count_is_lost(run_id: Uuid) -> Self {
-        let detail = format!(
-            "A worker of run {run_id} was lost, and perhaps some of the chunks that you have counted; resume without startIndex."
-        );
-        Self::new(StatusCode::CONFLICT, "count_is_lost", detail).about(run_id)
     }
 
     /// The run has failed before it had anything to show, so that there is no stream.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{history, untimed};
 use crate::support::{Client, Deployment, Program, Proxy};
 
-const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=200] [delay=10] hello";
+const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
 /// A program of `tests/clients/ai-sdk` that talks in the chat `c`.
 async fn talks(sdk: &str, base: &str, text: &str) -> Program {
@@ -70,18 +70,24 @@ async fn is_the_history(client: &Client, sdk: &str, messages: Value) {
 
 /// Connections that are reset, at once and in the middle of a frame, and the death of the process behind them.
 async fn survives(sdk: &str, mut deployment: Deployment) {
+    let (messages, _) = shown_after_breaks(sdk, &mut deployment).await;
+    is_the_history(&deployment.client(), sdk, messages).await;
+}
+
+/// The messages that are shown in the end, and all that the program was given.
+async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, Vec<Value>) {
     let proxy = Proxy::before(deployment.client().base()).await;
     let mut program = talks(sdk, &proxy.base, LONG).await;
-    program.up_to_nth(5, says).await;
-    let before = proxy.resets();
+    let mut given = program.up_to_nth(5, says).await;
     proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
-    proxy.until_resets(before + 2).await;
-    program.up_to_nth(5, says).await;
+    proxy.until_breaks(1).await;
+    given.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
-    let client = deployment.client();
-    proxy.lead_to(client.base());
-    let (messages, _) = shown(program).await;
-    is_the_history(&client, sdk, messages).await;
+    proxy.until_refused().await;
+    proxy.lead_to(deployment.client().base());
+    let (messages, rest) = shown(program).await;
+    given.extend(rest);
+    (messages, given)
 }
 
 /// An approval, which breaks off right after it was answered, and a tool of the front end.
@@ -134,7 +140,10 @@ each_client! {
     version_6_loses_nothing: "ai6", survives, embedded;
     version_6_loses_nothing_scaled_out: "ai6", survives, scaled_out;
     version_7_loses_nothing: "ai7", survives, embedded;
+    version_7_loses_nothing_scaled_out: "ai7", survives, scaled_out;
     the_hook_of_react_loses_nothing: "react", survives, embedded;
+    the_hook_of_react_loses_nothing_scaled_out: "react", survives, scaled_out;
+    the_transport_that_counts_chunks_loses_nothing: "workflow", survives, embedded;
     version_5_answers_what_it_is_asked: "ai5", answers, embedded;
     version_6_answers_what_it_is_asked: "ai6", answers, embedded;
     version_6_answers_what_it_is_asked_scaled_out: "ai6", answers, scaled_out;
@@ -153,19 +162,38 @@ each_client! {
     the_hook_of_react_stops: "react", stops, embedded;
 }
 
+/// It comes back behind what it has got, and the page has nothing to do.
 #[tokio::test]
-async fn the_transport_that_counts_chunks_loses_nothing() {
-    survives_counting(Deployment::embedded()).await;
+async fn the_transport_that_counts_chunks_loses_nothing_scaled_out() {
+    let mut deployment = Deployment::scaled_out();
+    let (messages, given) = shown_after_breaks("workflow", &mut deployment).await;
+    assert!(!given.iter().any(|got| got["resumed"].is_u64()), "{given:?}");
+    is_the_history(&deployment.client(), "workflow", messages).await;
 }
 
-/// It only ever appends, so it also keeps what a dead process had said.
-async fn survives_counting(mut deployment: Deployment) {
-    let proxy = Proxy::before(deployment.client().base()).await;
-    let mut program = talks("workflow", &proxy.base, LONG).await;
-    program.up_to_nth(5, says).await;
-    let before = proxy.resets();
-    proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
-    proxy.until_resets(before + 2).await;
-    let (messages, _) = shown(program).await;
-    is_the_history(&deployment.client(), "workflow", messages).await;
+/// It only ever appends, so it also keeps what a dead worker has said. Nothing of either is missing, and nothing comes twice.
+#[tokio::test]
+async fn the_transport_that_counts_chunks_keeps_what_a_dead_worker_has_said() {
+    let mut deployment = Deployment::scaled_out();
+    let client = deployment.client();
+    let mut program = talks("workflow", client.base(), LONG).await;
+    program.up_to_nth(10, says).await;
+    deployment.kill_worker();
+    deployment.client();
+    let (messages, given) = shown(program).await;
+    assert!(given.iter().all(says), "{given:?}");
+    let parts = messages[1]["parts"].as_array().unwrap();
+    let attempt = parts.iter().position(|part| part["type"] == "data-attempt").expect("it is told of the new attempt");
+    let (before, behind) = parts.split_at(attempt);
+    let mut said = texts(before);
+    let taken_back = said.pop().unwrap();
+    said.extend(texts(behind));
+    let history = history(&client, "c").await;
+    assert_eq!(said, texts(history[1]["parts"].as_array().unwrap()));
+    // The scripted model says the same again.
+    assert!(!taken_back.is_empty() && said.last().unwrap().starts_with(taken_back), "{taken_back}");
+}
+
+fn texts(parts: &[Value]) -> Vec<&str> {
+    parts.iter().filter(|part| part["type"] == "text").map(|part| part["text"].as_str().unwrap()).collect()
 }

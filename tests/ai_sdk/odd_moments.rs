@@ -199,7 +199,7 @@ async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment)
     client.ended(&stream.run_id).await;
     let path = |known: usize| format!("/api/chat/{}/stream?startIndex={known}", stream.run_id);
     let refused = answer(client.request(Method::GET, &path(known + 100))).await.unwrap_err();
-    assert_eq!((refused.status, refused.code.as_str()), (409, "count_is_lost"));
+    assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
     // What the lost worker had said is where it was.
     let from_before = Blocks::open(client.request(Method::GET, &path(1))).await.rest().await;
     assert!(from_before.iter().any(|block| block.data.contains("data-attempt")));
@@ -224,4 +224,35 @@ async fn a_cursor_in_the_middle_of_a_text_goes_on_in_it(mut deployment: Deployme
         let rest: Vec<String> = rest.into_iter().map(|block| block.data).collect();
         assert_eq!(rest, whole[at + 1..], "behind {id}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
+    let mut deployment = Deployment::embedded().with("HOLDFAST_ARCHIVE_RETENTION_MS", 1).with("HOLDFAST_SWEEP_MS", 50);
+    let client = deployment.client();
+    let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [call=no__such] [tokens=3]";
+    let heard = Heard::asked(&client, &body("c", user("m1", question))).await;
+    let path = format!("/v1/runs/{}/events", heard.run_id);
+    client.ended(&heard.run_id).await;
+    // The process may still have them; after a restart only the database counts.
+    deployment.kill_worker();
+    let client = deployment.client();
+    until("the events are gone", || async {
+        let request = client.request(Method::GET, &path).header("accept", "application/json");
+        (request.send().await.unwrap().status() == 410).then_some(())
+    })
+    .await;
+    let run = client.run(&heard.run_id).await;
+    let recalled = history(&client, "c").await[1].clone();
+    assert_eq!((&recalled["id"], &recalled["metadata"]["status"]), (&run["output_message_id"], &json!("completed")));
+    assert_eq!(states(&recalled), ["output-available", "output-error"]);
+    let said: String = recalled["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part["type"] == "text")
+        .map(|part| text(part, "text"))
+        .collect();
+    let stored = text(&run["output_message"], "content");
+    assert_eq!(said.split_whitespace().collect::<Vec<_>>(), stored.split_whitespace().collect::<Vec<_>>());
 }

@@ -32,6 +32,8 @@ struct Way {
     resets: watch::Sender<usize>,
     /// How many connections have broken by themselves.
     breaks: watch::Sender<usize>,
+    /// How many connections have found nobody behind the proxy.
+    refusals: watch::Sender<usize>,
 }
 
 struct Next {
@@ -68,6 +70,7 @@ impl Proxy {
             next: Mutex::new(Next { at: Break::Nowhere, how: End::Reset, after: 0 }),
             resets: watch::Sender::new(0),
             breaks: watch::Sender::new(0),
+            refusals: watch::Sender::new(0),
         });
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
@@ -114,18 +117,18 @@ impl Proxy {
         *self.way.resets.borrow()
     }
 
-    /// Waits until so many connections have ended in a reset.
-    pub async fn until_resets(&self, count: usize) {
-        let mut resets = self.way.resets.subscribe();
-        let reached = tokio::time::timeout(PATIENCE, resets.wait_for(|resets| *resets >= count)).await;
-        reached.expect("no connection is left to reset").expect("the proxy keeps the sender");
-    }
-
     /// Waits until so many connections have broken where they were to.
     pub async fn until_breaks(&self, count: usize) {
         let mut breaks = self.way.breaks.subscribe();
         let reached = tokio::time::timeout(PATIENCE, breaks.wait_for(|breaks| *breaks >= count)).await;
         reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
+    }
+
+    /// Waits until a client has come while nobody was there.
+    pub async fn until_refused(&self) {
+        let mut refusals = self.way.refusals.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, refusals.wait_for(|refusals| *refusals > 0)).await;
+        reached.expect("no client has come").expect("the proxy keeps the sender");
     }
 }
 
@@ -140,7 +143,8 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let address = way.api.lock().unwrap().clone();
     // Nobody there: the client is refused, as it would be by the API's own host.
     let Ok(mut api) = TcpStream::connect(address).await else {
-        return reset(client, &way);
+        reset(client, &way);
+        return way.refusals.send_modify(|refusals| *refusals += 1);
     };
     // What was carried before a reset must be on its way, and not wait for more.
     client.set_nodelay(true).unwrap();

@@ -43,7 +43,7 @@ use crate::{
 use feed::Feed;
 pub use follower::{Aborted, Excerpt, Follower};
 pub use live::LiveFrames;
-pub use outline::Outline;
+pub use outline::{Outline, is_left_out};
 use replay::Replayed;
 pub use snapshot::Folded;
 pub use stretch::Stretch;

@@ -1,7 +1,11 @@
-//! An outline of a run's log: where it stops for an answer, and what of it is superseded. However long the log is, this is short.
+//! An outline of a run's log: where it stops for an answer, what of it is superseded, and where it may lack something. However
+//! long the log is, this is short.
 
 use holdfast_shared::{
-    event::{APPROVAL_REQUESTED, ATTEMPT_STARTED, AttemptReason, Event, ExecutedBy, TOOL_CALL_STARTED},
+    event::{
+        APPROVAL_REQUESTED, APPROVAL_RESOLVED, ATTEMPT_STARTED, AttemptReason, Event, ExecutedBy, RUN_QUEUED,
+        TOOL_CALL_COMPLETED, TOOL_CALL_STARTED,
+    },
     event_id::EventId,
 };
 use serde::Deserialize;
@@ -17,11 +21,12 @@ pub struct Outline {
     pub pauses: Vec<EventId>,
     /// What was asked, an approval's id or a call's, and before which of the pauses.
     asked: Vec<(String, usize)>,
-    /// Where the newest worker began that has taken the run over from a lost one.
-    pub takeover: Option<EventId>,
     /// What is no longer part of the answer: the events after the first and before the second of each pair.
     pub superseded: Vec<(EventId, EventId)>,
-    last: EventId,
+    /// The events behind which a run was taken from its holder: clients may have been shown more there than the log has.
+    pub breaks: Vec<EventId>,
+    /// As far as this goes.
+    pub last: EventId,
     pub has_ended: bool,
 }
 
@@ -30,11 +35,6 @@ struct Question {
     approval_id: Option<String>,
     call_id: String,
     by: Option<ExecutedBy>,
-}
-
-#[derive(Deserialize)]
-struct Begun {
-    reason: AttemptReason,
 }
 
 impl Outline {
@@ -52,11 +52,13 @@ impl Outline {
     fn push(&mut self, event: &Event) {
         match event.kind() {
             APPROVAL_REQUESTED | TOOL_CALL_STARTED => self.ask(event),
-            ATTEMPT_STARTED if was_lost(event) => self.takeover = Some(event.id),
             _ => {}
         }
         if let Some(base) = event.base.filter(|base| *base < self.last) {
             self.superseded.push((base, event.id));
+        }
+        if is_taken_over(event) {
+            self.breaks.push(self.last);
         }
         if event.is_wait() {
             self.pauses.push(event.id);
@@ -72,10 +74,25 @@ impl Outline {
     }
 }
 
-fn was_lost(event: &Event) -> bool {
-    serde_json::from_slice::<Begun>(event.payload()).is_ok_and(|begun| begun.reason == AttemptReason::LeaseExpired)
+/// Whether whoever held the run before this event may have shown what it had not archived yet. Who waits, and who hands a run
+/// over, has archived everything.
+fn is_taken_over(event: &Event) -> bool {
+    #[derive(Deserialize)]
+    struct Begun {
+        reason: AttemptReason,
+    }
+    match event.kind() {
+        _ if event.base.is_none() => false,
+        RUN_QUEUED | APPROVAL_RESOLVED | TOOL_CALL_COMPLETED => false,
+        ATTEMPT_STARTED => {
+            let begun = serde_json::from_slice::<Begun>(event.payload());
+            begun.map_or(true, |begun| begun.reason == AttemptReason::LeaseExpired)
+        }
+        _ => true,
+    }
 }
 
+/// Whether one of these pairs has the event between them.
 pub fn is_left_out(left_out: &[(EventId, EventId)], id: EventId) -> bool {
     left_out.iter().any(|(base, until)| id > *base && id < *until)
 }
@@ -106,8 +123,13 @@ mod tests {
         Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, body)
     }
 
-    fn begun(attempt: u32, base: EventId) -> Event {
-        let reason = AttemptReason::LeaseExpired;
+    fn queued() -> Event {
+        let [conversation_id, input_message_id, message_id] = [Uuid::nil(); 3];
+        let base = EventId::ORIGIN;
+        event(0, 1, &EventBody::RunQueued { base, conversation_id, input_message_id, message_id, agent_id: None })
+    }
+
+    fn begun(attempt: u32, base: EventId, reason: AttemptReason) -> Event {
         event(attempt, 1, &EventBody::AttemptStarted { attempt, base, reason, crashes: 1, max_crashes: 3 })
     }
 
@@ -116,13 +138,14 @@ mod tests {
         let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted { step: 1 });
         let wait = event(2, 3, &EventBody::AgentState { state: AgentState::WaitingOnUser });
         let events = [
-            begun(1, EventId::ORIGIN),
+            queued(),
+            begun(1, EventId::first_of(0), AttemptReason::Claimed),
             delta(1, 2),
             delta(1, 3),
-            begun(2, EventId::new(1, 1)),
+            begun(2, EventId::new(1, 1), AttemptReason::LeaseExpired),
             delta(2, 2),
             wait,
-            begun(3, EventId::new(2, 3)),
+            begun(3, EventId::new(2, 3), AttemptReason::Resumed),
         ];
         let mut outline = Outline::default();
         events.iter().for_each(|event| outline.push(event));
@@ -130,5 +153,6 @@ mod tests {
             events.iter().filter(|event| outline.leaves_out(event.id)).map(|event| event.id.to_string()).collect();
         assert_eq!(left, ["1-2", "1-3"]);
         assert_eq!(outline.pauses, [EventId::new(2, 3)]);
+        assert_eq!(outline.breaks, [EventId::new(1, 3)]);
     }
 }

@@ -3,8 +3,9 @@
 /** A chat of the AI SDK; `changed` is called whenever it has something new. */
 export async function chatOf(sdk, { api, id, body, changed }) {
   if (sdk === "react") return (await import("./react.mjs")).chatOf({ api, id, body, changed });
-  const ai = await import(sdk === "workflow" ? "ai7" : sdk);
-  const transport = sdk === "workflow" ? await workflow(api, body) : new ai.DefaultChatTransport({ api, body });
+  const ai = await import(sdk === "ai5" || sdk === "ai6" ? sdk : "ai");
+  const Transport = sdk === "workflow" ? (await import("./workflow.mjs")).CountingTransport : ai.DefaultChatTransport;
+  const transport = new Transport({ api, body });
   class Chat extends ai.AbstractChat {}
   const sendAutomaticallyWhen = (chat) => isAnswered(ai, chat);
   return new Chat({ id, transport, state: new State(changed), sendAutomaticallyWhen });
@@ -15,16 +16,6 @@ export const isAnswered = (ai, chat) =>
   ai.lastAssistantMessageIsCompleteWithToolCalls(chat) ||
   // Version 5 has no approvals.
   (ai.lastAssistantMessageIsCompleteWithApprovalResponses?.(chat) ?? false);
-
-async function workflow(api, more) {
-  const { WorkflowChatTransport } = await import("@ai-sdk/workflow/client");
-  const headers = { "content-type": "application/json" };
-  const prepareSendMessagesRequest = ({ id, messages, trigger, messageId }) => ({
-    headers,
-    body: { id, message: messages.at(-1), trigger, messageId, ...more },
-  });
-  return new WorkflowChatTransport({ api, prepareSendMessagesRequest });
-}
 
 /** What the hooks of a framework keep. */
 class State {

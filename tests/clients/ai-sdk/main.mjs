@@ -2,6 +2,7 @@
 //
 // It answers what it is asked, and comes back when its connection breaks. The end is its messages.
 import { chatOf } from "./chat.mjs";
+import { wasCutOff } from "./patiently.mjs";
 
 const [base, parameters] = process.argv.slice(2);
 const { sdk, chat: id, text, approve = true, stop = false } = JSON.parse(parameters);
@@ -12,7 +13,6 @@ const textOf = (message) => message.parts.map((part) => (part.type === "text" ? 
 let chat;
 const last = () => chat?.messages.at(-1);
 const part = (is) => last()?.role === "assistant" && last().parts.find(is);
-const wasCutOff = (error) => /terminated|fetch|network|socket|ECONN/i.test(`${error?.message} ${error?.cause}`);
 
 // What the front end can do by itself.
 const clientTools = [
@@ -37,7 +37,9 @@ await chat.sendMessage({ text });
 for (let resumed = 0; ; await pause(20)) {
   if (chat.status === "error") {
     if (!wasCutOff(chat.error)) break;
-    report({ got: { cut: ++resumed } });
+    // The hook comes back by itself.
+    if (sdk === "react") continue;
+    report({ got: { resumed: ++resumed } });
     await pause(50);
     chat.clearError();
     await chat.resumeStream();

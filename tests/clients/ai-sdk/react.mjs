@@ -8,15 +8,14 @@ for (const name of ["window", "document", "navigator"]) Object.defineProperty(gl
 
 const { createElement, useEffect } = await import("react");
 const { createRoot } = await import("react-dom/client");
-const { useChat } = await import("@ai-sdk/react");
-const ai = await import("ai7");
+const { useResumedChat } = await import("./use-chat.mjs");
+const ai = await import("ai");
 
 export async function chatOf({ api, id, body, changed }) {
   let chat;
-  const transport = new ai.DefaultChatTransport({ api, body });
   const sendAutomaticallyWhen = (chat) => isAnswered(ai, chat);
   const Page = ({ shown }) => {
-    chat = useChat({ id, transport, sendAutomaticallyWhen });
+    chat = useResumedChat({ id, api, body, sendAutomaticallyWhen });
     useEffect(() => (shown(), changed()));
     return chat.messages.length;
   };

@@ -20,7 +20,7 @@ use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::{Aborted, Excerpt, Opened, Outline},
+    relay::{Aborted, Excerpt, Opened, Outline, is_left_out},
     routes::events::view_of,
     wire::{Before, View, Wire, ai_sdk},
 };
@@ -44,8 +44,8 @@ pub async fn whole(app: &Arc<App>, run: &Run) -> Result<Response, Problem> {
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
 }
 
-/// What comes behind the first chunks of a segment; of the whole answer, where the id is a chat's. This only ever appends:
-/// what is superseded keeps its place.
+/// What comes behind the first chunks of a segment, which only ever appends: what is superseded keeps its place. Where the id
+/// is a chat's, the same of its whole last answer, without what is superseded already.
 pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
     let named = match segment {
@@ -70,21 +70,19 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {
         0.. => None,
-        _ => Some(bounds.count(app, &view, bounds.until).await?),
+        _ => Some(bounds.count(app, &view, outline.last).await?),
     };
     let mut known = match tail {
         None => start.unsigned_abs(),
         Some(count) => count.saturating_sub(start.unsigned_abs()),
     };
-    if let Some(takeover) = outline.takeover.filter(|_| tail.is_none())
-        && known > bounds.count(app, &view, Some(takeover)).await?
-    {
-        // What the lost worker had said last may be in no log, and what is counted then is not what the client has.
-        return Err(Problem::count_is_lost(run.id));
+    // A client that has more than is certain has counted chunks that are gone, or may have: it would miss as many others.
+    if tail.is_none() && known > 0 && known > bounds.count(app, &view, bounds.certain).await? {
+        return Err(Problem::chunks_superseded(run.id));
     }
     if bounds.until.is_some() || outline.has_ended {
         // Who has everything is told once more that it is the end.
-        known = known.min(bounds.count(app, &view, bounds.until).await?.saturating_sub(1));
+        known = known.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
     let Opened::Stream(mut follower) = app.relay().open(run.id, bounds.after).await? else {
         return Ok(nothing_to_come());
@@ -94,7 +92,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
         follower.led_by(&start);
     }
-    let frames = follower.showing(Excerpt { left_out: Vec::new(), until: bounds.until }).into_frames(view);
+    let frames = follower.showing(Excerpt { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
     let frames = behind(known, frames);
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
@@ -111,34 +109,46 @@ struct Bounds {
     until: Option<EventId>,
     /// Whether the message was begun before.
     goes_on: bool,
+    left_out: Vec<(EventId, EventId)>,
+    /// Up to where it was the same for whoever has read it before.
+    certain: EventId,
 }
 
 impl Bounds {
     /// `None` if the run has not come to this segment.
     fn of(outline: &Outline, segment: Segment, is_whole: bool) -> Option<Self> {
         if is_whole {
-            return Some(Self { after: EventId::ORIGIN, until: None, goes_on: false });
+            let left_out = outline.superseded.clone();
+            let changes = left_out.iter().map(|(base, _)| *base).chain(outline.breaks.first().copied());
+            let certain = changes.min().unwrap_or(outline.last);
+            return Some(Self { after: EventId::ORIGIN, until: None, goes_on: false, left_out, certain });
         }
         let after = match segment.pauses_before {
             0 => EventId::ORIGIN,
             pauses => *outline.pauses.get(pauses - 1)?,
         };
         let until = outline.pauses.get(segment.pauses_before).copied();
-        Some(Self { after, until, goes_on: segment.pauses_before > 0 })
+        let certain = outline.breaks.iter().copied().find(|last| *last >= after).unwrap_or(outline.last);
+        Some(Self { after, until, goes_on: segment.pauses_before > 0, left_out: Vec::new(), certain })
     }
 
-    /// How many chunks there are by now, before an event, or with a pause.
-    async fn count(&self, app: &App, view: &View, until: Option<EventId>) -> Result<u64, Problem> {
+    /// How many chunks there are up to an event.
+    async fn count(&self, app: &App, view: &View, end: EventId) -> Result<u64, Problem> {
         let mut before = Before { id: self.after, ..Before::START };
+        let mut cursor = self.after;
         let mut count = u64::from(self.goes_on);
         loop {
-            let events = app.relay().page(view.run_id, before.id).await?;
+            let events = app.relay().page(view.run_id, cursor).await?;
             if events.is_empty() {
                 return Ok(count);
             }
             for event in events {
-                if until == Some(event.id) && self.until != until {
+                if event.id > end {
                     return Ok(count);
+                }
+                cursor = event.id;
+                if is_left_out(&self.left_out, event.id) {
+                    continue;
                 }
                 count += ai_sdk::chunks(view, before, &event).len() as u64;
                 before = Before::behind(&event);

@@ -16,7 +16,10 @@ use crate::{
     auth::Caller,
     problem::Problem,
     routes::events::view_of,
-    wire::{Before, Wire, ai_sdk::UiMessage},
+    wire::{
+        Before, Wire,
+        ai_sdk::{UiMessage, recalled},
+    },
 };
 
 /// The newest messages, oldest first.
@@ -30,16 +33,25 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
         let id = message.id;
         messages.push(match (message.role, message.run_id) {
             (Role::Assistant, Some(run_id)) => match app.storage().run(&caller.owner, run_id).await? {
-                Some(run) => folded(app, &run).await?.unwrap_or_else(|| plain(message)),
+                Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
             _ => plain(message),
         });
         for run in unsaid.iter().filter(|run| run.input_message_id == id) {
-            messages.extend(folded(app, run).await?);
+            messages.extend(answer_of(app, run).await?);
         }
     }
     Ok(messages)
+}
+
+/// What a run has answered, with as much as is still known of it.
+async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
+    if let Some(answer) = folded(app, run).await? {
+        return Ok(Some(answer));
+    }
+    let (trace, calls) = tokio::try_join!(app.storage().trace(run.id), app.storage().tool_calls(run.id))?;
+    Ok(recalled(run, trace, &calls))
 }
 
 /// The message that a client would have made of a run's stream; `None` if the events are past their time.

@@ -83,6 +83,7 @@ pub struct FollowQuery {
     responses(
         (status = 200, content_type = "text/event-stream", description = "The UI message stream."),
         (status = 204, description = "There is nothing to come, or no such chat."),
+        (status = 409, body = Problem, description = "chunks_superseded: some that were counted are gone; begin again with `startIndex=0`"),
         (status = 410, body = Problem, description = "events_gone: past their time")
     )
 )]

@@ -48,7 +48,7 @@ impl UiMessage {
         }
     }
 
-    fn apply(&mut self, chunk: Chunk) {
+    pub(super) fn apply(&mut self, chunk: Chunk) {
         if self.has_failed {
             return;
         }

@@ -6,6 +6,7 @@
 
 mod chunk;
 mod message;
+mod recalled;
 
 use bytes::Bytes;
 use holdfast_shared::{
@@ -27,6 +28,7 @@ use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
 use chunk::{Attempt, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
 pub use message::UiMessage;
+pub use recalled::recalled;
 
 /// The ids of blocks: a client closes one before it opens the next, so one of each kind is enough.
 const TEXT: &str = "text";
@@ -76,13 +78,14 @@ pub fn end_of_segment() -> Bytes {
 
 /// What an event becomes. One that cannot be read, because a newer version wrote it, becomes nothing.
 pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
-    let mut chunks = Vec::with_capacity(3);
+    let mut chunks = Vec::with_capacity(4);
     // Without pieces nothing is ever in the middle of anything.
     let has_pieces = view.shows == Shows::Everything;
     let known = |block| if has_pieces { block } else { Block::None };
     let (open, block) = (known(before.block()), known(Block::behind(event)));
     if open != block {
         chunks.extend(end_of(open));
+        chunks.extend(end_of_frame(open, event));
     }
     if view.is_taken_back_by(event, before.id)
         && let Some(base) = event.base
@@ -111,6 +114,15 @@ const fn end_of(block: Block) -> Option<Chunk> {
         Block::None | Block::Waiting => None,
         Block::Text => Some(Chunk::TextEnd { id: TEXT }),
         Block::Reasoning => Some(Chunk::ReasoningEnd { id: REASONING }),
+    }
+}
+
+/// A client that counts chunks passes over a second block of the same name within a step, as if it were said again. So a step
+/// is over for it with its text, or with reasoning that no text follows. To the others this says nothing.
+fn end_of_frame(block: Block, event: &Event) -> Option<Chunk> {
+    match (block, event.kind()) {
+        (Block::None | Block::Waiting, _) | (_, STEP_COMPLETED) | (Block::Reasoning, MESSAGE_DELTA) => None,
+        (Block::Text | Block::Reasoning, _) => Some(Chunk::FinishStep),
     }
 }
 

@@ -48,6 +48,7 @@ fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
             "text-delta",
             "text-delta",
             "text-end",
+            "finish-step",
             "tool-input-available",
             "tool-output-error",
             "data-call",
@@ -55,10 +56,12 @@ fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
             "text-start",
             "text-delta",
             "text-end",
+            "finish-step",
             "data-attempt",
             "text-start",
             "text-delta",
             "text-end",
+            "finish-step",
             "finish"
         ])
     );

@@ -1,0 +1,18 @@
+// `useChat` of a page that outlives its connections.
+import { useChat } from "@ai-sdk/react";
+import { DefaultChatTransport } from "ai";
+import { useEffect } from "react";
+
+import { patiently, wasCutOff } from "./patiently.mjs";
+
+/** `useChat` that takes its answer up again when it was cut off. */
+export function useResumedChat({ api, body, ...options }) {
+  const chat = useChat({ transport: new DefaultChatTransport({ api, body, fetch: patiently }), ...options });
+  const { error, clearError, resumeStream } = chat;
+  useEffect(() => {
+    if (!wasCutOff(error)) return;
+    const again = setTimeout(() => (clearError(), resumeStream()), 100);
+    return () => clearTimeout(again);
+  }, [error]);
+  return chat;
+}
