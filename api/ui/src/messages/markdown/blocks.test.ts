@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
+import { openCodeIn } from "./fence";
 
 const cuts: [name: string, text: string, blocks: string[]][] = [
   ["nothing is no block", "", []],
@@ -12,6 +13,9 @@ const cuts: [name: string, text: string, blocks: string[]][] = [
   ["a shorter fence does not close a longer one", "````\n```\n\n```\n````\n\nx", ["````\n```\n\n```\n````", "x"]],
   ["tildes do not close backticks", "```\n~~~\n\na\n```", ["```\n~~~\n\na\n```"]],
   ["a fence with a language does not close one", "```\na\n\n```js\nb\n```\n\nc", ["```\na\n\n```js\nb\n```", "c"]],
+  ["code is cut from the lines around it", "so:\n```\na\n```\nand", ["so:", "```\na\n```", "and"]],
+  ["code in an item stays there", "- a\n  ```\n  b\n  ```\n- c", ["- a\n  ```\n  b\n  ```\n- c"]],
+  ["code in a line is no fence", "```a``` b\n\nc", ["```a``` b", "c"]],
   ["a loose list is one block", "- a\n\n- b\n\n1. c", ["- a\n\n- b\n\n1. c"]],
   ["an indented line belongs to what is before", "1. a\n\n   more\n\ntext", ["1. a\n\n   more", "text"]],
   ["a list behind a paragraph is cut from it", "text\n\n- a", ["text", "- a"]],
@@ -35,6 +39,16 @@ test("all blocks but the last two stay as they are while text is added", () => {
     expect(blocks.slice(0, settled)).toEqual(before.slice(0, settled));
     before = blocks;
   }
+});
+
+test("code that is being written is known by its fence", () => {
+  expect(openCodeIn("```py\na\n\nb")).toEqual({ language: "py", code: "a\n\nb" });
+  expect(openCodeIn("~~~\n```")).toEqual({ language: undefined, code: "```" });
+  expect(openCodeIn("```")).toEqual({ language: undefined, code: "" });
+  expect(openCodeIn("```\na\n```")).toBeUndefined();
+  expect(openCodeIn("``` a`")).toBeUndefined();
+  expect(openCodeIn("  ```\n  a")).toBeUndefined();
+  expect(openCodeIn("text\n```\na")).toBeUndefined();
 });
 
 test("definitions are found", () => {

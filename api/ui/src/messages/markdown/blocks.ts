@@ -1,7 +1,7 @@
 // Cuts an answer's markdown into blocks that can be drawn on their own, so that a piece of text redraws one block and not
-// the whole answer. A cut is at a blank line that is outside of everything that reaches over blank lines.
+// the whole answer. A cut is at a blank line that is outside of everything that reaches over blank lines, and around code.
+import { ends, fenceIn } from "./fence";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:\s*\S/m;
 
@@ -27,7 +27,10 @@ export function blocksOf(text: string): string[] {
 
   for (const line of text.split("\n")) {
     const isBlank = line.trim() === "";
-    if (isAfterBlank && !isBlank && fence === undefined && !isMath && !continues(line, isList, length)) cut();
+    const begun = fence === undefined && !isMath ? fenceIn(line) : undefined;
+    // An indented fence may be a list item's.
+    if (begun && line[0] === begun[0]) cut();
+    else if (isAfterBlank && !isBlank && fence === undefined && !isMath && !continues(line, isList, length)) cut();
     if (block.length === 0) {
       if (isBlank) continue;
       isList = LIST_ITEM.test(line);
@@ -36,10 +39,12 @@ export function blocksOf(text: string): string[] {
     length += line.length + 1;
     isAfterBlank = isBlank;
 
-    const mark = FENCE.exec(line)?.[1];
-    if (fence === undefined && !isMath && mark) fence = mark;
-    else if (fence !== undefined && mark && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = undefined;
+    if (begun) fence = begun;
     else if (fence === undefined) isMath = isMathBehind(line, isMath);
+    else if (ends(line, fence)) {
+      fence = undefined;
+      if (fenceIn(block[0]!) && line[0] !== " ") cut();
+    }
   }
   cut();
   return blocks;

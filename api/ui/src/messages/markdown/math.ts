@@ -1,45 +1,128 @@
 // Formulas are shown as they are written. Markdown would take their backslashes and underscores for its own, so they are
 // made into what it leaves alone: code of the language `math` for those on lines of their own, escaped text for the others.
-
-const FENCED = /(^ {0,3}(`{3,}|~{3,})[\s\S]*?(?:^ {0,3}\2[`~]*[ \t]*$|$(?![\s\S])))/m;
-const CODE = /(`+)(?!`)[\s\S]*?[^`]\1(?!`)/y;
-const DISPLAY = /^[ \t]*(?:\$\$\s*\n?([\s\S]+?)\n?\s*\$\$|\\\[\s*\n?([\s\S]+?)\n?\s*\\\])[ \t]*$/gm;
-// As pandoc has it: no white space inside of the dollars, no digit behind them, so that prices stay prices.
-const INLINE = /\\\((?:[^\n]|\n(?!\n))+?\\\)|\$\$[^\n$]+\$\$|\$(?![\s$])[^\n$]*[^\s$\\]\$(?!\d)/y;
+// An answer may be made to be hard to read, so everything here goes forward and looks at nothing twice.
+import { ends, fenceIn } from "./fence";
 
 /** The markdown of a block, its formulas kept from being read as markdown. */
 export function withMathKept(markdown: string): string {
   if (!/\$|\\[([]/.test(markdown)) return markdown;
-  const fenced = FENCED.exec(markdown);
-  if (!fenced) return keep(markdown);
-  const end = fenced.index + fenced[0].length;
-  return keep(markdown.slice(0, fenced.index)) + fenced[0] + withMathKept(markdown.slice(end));
+  const kept: string[] = [];
+  let lines: string[] = [];
+  let fence: string | undefined;
+  for (const line of markdown.split("\n")) {
+    const begun = fence === undefined ? fenceIn(line) : undefined;
+    if (begun && lines.length > 0) {
+      kept.push(keep(lines.join("\n")));
+      lines = [];
+    }
+    lines.push(line);
+    fence ??= begun;
+    if (fence === undefined || begun || !ends(line, fence)) continue;
+    kept.push(lines.join("\n"));
+    lines = [];
+    fence = undefined;
+  }
+  if (lines.length > 0) kept.push(fence === undefined ? keep(lines.join("\n")) : lines.join("\n"));
+  return kept.join("\n");
 }
 
+/** A text without fences. */
 function keep(text: string): string {
-  return inline(text.replace(DISPLAY, (_, dollars?: string, brackets?: string) => `\`\`\`math\n${(dollars ?? brackets ?? "").trim()}\n\`\`\``));
+  let kept = "";
+  let at = 0;
+  const endOf = { $$: lineEndings(text, /\$\$[ \t]*$/gm), "\\[": lineEndings(text, /\\\][ \t]*$/gm) };
+  for (const { 0: opening, 1: mark, index } of text.matchAll(/^[ \t]*(\$\$|\\\[)/gm)) {
+    if (index < at) continue;
+    const start = index + opening.length;
+    const end = endOf[mark as keyof typeof endOf](start);
+    if (!end) continue;
+    const formula = text.slice(start, end.start);
+    // What ends on its first line, and has something behind it there, stands in a line.
+    const isInLine = formula.split("\n", 1)[0]!.includes(mark === "$$" ? "$$" : "\\]");
+    if (isInLine || formula.trim() === "") continue;
+    kept += `${inline(text.slice(at, index))}\`\`\`math\n${formula.trim()}\n\`\`\``;
+    at = end.end;
+  }
+  return kept + inline(text.slice(at));
+}
+
+/** Finds the next of such ends from a place on, which must not go back. */
+function lineEndings(text: string, pattern: RegExp) {
+  let found: { start: number; end: number } | undefined;
+  let isOver = false;
+  return (from: number) => {
+    if (isOver || (found && found.start >= from)) return found;
+    pattern.lastIndex = from;
+    const match = pattern.exec(text);
+    isOver = match === null;
+    found = match ? { start: match.index, end: pattern.lastIndex } : undefined;
+    return found;
+  };
 }
 
 function inline(text: string): string {
+  const code = codeIn(text);
+  const formula = formulasIn(text);
+  const signs = /[`$\\]/g;
   let kept = "";
   let at = 0;
-  while (at < text.length) {
-    const character = text[at]!;
-    const found = character === "`" ? matchAt(CODE, text, at) : character === "$" || character === "\\" ? matchAt(INLINE, text, at) : undefined;
-    if (found === undefined) {
-      // A backslash takes the character behind it along: an escaped dollar begins no formula.
-      const taken = character === "\\" ? 2 : 1;
-      kept += text.slice(at, at + taken);
-      at += taken;
-      continue;
-    }
-    kept += character === "`" ? found : found.replace(/[!-/:-@[-`{-~]/g, "\\$&");
-    at += found.length;
+  for (let sign = signs.exec(text); sign; sign = signs.exec(text)) {
+    const { index } = sign;
+    kept += text.slice(at, index);
+    const end = sign[0] === "`" ? code(index) : formula(index);
+    // A backslash takes the character behind it along: an escaped dollar begins no formula.
+    at = end ?? index + (sign[0] === "\\" ? 2 : 1);
+    const taken = text.slice(index, at);
+    kept += end !== undefined && sign[0] !== "`" ? taken.replace(/[!-/:-@[-`{-~]/g, "\\$&") : taken;
+    signs.lastIndex = at;
   }
-  return kept;
+  return kept + text.slice(at);
 }
 
-function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0];
+/** The end of the code, or of the signs alone, that begin at a place: code ends with as many signs as it began with. */
+function codeIn(text: string): (at: number) => number | undefined {
+  const endings = new Map<number, number>();
+  const newest = new Map<number, number>();
+  for (const { 0: signs, index } of text.matchAll(/`+/g)) {
+    const end = index + signs.length;
+    endings.set(index, end);
+    const before = newest.get(signs.length);
+    if (before !== undefined) endings.set(before, end);
+    newest.set(signs.length, index);
+  }
+  return (at) => endings.get(at);
+}
+
+/** The end of the formula that begins at a place, for places that do not go back. */
+function formulasIn(text: string): (at: number) => number | undefined {
+  const bracket = next(text, "\\)");
+  const blank = next(text, "\n\n");
+  return (at) => {
+    if (text.startsWith("\\(", at)) {
+      const end = bracket(at + 3);
+      const gap = blank(at + 2);
+      return end < 0 || (gap >= 0 && gap < end) ? undefined : end + 2;
+    }
+    return text[at] === "$" ? endOfDollars(text, at) : undefined;
+  };
+}
+
+/** As pandoc has it: no white space inside of the dollars, no digit behind them, so that prices stay prices. */
+function endOfDollars(text: string, at: number): number | undefined {
+  const isDouble = text[at + 1] === "$";
+  const start = at + (isDouble ? 2 : 1);
+  const end = text.indexOf("$", start);
+  const content = text.slice(start, Math.max(start, end));
+  if (content === "" || content.includes("\n")) return undefined;
+  if (isDouble) return text[end + 1] === "$" ? end + 2 : undefined;
+  return /^\s|[\s\\]$/.test(content) || /\d/.test(text[end + 1] ?? "") ? undefined : end + 1;
+}
+
+/** Where something is next, from a place on that does not go back; -1 if nowhere. */
+function next(text: string, sought: string): (from: number) => number {
+  let found = -2;
+  return (from) => {
+    if (found !== -1 && found < from) found = text.indexOf(sought, from);
+    return found;
+  };
 }
