@@ -5,7 +5,7 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   plugins: [react(), paintedOnce()],
-  resolve: { alias: [{ find: /^zod\/v4(\/mini|\/core)?$/, replacement: new URL("src/client/noSchemas.ts", import.meta.url).pathname }] },
+  resolve: { alias: [{ find: /^zod\/v4(\/mini|\/core)?$/, replacement: new URL("src/noSchemas.ts", import.meta.url).pathname }] },
   build: {
     // What the page's Content-Security-Policy forbids: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,
