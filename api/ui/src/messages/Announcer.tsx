@@ -9,11 +9,12 @@ import { reasonFor } from "./reason";
 export function Announcer({ chat }: { chat: Chat }) {
   const before = useRef<Progress>("loading");
   const [said, setSaid] = useState("");
+  const status = chat.messages.at(-1)?.metadata?.status;
   useEffect(() => {
-    const announcement = announcementOf(before.current, chat.progress);
+    const announcement = announcementOf(before.current, chat.progress, status);
     before.current = chat.progress;
     if (announcement) setSaid(words.list[announcement]);
-  }, [chat.progress]);
+  }, [chat.progress, status]);
   useEffect(() => {
     if (chat.problem) setSaid(reasonFor(words.trouble, chat.problem));
   }, [chat.problem]);

@@ -4,8 +4,9 @@ import { memo } from "react";
 import type { Progress } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
-import { MessageActions } from "./MessageActions";
 import { Answer } from "./Answer";
+import { Ended } from "./Ended";
+import { MessageActions } from "./MessageActions";
 import { Said } from "./Said";
 import type { Actions } from "./useActions";
 import { textOf } from "./segments";
@@ -27,6 +28,7 @@ export const Message = memo(function Message({ message, isNewest, isOld, progres
   if (message.role === "user") {
     return (
       <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined} data-old={isOld || undefined}>
+        <h2 className="unseen">{words.message.you}</h2>
         <Said message={message} onEdit={actions.edit} />
       </article>
     );
@@ -35,7 +37,9 @@ export const Message = memo(function Message({ message, isNewest, isOld, progres
   const isWorking = isLive && progress !== "waiting";
   return (
     <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined} data-old={isOld || undefined}>
+      <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
+      <Ended message={message} isNewest={isNewest} isLive={isLive} />
       {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
       {message.role === "assistant" && textOf(message) !== "" && (isLive ? <div className="actions" /> : <MessageActions message={message} actions={actions} />)}
     </article>

@@ -30,6 +30,8 @@ export const messages = {
     backToText: "Back to the text",
     done: "done",
     notDone: "not done",
+    stopped: "You stopped this answer.",
+    brokeOff: "This answer broke off.",
     compressed: "Older messages were summarised for this answer.",
   },
   list: {
@@ -37,6 +39,7 @@ export const messages = {
     latest: "Jump to latest",
     answering: "The assistant is answering.",
     complete: "The answer is complete.",
+    stopped: "Stopped.",
     waiting: "The assistant is waiting for you.",
     reconnecting: "Reconnecting…",
     retrying: (attempt: number, of: number) => `Something went wrong on the server; retrying (${attempt} of ${of})`,

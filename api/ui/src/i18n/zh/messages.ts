@@ -30,6 +30,8 @@ export const messages: typeof import("../en/messages").messages = {
     backToText: "返回正文",
     done: "已完成",
     notDone: "未完成",
+    stopped: "你停止了这条回答。",
+    brokeOff: "这条回答中断了。",
     compressed: "为了生成这条回答，较早的消息已被概括。",
   },
   list: {
@@ -37,6 +39,7 @@ export const messages: typeof import("../en/messages").messages = {
     latest: "回到最新",
     answering: "助手正在回答。",
     complete: "回答完毕。",
+    stopped: "已停止。",
     waiting: "助手在等你回复。",
     reconnecting: "正在重新连接…",
     retrying: (attempt, of) => `服务器出了问题，正在重试（第 ${attempt} 次，共 ${of} 次）`,

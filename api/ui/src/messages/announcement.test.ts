@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+
+import { announcementOf } from "./announcement";
+
+test.each([
+  ["idle", "submitted", undefined, "answering"],
+  ["submitted", "streaming", undefined, undefined],
+  ["streaming", "idle", "completed", "complete"],
+  ["streaming", "idle", "cancelled", "stopped"],
+  ["waiting", "idle", "cancelled", "stopped"],
+  // Why is said by whoever shows the reason.
+  ["streaming", "idle", "failed", undefined],
+  ["streaming", "waiting", undefined, "waiting"],
+  ["loading", "idle", "cancelled", undefined],
+  ["idle", "idle", "cancelled", undefined],
+] as const)("%s, then %s (%s): %s", (before, now, status, said) => {
+  expect(announcementOf(before, now, status)).toBe(said);
+});
