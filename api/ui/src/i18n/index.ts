@@ -17,3 +17,8 @@ export async function wordsFor(wanted: readonly string[]): Promise<{ language: s
 }
 
 export const { language, words } = await wordsFor(globalThis.navigator?.languages ?? []);
+
+/** Sentences one after the other; what is not said is left out. In Chinese nothing stands between them. */
+export function inSentences(sentences: readonly (string | false | undefined)[]): string {
+  return sentences.filter(Boolean).join(language.startsWith("zh") ? "" : " ");
+}

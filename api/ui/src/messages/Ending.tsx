@@ -1,12 +1,16 @@
 // What stands behind the newest message: that something is to come, is being made again, or has gone wrong.
+import { useEffect, useState } from "react";
+
 import type { Chat } from "../chat/chat";
 import { words } from "../i18n";
 import { Working } from "./Activity";
 import { Spinner } from "./icons";
+import { textOf } from "./segments";
 import { Trouble } from "./Trouble";
 
 export function Ending({ chat }: { chat: Chat }) {
-  const { progress, problem, retrying } = chat;
+  const { progress, problem } = chat;
+  const retrying = useSeen(chat.retrying);
   const newest = chat.messages.at(-1);
   if (progress === "loading" && !newest) {
     return (
@@ -36,7 +40,22 @@ export function Ending({ chat }: { chat: Chat }) {
           {words.list.reconnecting}
         </p>
       )}
-      {problem && !isAnswering && <Trouble problem={problem} hasAnswer={newest?.role === "assistant"} onRetry={chat.retry} />}
+      {problem && !isAnswering && <Trouble problem={problem} isPartSaid={newest?.role === "assistant" && textOf(newest) !== ""} onRetry={chat.retry} />}
     </>
   );
+}
+
+/** So long a reader needs to notice and read a line. */
+const SEEN_MS = 2_000;
+
+/** Keeps what goes away sooner than anybody could have read it. */
+function useSeen<T>(now: T | undefined): T | undefined {
+  const [seen, setSeen] = useState<{ what: T; since: number }>();
+  useEffect(() => {
+    if (now !== undefined) return setSeen((before) => (before?.what === now ? before : { what: now, since: performance.now() }));
+    if (!seen) return;
+    const timer = setTimeout(() => setSeen(undefined), seen.since + SEEN_MS - performance.now());
+    return () => clearTimeout(timer);
+  }, [now, seen]);
+  return now ?? seen?.what;
 }

@@ -2,12 +2,20 @@
 import { useEffect, useState } from "react";
 
 import type { Problem } from "../client/problem";
-import { words } from "../i18n";
+import { inSentences, words } from "../i18n";
+import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon } from "./icons";
-import { detailOf, reasonFor } from "./reason";
+import { canHelp, detailOf, reasonFor } from "./reason";
 
-export function Trouble({ problem, hasAnswer, onRetry }: { problem: Problem; hasAnswer: boolean; onRetry: () => void }) {
+type Props = {
+  problem: Problem;
+  /** Whether something was said before it went wrong. */
+  isPartSaid: boolean;
+  onRetry: () => void;
+};
+
+export function Trouble({ problem, isPartSaid, onRetry }: Props) {
   const left = useCountdown(problem);
   const detail = detailOf(words.trouble, problem);
   return (
@@ -15,17 +23,23 @@ export function Trouble({ problem, hasAnswer, onRetry }: { problem: Problem; has
       <Icon name="warning" />
       <div>
         <p>
-          {reasonFor(words.trouble, problem)} {hasAnswer && words.trouble.kept}
+          {inSentences([reasonFor(words.trouble, problem), isPartSaid && words.trouble.kept])}
         </p>
         {detail && (
-          <p className="trouble-detail" dir="auto">
-            {detail}
-          </p>
+          <Disclosure line={words.trouble.details}>
+            {() => (
+              <p className="trouble-detail" dir="auto">
+                {detail}
+              </p>
+            )}
+          </Disclosure>
         )}
       </div>
-      <button type="button" className="button" disabled={left > 0} onClick={onRetry}>
-        {left > 0 ? words.trouble.retryIn(durationIn(words.duration, left * 1_000)) : words.trouble.retry}
-      </button>
+      {canHelp(problem) && (
+        <button type="button" className="button" disabled={left > 0} onClick={onRetry}>
+          {left > 0 ? words.trouble.retryIn(durationIn(words.duration, left * 1_000)) : words.trouble.retry}
+        </button>
+      )}
     </section>
   );
 }

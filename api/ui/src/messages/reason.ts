@@ -10,6 +10,11 @@ export function reasonFor(words: TroubleWords, problem: Problem): string {
   return (problem.status === 0 && words.code[RUN_FAILED]) || words.unknown;
 }
 
+/** Whether the same once more may come to something: what is too long stays so. */
+export function canHelp({ code }: Problem): boolean {
+  return code !== "content_too_long" && code !== "body_too_large";
+}
+
 /** What the server says of it, where the page's words do not say everything: of models, of limits, and of what the page does not know. */
 export function detailOf(words: TroubleWords, problem: Problem): string | undefined {
   const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_)/.test(problem.code);

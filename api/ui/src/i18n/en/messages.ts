@@ -133,6 +133,7 @@ export const messages = {
   trouble: {
     retry: "Try again",
     retryIn: (duration: string) => `Try again in ${duration}`,
+    details: "Details",
     unknown: "Something went wrong.",
     kept: "What was said so far is kept.",
     code: {

@@ -133,6 +133,7 @@ export const messages: typeof import("../en/messages").messages = {
   trouble: {
     retry: "重试",
     retryIn: (duration) => `${duration}后可重试`,
+    details: "详情",
     unknown: "出了点问题。",
     kept: "已有的内容会保留。",
     code: {
