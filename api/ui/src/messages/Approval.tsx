@@ -5,6 +5,7 @@ import type { Chat, Decision } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { type Call, approvalOf, nameOf, pretty, standingOf, wasInterrupted } from "./call";
+import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
 import { InputEditor } from "./InputEditor";
@@ -18,24 +19,37 @@ type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["
 export function Approval({ message, call, isLive, decide }: Props) {
   // Here, because that somebody else was first is still to be read when the card has gone.
   const answer = useAnswer();
+  const [draft, setDraft] = useState<string>();
   const approval = approvalOf(call);
   if (!approval) return undefined;
   const isOpen = standingOf(call, isLive) === "asked";
+  // Somebody else has answered while this was being written, so it is given back.
+  const isLost = !isOpen && draft !== undefined && !answer.isOurs;
   return (
     <div>
-      {isOpen ? <Open call={call} answer={answer} decide={(decision) => decide(message, approval.id, decision)} /> : <Resolved call={call} isLive={isLive} />}
-      {answer.note && (
-        <p className="card-problem" role="status">
-          {answer.note}
-        </p>
+      {isOpen ? <Open call={call} answer={answer} onDraft={setDraft} decide={(decision) => decide(message, approval.id, decision)} /> : <Resolved call={call} isLive={isLive} />}
+      {isLost ? (
+        <Unsent text={draft} />
+      ) : (
+        answer.note && (
+          <p className="card-problem" role="status">
+            {answer.note}
+          </p>
+        )
       )}
     </div>
   );
 }
 
-type OpenProps = { call: Call; answer: ReturnType<typeof useAnswer>; decide: (decision: Decision) => ReturnType<Chat["decide"]> };
+type OpenProps = {
+  call: Call;
+  answer: ReturnType<typeof useAnswer>;
+  /** What is being written; undefined if that is nothing of the reader's. */
+  onDraft: (text: string | undefined) => void;
+  decide: (decision: Decision) => ReturnType<Chat["decide"]>;
+};
 
-function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) {
+function Open({ call, answer: { isSending, isDone, send }, onDraft, decide }: OpenProps) {
   const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
   const [reason, setReason] = useState("");
   const isAgain = wasInterrupted(call);
@@ -47,6 +61,12 @@ function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) 
   const back = () => {
     setLeft(mode);
     setMode("asking");
+    onDraft(undefined);
+  };
+
+  const write = (reason: string) => {
+    setReason(reason);
+    onDraft(reason.trim() || undefined);
   };
 
   return (
@@ -62,6 +82,7 @@ function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) 
           input={call.input}
           isBusy={isBusy}
           onBack={back}
+          onDraft={onDraft}
           onApprove={(editedInput) => give({ decision: "approve", editedInput })}
         />
       ) : (
@@ -77,7 +98,7 @@ function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) 
         >
           <label>
             <span>{words.approval.reasonLabel}</span>
-            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => setReason(event.target.value)} onKeyDown={onEscape(back)} />
+            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => write(event.target.value)} onKeyDown={onEscape(back)} />
           </label>
           <p className="card-hint">{words.approval.reasonHint}</p>
           <div className="card-actions">
@@ -106,6 +127,19 @@ function Open({ call, answer: { isSending, isDone, send }, decide }: OpenProps) 
           )}
         </div>
       )}
+    </div>
+  );
+}
+
+/** What was being written when somebody else answered: to be read, and to be copied. */
+function Unsent({ text }: { text: string }) {
+  return (
+    <div className="unsent">
+      <div className="call-content-head">
+        <p role="status">{words.approval.overtaken}</p>
+        <CopyButton text={() => text} label={words.message.copy} />
+      </div>
+      <LongText text={text} isCode />
     </div>
   );
 }

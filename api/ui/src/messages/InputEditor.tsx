@@ -6,10 +6,22 @@ import { pretty } from "./call";
 import { readInput } from "./json";
 import { onEscape } from "./keys";
 
-type Props = { input: unknown; isBusy: boolean; onBack: () => void; onApprove: (input: unknown) => void };
+type Props = {
+  input: unknown;
+  isBusy: boolean;
+  onBack: () => void;
+  /** What has become of the input; undefined if it is as it was. */
+  onDraft: (text: string | undefined) => void;
+  onApprove: (input: unknown) => void;
+};
 
-export function InputEditor({ input, isBusy, onBack, onApprove }: Props) {
-  const [text, setText] = useState(() => pretty(input));
+export function InputEditor({ input, isBusy, onBack, onDraft, onApprove }: Props) {
+  const [before] = useState(() => pretty(input));
+  const [text, setText] = useState(before);
+  const write = (text: string) => {
+    setText(text);
+    onDraft(text === before ? undefined : text);
+  };
   const read = readInput(text);
   const id = useId();
   return (
@@ -31,7 +43,7 @@ export function InputEditor({ input, isBusy, onBack, onApprove }: Props) {
           value={text}
           aria-invalid={!read.ok}
           aria-describedby={read.ok ? undefined : id}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => write(event.target.value)}
           onKeyDown={onEscape(onBack)}
         />
       </label>

@@ -6,7 +6,7 @@ import { words } from "../i18n";
 
 export function useAnswer() {
   const [isSending, setSending] = useState(false);
-  const [isDone, setDone] = useState(false);
+  const [outcome, setOutcome] = useState<Outcome>();
   const [note, setNote] = useState<string>();
 
   const send = async (answer: () => Promise<Outcome>) => {
@@ -14,8 +14,7 @@ export function useAnswer() {
     setNote(undefined);
     try {
       const outcome = await answer();
-      // The card goes when the message says so; until then it cannot be answered twice.
-      setDone(true);
+      setOutcome(outcome);
       if (outcome === "answered elsewhere") setNote(words.approval.elsewhere);
     } catch (error) {
       setNote(words.approval.failed(error instanceof Error ? error.message : String(error)));
@@ -23,5 +22,13 @@ export function useAnswer() {
       setSending(false);
     }
   };
-  return { isSending, isDone, note, send };
+  return {
+    isSending,
+    // The card goes when the message says so; until then it cannot be answered twice.
+    isDone: outcome !== undefined,
+    /** Whether it is this answer that counts, or may be. */
+    isOurs: isSending || outcome === "done",
+    note,
+    send,
+  };
 }

@@ -98,6 +98,7 @@ export const messages = {
     deniedWith: (reason: string) => `Denied: ${reason}`,
     expired: "Not answered in time, so the call was not made",
     closed: "No longer open",
+    overtaken: "Answered in another window; your changes were not sent.",
     elsewhere: "This was already answered elsewhere.",
     failed: (reason: string) => `That did not work: ${reason}`,
   },

@@ -98,6 +98,7 @@ export const messages: typeof import("../en/messages").messages = {
     deniedWith: (reason) => `已拒绝：${reason}`,
     expired: "超时未回复，因此没有调用",
     closed: "已失效",
+    overtaken: "已在另一个窗口中回复，你的修改没有发送。",
     elsewhere: "已经在别处回复过了。",
     failed: (reason) => `操作没有成功：${reason}`,
   },
