@@ -5,7 +5,13 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   plugins: [react(), paintedOnce()],
-  resolve: { alias: [{ find: /^zod\/v4(\/mini|\/core)?$/, replacement: new URL("src/noSchemas.ts", import.meta.url).pathname }] },
+  resolve: {
+    alias: [
+      { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
+      // The edition for browsers has `innerHTML` read the names of characters (`&amp;`), which Trusted Types forbid.
+      { find: /^decode-named-character-reference$/, replacement: here("node_modules/decode-named-character-reference/index.js") },
+    ],
+  },
   build: {
     // What the page's Content-Security-Policy forbids: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,
@@ -14,6 +20,10 @@ export default defineConfig({
   // `npm run dev` shows the page with what is being written, on a server that runs.
   server: { proxy: { "/api": server, "/v1": server, "/readyz": server } },
 });
+
+function here(path: string): string {
+  return new URL(path, import.meta.url).pathname;
+}
 
 /** The script chooses between light and dark; the browser is to paint nothing before that, where it can be told so. */
 function paintedOnce(): Plugin {
