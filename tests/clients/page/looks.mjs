@@ -35,7 +35,7 @@ export async function is_accessible({ person, given }) {
   await isAccessible(tab, "while it streams");
   await tab.stop.click();
   await tab.readsToTheEnd();
-  await tab.page.getByRole("button", { name: /echo/ }).click();
+  await tab.answer.getByRole("button", { name: /echo/ }).click();
   await isAccessible(tab, "a tool call");
   await tab.say("[tokens=6] [fail] hello");
   await tab.button("Try again").waitFor();

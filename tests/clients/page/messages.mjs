@@ -108,17 +108,21 @@ export async function looks_into_a_tool_call({ person }) {
   const tab = await (await person()).open();
   await tab.say('[think] [call=scripted__echo {"text": "a stone\'s throw"}] [tokens=5] hello');
   await tab.readsToTheEnd();
-  const line = tab.page.getByRole("button", { name: /echo/ });
+  const activity = tab.answer.getByRole("button", { name: /^Thought · Called echo/ });
+  assert.equal(await activity.getAttribute("aria-expanded"), "false");
+  await activity.click();
+  await tab.answer.getByRole("listitem").first().waitFor();
+  const line = tab.answer.getByRole("button", { name: /^echo scripted/ });
   assert.equal(await line.getAttribute("aria-expanded"), "false");
   await line.click();
   await tab.page.getByRole("group", { name: "Input" }).getByText(/a stone's throw/).waitFor();
   await tab.page.getByRole("group", { name: "Result" }).getByText(/a stone's throw/).waitFor();
   await line.click();
   await tab.page.getByRole("group", { name: "Input" }).waitFor({ state: "detached" });
-  await tab.page.getByRole("button", { name: /^Thought/ }).click();
+  await activity.click();
+  await line.waitFor({ state: "detached" });
   await tab.page.reload();
-  await tab.page.getByRole("button", { name: /echo/ }).waitFor();
-  await tab.page.getByRole("button", { name: /^Thought/ }).waitFor();
+  await activity.waitFor();
 }
 
 async function isInView(locator) {

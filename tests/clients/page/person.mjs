@@ -93,7 +93,8 @@ export class Tab {
 
   /** Waits until a word of the scripted model's newest answer is there: each carries its number. */
   async reads(count, answer = this.answer) {
-    await answer.filter({ hasText: new RegExp(`[a-z]${count}\\b`) }).waitFor();
+    const paragraph = answer.getByRole("paragraph").filter({ hasText: new RegExp(`[a-z]${count}\\b`) });
+    await paragraph.first().waitFor();
   }
 
   /** Waits until the newest answer is whole: then one may do something with it. */

@@ -28,9 +28,8 @@ export async function reads_in_two_tabs({ person }) {
   await Promise.all([first.readsToTheEnd(), second.readsToTheEnd()]);
   assert.deepEqual(await second.shown(), await first.shown());
   // The other way round: the first one only looks on.
-  await second.say("[tokens=80] [delay=20] more");
-  await second.answers.nth(1).waitFor();
-  await first.questions.nth(1).waitFor();
+  await second.say("[tokens=5000] [delay=20] more");
+  await first.answers.nth(1).waitFor();
   await first.reads(20);
   await first.stop.click();
   await Promise.all([first.readsToTheEnd(), second.readsToTheEnd()]);
