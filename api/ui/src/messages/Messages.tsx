@@ -29,6 +29,7 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
 
   return (
     <div className="messages">
+      <h2 className="unseen">{words.message.list}</h2>
       {/* A log speaks by itself whenever it changes; an answer changes with every word, so the announcer speaks instead. */}
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
         <div className="messages-content" ref={content} data-busy={isBusy || undefined}>
