@@ -1,9 +1,10 @@
 // A call that a human is asked about: exactly what would be called, and the answers that there are.
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import type { Chat, Decision } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
+import { useRefocus } from "../refocus";
 import { type Call, approvalOf, nameOf, pretty, standingOf, wasInterrupted } from "./call";
 import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
@@ -19,6 +20,7 @@ type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["
 export function Approval({ message, call, isLive, decide }: Props) {
   // Here, because that somebody else was first is still to be read when the card has gone.
   const answer = useAnswer();
+  const row = useRef<HTMLDivElement>(null);
   const [draft, setDraft] = useState<string>();
   const approval = approvalOf(call);
   if (!approval) return undefined;
@@ -26,8 +28,18 @@ export function Approval({ message, call, isLive, decide }: Props) {
   // Somebody else has answered while this was being written, so it is given back.
   const isLost = !isOpen && draft !== undefined && !answer.isOurs;
   return (
-    <div>
-      {isOpen ? <Open call={call} answer={answer} onDraft={setDraft} decide={(decision) => decide(message, approval.id, decision)} /> : <Resolved call={call} isLive={isLive} />}
+    <div ref={row}>
+      {isOpen ? (
+        <Open
+          call={call}
+          answer={answer}
+          onDraft={setDraft}
+          decide={(decision) => decide(message, approval.id, decision)}
+          resolved={() => row.current?.querySelector("button")}
+        />
+      ) : (
+        <Resolved call={call} isLive={isLive} />
+      )}
       {isLost ? (
         <Unsent text={draft} />
       ) : (
@@ -47,18 +59,24 @@ type OpenProps = {
   /** What is being written; undefined if that is nothing of the reader's. */
   onDraft: (text: string | undefined) => void;
   decide: (decision: Decision) => ReturnType<Chat["decide"]>;
+  /** What stands here when it is answered. */
+  resolved: () => HTMLElement | null | undefined;
 };
 
-function Open({ call, answer: { isSending, isDone, send }, onDraft, decide }: OpenProps) {
+function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, resolved }: OpenProps) {
+  const card = useRefocus<HTMLDivElement>(resolved);
   const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
   const [reason, setReason] = useState("");
   const isAgain = wasInterrupted(call);
   const { server, tool } = nameOf(call);
   const give = (decision: Decision) => void send(() => decide(decision));
-  const isBusy = isSending || isDone;
   // Who goes back finds the focus where it was.
   const [left, setLeft] = useState<typeof mode>();
+  const change = (mode: "editing" | "denying") => {
+    if (!isBusy) setMode(mode);
+  };
   const back = () => {
+    if (isBusy) return;
     setLeft(mode);
     setMode("asking");
     onDraft(undefined);
@@ -70,7 +88,7 @@ function Open({ call, answer: { isSending, isDone, send }, onDraft, decide }: Op
   };
 
   return (
-    <div className="card approval" role="group" aria-label={words.approval.title(tool)}>
+    <div className="card approval" ref={card} role="group" aria-label={words.approval.title(tool)}>
       <h3 className="card-title">
         <Icon name="shield" />
         {isAgain ? words.approval.interruptedTitle(tool) : words.approval.title(tool)}
@@ -102,10 +120,10 @@ function Open({ call, answer: { isSending, isDone, send }, onDraft, decide }: Op
           </label>
           <p className="card-hint">{words.approval.reasonHint}</p>
           <div className="card-actions">
-            <button type="submit" className="button" data-danger disabled={isBusy}>
+            <button type="submit" className="button" data-danger aria-disabled={isBusy}>
               {words.approval.deny}
             </button>
-            <button type="button" className="button" disabled={isBusy} onClick={back}>
+            <button type="button" className="button" aria-disabled={isBusy} onClick={back}>
               {words.approval.back}
             </button>
           </div>
@@ -113,15 +131,15 @@ function Open({ call, answer: { isSending, isDone, send }, onDraft, decide }: Op
       )}
       {mode === "asking" && (
         <div className="card-actions">
-          <button type="button" className="button" data-main disabled={isBusy} onClick={() => give({ decision: "approve" })}>
+          <button type="button" className="button" data-main aria-disabled={isBusy} onClick={() => give({ decision: "approve" })}>
             {isSending && <Spinner />}
             {words.approval.approve}
           </button>
-          <button type="button" className="button" autoFocus={left === "denying"} disabled={isBusy} onClick={() => setMode("denying")}>
+          <button type="button" className="button" autoFocus={left === "denying"} aria-disabled={isBusy} onClick={() => change("denying")}>
             {words.approval.deny}
           </button>
           {!isAgain && (
-            <button type="button" className="button" data-plain autoFocus={left === "editing"} disabled={isBusy} onClick={() => setMode("editing")}>
+            <button type="button" className="button" data-plain autoFocus={left === "editing"} aria-disabled={isBusy} onClick={() => change("editing")}>
               {words.approval.editInput}
             </button>
           )}

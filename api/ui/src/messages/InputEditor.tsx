@@ -53,10 +53,10 @@ export function InputEditor({ input, isBusy, onBack, onDraft, onApprove }: Props
         </p>
       )}
       <div className="card-actions">
-        <button type="submit" className="button" data-main disabled={!read.ok || isBusy}>
+        <button type="submit" className="button" data-main disabled={!read.ok} aria-disabled={isBusy}>
           {words.approval.approveEdited}
         </button>
-        <button type="button" className="button" disabled={isBusy} onClick={onBack}>
+        <button type="button" className="button" aria-disabled={isBusy} onClick={onBack}>
           {words.approval.back}
         </button>
       </div>

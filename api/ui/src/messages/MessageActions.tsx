@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
+import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
 import { Icon, Spinner } from "./icons";
 import { SaidAt } from "./SaidAt";
@@ -12,6 +13,7 @@ import type { Actions } from "./useActions";
 export function MessageActions({ message, actions }: { message: ChatMessage; actions: Actions }) {
   const [fork, setFork] = useState<"idle" | "busy" | "failed">("idle");
   const onFork = async () => {
+    if (fork === "busy") return;
     setFork("busy");
     try {
       await actions.fork(message);
@@ -20,14 +22,19 @@ export function MessageActions({ message, actions }: { message: ChatMessage; act
       setFork("failed");
     }
   };
+  const onRegenerate = () => {
+    // This answer goes away, and its button before it.
+    messageField()?.focus({ preventScroll: true });
+    actions.regenerate(message.id);
+  };
   const forkLabel = fork === "failed" ? words.message.forkFailed : words.message.fork;
   return (
     <div className="actions" role="group" aria-label={words.message.actions}>
       <CopyButton text={() => textOf(message)} label={words.message.copy} />
-      <button type="button" className="icon-button only-idle" aria-label={words.message.regenerate} title={words.message.regenerate} onClick={() => actions.regenerate(message.id)}>
+      <button type="button" className="icon-button only-idle" aria-label={words.message.regenerate} title={words.message.regenerate} onClick={onRegenerate}>
         <Icon name="again" />
       </button>
-      <button type="button" className="icon-button only-idle" aria-label={forkLabel} title={forkLabel} disabled={fork === "busy"} onClick={() => void onFork()}>
+      <button type="button" className="icon-button only-idle" aria-label={forkLabel} title={forkLabel} aria-disabled={fork === "busy"} onClick={() => void onFork()}>
         {fork === "busy" ? <Spinner /> : <Icon name={fork === "failed" ? "cross" : "branch"} />}
       </button>
       <SaidAt message={message} />

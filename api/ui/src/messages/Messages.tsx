@@ -3,6 +3,7 @@ import { useRef } from "react";
 
 import type { Chat } from "../chat/chat";
 import { words } from "../i18n";
+import { useRefocus } from "../refocus";
 import { Announcer } from "./Announcer";
 import { Ending } from "./Ending";
 import { useFollow } from "./follow";
@@ -43,13 +44,18 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
           <Ending chat={chat} />
         </div>
       </div>
-      {isAway && (
-        <button type="button" className="latest" onClick={goToEnd}>
-          <Icon name="down" />
-          {words.list.latest}
-        </button>
-      )}
+      {isAway && <Latest go={goToEnd} log={() => scroller.current} />}
       <Announcer chat={chat} />
     </div>
+  );
+}
+
+function Latest({ go, log }: { go: () => void; log: () => HTMLElement | null }) {
+  const button = useRefocus<HTMLButtonElement>(log);
+  return (
+    <button type="button" className="latest" ref={button} onClick={go}>
+      <Icon name="down" />
+      {words.list.latest}
+    </button>
   );
 }

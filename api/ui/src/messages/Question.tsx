@@ -1,9 +1,10 @@
 // A question of the model to the reader: a call of one of this page's tools, which the reader answers.
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 
 import type { Chat, ToolAnswer } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
+import { useRefocus } from "../refocus";
 import { type Call, nameOf, pretty, standingOf } from "./call";
 import { Icon, Spinner } from "./icons";
 import { readAnswer } from "./json";
@@ -15,13 +16,14 @@ import { useAnswer } from "./useAnswer";
 type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["answer"] };
 
 export function Question({ message, call, isLive, answer }: Props) {
-  const { isSending, isDone, note, send } = useAnswer();
+  const { isSending, isBusy, note, send } = useAnswer();
+  const card = useRef<HTMLDivElement>(null);
   const asked = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
   const title = asked ? words.question.title : words.question.toolTitle(nameOf(call).tool);
   const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
   return (
-    <div className="card question" role="group" aria-label={title}>
+    <div className="card question" ref={card} tabIndex={-1} role="group" aria-label={title}>
       <h3 className="card-title">
         <Icon name="question" />
         {title}
@@ -33,7 +35,7 @@ export function Question({ message, call, isLive, answer }: Props) {
       ) : (
         <LongText text={pretty(call.input)} isCode />
       )}
-      {isOpen ? <Form asked={asked} isSending={isSending} isBusy={isSending || isDone} give={give} /> : <Given call={call} />}
+      {isOpen ? <Form asked={asked} isSending={isSending} isBusy={isBusy} give={give} card={() => card.current} /> : <Given call={call} />}
       {note && (
         <p className="card-problem" role="status">
           {note}
@@ -43,7 +45,10 @@ export function Question({ message, call, isLive, answer }: Props) {
   );
 }
 
-function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: boolean; isBusy: boolean; give: (answer: ToolAnswer) => void }) {
+type FormProps = { asked?: Asked; isSending: boolean; isBusy: boolean; give: (answer: ToolAnswer) => void; card: () => HTMLElement | null };
+
+function Form({ asked, isSending, isBusy, give, card }: FormProps) {
+  const form = useRefocus<HTMLFormElement>(card);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
   const name = useId();
@@ -52,6 +57,7 @@ function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: bo
   const isEmpty = chosen.length === 0 && typed === "";
 
   const choose = (option: string, isChosen: boolean) => {
+    if (isBusy) return;
     if (asked?.isMultiple) return setChosen(isChosen ? [...chosen, option] : chosen.filter((other) => other !== option));
     setChosen([option]);
     setText("");
@@ -71,13 +77,14 @@ function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: bo
   return (
     <form
       className="card-form"
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
     >
       {options.length > 0 && (
-        <fieldset className="choices" disabled={isBusy}>
+        <fieldset className="choices" aria-disabled={isBusy}>
           <legend className={asked?.isMultiple ? "card-hint" : "unseen"}>{asked?.isMultiple ? words.question.pickSeveral : words.question.answerLabel}</legend>
           {options.map((option) => (
             <label key={option} className="choice" dir="auto">
@@ -94,7 +101,7 @@ function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: bo
           dir="auto"
           rows={asked ? 1 : 3}
           value={text}
-          disabled={isBusy}
+          readOnly={isBusy}
           onChange={(event) => type(event.target.value)}
           onKeyDown={(event) => {
             // What may be JSON has lines.
@@ -105,11 +112,11 @@ function Form({ asked, isSending, isBusy, give }: { asked?: Asked; isSending: bo
         />
       </label>
       <div className="card-actions">
-        <button type="submit" className="button" data-main disabled={isEmpty || isBusy}>
+        <button type="submit" className="button" data-main disabled={isEmpty} aria-disabled={isBusy}>
           {isSending && <Spinner />}
           {words.question.answer}
         </button>
-        <button type="button" className="button" data-plain disabled={isBusy} onClick={() => give({ error: words.question.cannotReason })}>
+        <button type="button" className="button" data-plain aria-disabled={isBusy} onClick={() => give({ error: words.question.cannotReason })}>
           {words.question.cannot}
         </button>
       </div>

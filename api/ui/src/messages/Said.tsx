@@ -3,6 +3,7 @@ import { useRef, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
+import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./icons";
 import { endKey, onEscape } from "./keys";
@@ -14,7 +15,7 @@ export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: s
   const [isEditing, setEditing] = useState(false);
   const editButton = useRef<HTMLButtonElement>(null);
   const text = textOf(message);
-  const end = () => {
+  const cancel = () => {
     setEditing(false);
     // The button is there again after the form is gone.
     requestAnimationFrame(() => editButton.current?.focus());
@@ -23,10 +24,12 @@ export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: s
     return (
       <Edit
         text={text}
-        onCancel={end}
+        onCancel={cancel}
         onSend={(changed) => {
-          end();
-          if (changed !== text) onEdit(message.id, changed);
+          if (changed === text) return cancel();
+          setEditing(false);
+          messageField()?.focus({ preventScroll: true });
+          onEdit(message.id, changed);
         }}
       />
     );

@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 
 import type { Problem } from "../client/problem";
 import { inSentences, words } from "../i18n";
+import { messageField, useRefocus } from "../refocus";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon } from "./icons";
@@ -18,8 +19,9 @@ type Props = {
 export function Trouble({ problem, isPartSaid, onRetry }: Props) {
   const left = useCountdown(problem);
   const detail = detailOf(words.trouble, problem);
+  const section = useRefocus<HTMLElement>(messageField);
   return (
-    <section className="trouble">
+    <section className="trouble" ref={section}>
       <Icon name="warning" />
       <div>
         <p>

@@ -9,7 +9,12 @@ export function useAnswer() {
   const [outcome, setOutcome] = useState<Outcome>();
   const [note, setNote] = useState<string>();
 
+  // The card goes when the message says so; until then it cannot be answered twice.
+  const isBusy = isSending || outcome !== undefined;
+
   const send = async (answer: () => Promise<Outcome>) => {
+    // The buttons only look disabled, because one that is loses the focus.
+    if (isBusy) return;
     setSending(true);
     setNote(undefined);
     try {
@@ -24,8 +29,7 @@ export function useAnswer() {
   };
   return {
     isSending,
-    // The card goes when the message says so; until then it cannot be answered twice.
-    isDone: outcome !== undefined,
+    isBusy,
     /** Whether it is this answer that counts, or may be. */
     isOurs: isSending || outcome === "done",
     note,

@@ -3,6 +3,7 @@ import { useEffect, useId, useLayoutEffect, useReducer, useRef, type KeyboardEve
 
 import type { Chat } from "../chat/chat";
 import { words } from "../i18n";
+import { messageField, useRefocus } from "../refocus";
 import { draftIn, next, type Composing } from "./composing";
 import { draftOf, keepDraft } from "./drafts";
 import { Icon } from "./icons";
@@ -116,13 +117,18 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
 }
 
 function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
+  // It goes away when the answer ends, too.
+  const button = useRefocus<HTMLButtonElement>(messageField);
+  const name = words.shell.composer.stop;
   return (
     <button
+      ref={button}
       type="button"
       className="composer-send composer-stop"
       data-busy={isBusy}
-      aria-label={words.shell.composer.stop}
-      title={`${words.shell.composer.stop} (${words.shell.shortcuts.keys.Escape})`}
+      aria-label={name}
+      // While the run waits, Esc only leaves the field.
+      title={isBusy ? `${name} (${words.shell.shortcuts.keys.Escape})` : name}
       onClick={stop}
     >
       <Icon name="stop" />

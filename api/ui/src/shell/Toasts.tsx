@@ -1,5 +1,6 @@
 // Where the notices stand. The region is there before them, so that a screen reader hears what comes into it.
-import { useToasts } from "./toasts";
+import { messageField, useRefocus } from "../refocus";
+import { type Toast, useToasts } from "./toasts";
 import "./Toasts.css";
 
 export function Toasts() {
@@ -10,14 +11,22 @@ export function Toasts() {
           <span>{text}</span>
           {action && (
             <>
-              <button type="button" onClick={action.run}>
-                {action.label}
-              </button>
+              <Offer action={action} />
               <span className="toast-time" style={{ animationDuration: `${forMs}ms` }} />
             </>
           )}
         </div>
       ))}
     </div>
+  );
+}
+
+/** It goes away when it is taken, and when its time is over. */
+function Offer({ action }: { action: NonNullable<Toast["action"]> }) {
+  const button = useRefocus<HTMLButtonElement>(messageField);
+  return (
+    <button ref={button} type="button" onClick={action.run}>
+      {action.label}
+    </button>
   );
 }

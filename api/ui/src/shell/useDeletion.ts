@@ -4,6 +4,8 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { deleteConversation } from "../client/server";
 import { words } from "../i18n";
+import { messageField, refocus } from "../refocus";
+import { pathOf } from "./address";
 import { showToast } from "./toasts";
 
 const UNDO_FOR_MS = 8_000;
@@ -36,9 +38,12 @@ export function useDeletion(onDeleted: () => void): {
         waiting.current.delete(id);
         show(id);
         onUndone?.();
+        refocus(() => document.querySelector<HTMLElement>(`.item a[href="${pathOf(id)}"]`));
       };
       waiting.current.set(id, setTimeout(ask, UNDO_FOR_MS));
       showToast(words.shell.list.deleted(title), { label: words.shell.list.undo, run: undo }, UNDO_FOR_MS);
+      // The list's next conversation has it by now, if it was deleted there.
+      refocus(messageField);
     },
     [onDeleted, show],
   );
