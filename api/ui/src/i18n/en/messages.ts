@@ -21,6 +21,7 @@ export const messages = {
     showLess: "Show less",
     imageNamed: (alt: string) => `Image: ${alt}`,
     image: "Image",
+    notLinked: (address: string) => `Not linked: ${address}`,
     opensTab: "opens in a new tab",
     code: "Code",
     codeIn: (language: string) => `Code, ${language}`,

@@ -21,6 +21,7 @@ export const messages: typeof import("../en/messages").messages = {
     showLess: "收起",
     imageNamed: (alt) => `图片：${alt}`,
     image: "图片",
+    notLinked: (address) => `未设为链接：${address}`,
     opensTab: "在新标签页中打开",
     code: "代码",
     codeIn: (language) => `代码，${language}`,

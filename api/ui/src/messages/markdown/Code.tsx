@@ -19,9 +19,9 @@ export function Code({ node, children }: { node?: Element; children: ReactNode }
     );
   }
   return (
-    <div className="code" dir="ltr">
+    <div className="code" dir="ltr" data-bare={!language || undefined}>
       <div className="code-head">
-        <span>{language ?? ""}</span>
+        {language && <span>{language}</span>}
         <CopyButton text={() => text} label={words.message.copy} />
       </div>
       <pre role="group" aria-label={language ? words.message.codeIn(language) : words.message.code} tabIndex={0}>

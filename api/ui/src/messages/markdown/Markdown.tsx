@@ -8,6 +8,7 @@ import { words } from "../../i18n";
 import { allowed } from "./allowed";
 import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
 import { Code } from "./Code";
+import { formulas } from "./formula";
 import { gfm } from "./gfm";
 import { Image, Link, Table, Task } from "./inline";
 import { NOTE } from "./links";
@@ -34,7 +35,7 @@ const Block = memo(function Block({ text, name }: { text: string; name: string }
   return (
     <ReactMarkdown
       remarkPlugins={[gfm, htmlAsText]}
-      rehypePlugins={[[rehypeSanitize, allowed], directed, lowered]}
+      rehypePlugins={[[rehypeSanitize, allowed], directed, lowered, formulas]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
       // Addresses are judged where they are linked, because text must stay where a link may not.
       urlTransform={(address) => address}

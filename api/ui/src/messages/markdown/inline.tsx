@@ -1,8 +1,11 @@
 // The elements of an answer that are not drawn as markdown has them.
-import type { MouseEvent, ReactNode } from "react";
+import { createContext, type MouseEvent, type ReactNode, useContext } from "react";
 
 import { words } from "../../i18n";
 import { hostOf, isNote, safeAddress } from "./links";
+
+/** Whether this is in a link already: there can be none in it. */
+const InLink = createContext(false);
 
 export function Link({ address, id, describedBy, children }: { address?: string; id?: string; describedBy?: string; children: ReactNode }) {
   if (address && isNote(address)) {
@@ -13,10 +16,10 @@ export function Link({ address, id, describedBy, children }: { address?: string;
     );
   }
   const safe = address && safeAddress(address);
-  if (!safe) return <>{children}</>;
+  if (!safe) return address ? <span title={words.message.notLinked(address)}>{children}</span> : <>{children}</>;
   return (
     <a href={safe} title={safe} target="_blank" rel="noopener noreferrer nofollow">
-      {children}
+      <InLink value={true}>{children}</InLink>
     </a>
   );
 }
@@ -33,8 +36,9 @@ function goToNote(event: MouseEvent<HTMLAnchorElement>) {
 /** An image that the model names is not loaded, because its address alone could tell somebody what was said here. */
 export function Image({ address, alt }: { address?: string; alt?: string }) {
   const name = alt ? words.message.imageNamed(alt) : words.message.image;
+  const isInLink = useContext(InLink);
   const safe = address && safeAddress(address);
-  if (!safe) return <span className="image">{name}</span>;
+  if (!safe || isInLink) return <span className="image">{name}</span>;
   return (
     <a className="image" href={safe} title={`${safe} (${words.message.opensTab})`} target="_blank" rel="noopener noreferrer nofollow">
       {name} <span className="host">{hostOf(safe)}</span>

@@ -103,6 +103,13 @@ test("an image is a link that says where it leads", () => {
   expect(html).toContain("example.org</span>");
 });
 
+test("no link is in a link, and what is not linked says so", () => {
+  const html = drawn("[![a cat](https://example.org/cat.png)](https://example.org/cats)");
+  expect(html.match(/<a /g)).toHaveLength(1);
+  expect(html).toContain('href="https://example.org/cats"');
+  expect(drawn("[the guide](/docs/guide)")).toContain('<span title="Not linked: /docs/guide">the guide</span>');
+});
+
 test("tables, tasks, lists and breaks in cells are kept", () => {
   expect(drawn("|a|\n|-|\n|b<br>c|")).toMatch(/<table>.*<td[^>]*>b<br\/>\n?c<\/td>/s);
   expect(drawn("- [x] done\n- [ ] not")).toContain('data-done="true" aria-label="done"');
@@ -127,7 +134,9 @@ test("half of a sign is not seen while it is being written", () => {
   expect(drawn("a paragraph\n-", true)).toBe(drawn("a paragraph", true));
 });
 
-test("formulas are shown as they are written", () => {
-  expect(drawn("so $a_i*b_i*c$ holds")).toContain("so $a_i*b_i*c$ holds");
+test("formulas are shown as they are written, without their signs", () => {
+  expect(drawn("so $a_i*b_i*c$ and \\(x_1\\) hold")).toContain('so <code class="formula" dir="ltr">a_i*b_i*c</code> and <code class="formula" dir="ltr">x_1</code> hold');
+  expect(drawn("| $|x_1|$ |\n|-|\n| a |")).toContain(">|x_1|</code>");
+  expect(drawn("[x](https://example.org/?a=$b&c=$d)")).toContain('href="https://example.org/?a=$b&amp;c=$d"');
   expect(drawn("$$\na_1 * b_1 * c\n$$")).toContain("a_1 * b_1 * c");
 });

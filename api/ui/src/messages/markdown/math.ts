@@ -1,7 +1,9 @@
 // Formulas are shown as they are written. Markdown would take their backslashes and underscores for its own, so they are
-// made into what it leaves alone: code of the language `math` for those on lines of their own, escaped text for the others.
+// made into what it leaves alone: code of the language `math` for those on lines of their own, escaped text between two
+// marks for the others, of which `formula.ts` makes code when markdown has been read.
 // An answer may be made to be hard to read, so everything here goes forward and looks at nothing twice.
 import { ends, fenceIn } from "./fence";
+import { BEGIN, END } from "./formula";
 
 /** The markdown of a block, its formulas kept from being read as markdown. */
 export function withMathKept(markdown: string): string {
@@ -73,7 +75,7 @@ function inline(text: string): string {
     // A backslash takes the character behind it along: an escaped dollar begins no formula.
     at = end ?? index + (sign[0] === "\\" ? 2 : 1);
     const taken = text.slice(index, at);
-    kept += end !== undefined && sign[0] !== "`" ? taken.replace(/[!-/:-@[-`{-~]/g, "\\$&") : taken;
+    kept += end !== undefined && sign[0] !== "`" ? BEGIN + taken.replace(/[!-/:-@[-`{-~]/g, "\\$&") + END : taken;
     signs.lastIndex = at;
   }
   return kept + text.slice(at);
