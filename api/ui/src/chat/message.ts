@@ -23,7 +23,7 @@ export type Data = {
   /** What is known of a call beside its output. */
   call: { toolCallId: string; durationMs: number };
   /** A card. */
-  briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string };
+  briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
   /** A list of steps that fills in; the planner sends it. */
   plan: { title?: string; steps: { id: string; title: string; status: "pending" | "active" | "completed" | "failed" | "skipped" }[] };
 };

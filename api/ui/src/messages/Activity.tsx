@@ -2,8 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
-import { standingOf } from "./call";
-import { nowDoing, wasDone } from "./doing";
+import { isFailedCall, isUnderWay, nowDoing, wasDone } from "./doing";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon, Spinner } from "./icons";
@@ -29,11 +28,12 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
   const taken = calls.reduce((sum, call) => sum + (durations.get(call.toolCallId) ?? 0), 0);
   const thinking = elapsed !== undefined && elapsed >= 1_000 ? durationIn(words.duration, elapsed) : undefined;
   const only = items.length === 1 ? calls[0] : undefined;
+  const isFailed = !isActive && isFailedCall(items);
   return (
     <Disclosure
       line={
-        <span className="activity" data-active={isActive || undefined}>
-          {isActive ? <Spinner /> : <Icon name={calls.length === items.length ? "tool" : "thought"} />}
+        <span className="activity" data-active={isActive || undefined} data-failed={isFailed || undefined}>
+          {isActive ? <Spinner /> : <Icon name={isFailed ? "cross" : calls.length === items.length ? "tool" : "thought"} />}
           <span className="activity-line">{isActive ? nowDoing(words.activity, items, state) : wasDone(words.activity, items, thinking)}</span>
           <span className="activity-time">{isActive ? elapsed !== undefined && ticking(elapsed) : taken > 0 && durationIn(words.duration, taken)}</span>
         </span>
@@ -58,10 +58,6 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
       }
     </Disclosure>
   );
-}
-
-function isUnderWay(item: Item): boolean {
-  return item.kind === "reasoning" ? item.isStreaming : ["preparing", "running"].includes(standingOf(item.call, true));
 }
 
 /** Whole seconds, once they are worth telling. */

@@ -3,6 +3,7 @@ import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";
 import { LongText } from "./LongText";
+import { Moment } from "./SaidAt";
 
 export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
   return (
@@ -11,6 +12,7 @@ export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
         <Icon name="briefing" />
         {words.briefing.label}
         {briefing.priority && <span className="briefing-priority">{words.briefing.priority(briefing.priority)}</span>}
+        <Moment at={briefing.created_at} />
       </p>
       <h3 className="briefing-title" dir="auto">
         {briefing.title}

@@ -7,7 +7,11 @@ import { fullTime, shortTime } from "./time";
 const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 
 export function SaidAt({ message }: { message: ChatMessage }) {
-  const at = message.metadata?.createdAt;
+  return <Moment at={message.metadata?.createdAt} />;
+}
+
+/** `at` as RFC 3339. */
+export function Moment({ at }: { at?: string }) {
   if (!at) return undefined;
   const date = new Date(at);
   return (

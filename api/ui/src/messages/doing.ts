@@ -7,20 +7,24 @@ export type ActivityWords = {
   planning: string;
   preparing(tool: string): string;
   calling(tool: string): string;
+  callingSeveral(n: number): string;
   thought: string;
   thoughtFor(duration: string): string;
   called(tool: string): string;
   calls(n: number): string;
+  callFailed(tool: string): string;
   failed(n: number): string;
 };
 
 /** While it goes on: `state` is what the agent says that it is doing. */
 export function nowDoing(words: ActivityWords, items: readonly Item[], state: string | undefined): string {
-  const call = items.findLast((item) => item.kind === "call" && ["preparing", "running"].includes(standingOf(item.call, true)));
   const isThinking = items.at(-1)?.kind === "reasoning";
-  if (call?.kind === "call" && !isThinking) {
-    const { tool } = nameOf(call.call);
-    return call.call.state === "input-streaming" ? words.preparing(tool) : words.calling(tool);
+  const under = items.flatMap((item) => (item.kind === "call" && isUnderWay(item) ? [item.call] : []));
+  const newest = under.at(-1);
+  if (newest && !isThinking) {
+    if (under.length > 1) return words.callingSeveral(under.length);
+    const { tool } = nameOf(newest);
+    return newest.state === "input-streaming" ? words.preparing(tool) : words.calling(tool);
   }
   return state === "executing_plan" ? words.planning : words.thinking;
 }
@@ -28,8 +32,24 @@ export function nowDoing(words: ActivityWords, items: readonly Item[], state: st
 /** Afterwards. `thinking` is how long it took, where the page has seen it. */
 export function wasDone(words: ActivityWords, items: readonly Item[], thinking: string | undefined): string {
   const calls = items.filter((item) => item.kind === "call");
-  const failed = calls.filter(({ call }) => standingOf(call, false) === "failed").length;
+  const failed = calls.filter(hasFailed).length;
   const thoughts = calls.length < items.length ? [thinking ? words.thoughtFor(thinking) : words.thought] : [];
-  const called = calls.length === 1 ? [words.called(nameOf(calls[0]!.call).tool)] : calls.length > 1 ? [words.calls(calls.length)] : [];
-  return [...thoughts, ...called, ...(failed > 0 ? [words.failed(failed)] : [])].join(" · ");
+  const [first] = calls;
+  if (!first) return thoughts.join();
+  if (calls.length > 1) return [...thoughts, words.calls(calls.length), ...(failed > 0 ? [words.failed(failed)] : [])].join(" · ");
+  const { tool } = nameOf(first.call);
+  return [...thoughts, failed > 0 ? words.callFailed(tool) : words.called(tool)].join(" · ");
+}
+
+/** Whether it is one call, and nothing has come of it. */
+export function isFailedCall(items: readonly Item[]): boolean {
+  return items.length === 1 && hasFailed(items[0]!);
+}
+
+export function isUnderWay(item: Item): boolean {
+  return item.kind === "reasoning" ? item.isStreaming : ["preparing", "running"].includes(standingOf(item.call, true));
+}
+
+function hasFailed(item: Item): boolean {
+  return item.kind === "call" && standingOf(item.call, false) === "failed";
 }

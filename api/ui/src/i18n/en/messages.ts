@@ -56,10 +56,12 @@ export const messages = {
     planning: "Working through the plan…",
     preparing: (tool: string) => `Preparing ${tool}…`,
     calling: (tool: string) => `Calling ${tool}…`,
+    callingSeveral: (n: number) => `Calling ${n} tools…`,
     thought: "Thought",
     thoughtFor: (duration: string) => `Thought for ${duration}`,
     called: (tool: string) => `Called ${tool}`,
     calls: (n: number) => `${n} calls`,
+    callFailed: (tool: string) => `${tool} failed`,
     failed: (n: number) => `${n} failed`,
   },
   call: {

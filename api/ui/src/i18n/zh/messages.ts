@@ -56,10 +56,12 @@ export const messages: typeof import("../en/messages").messages = {
     planning: "正在执行计划…",
     preparing: (tool) => `正在准备 ${tool}…`,
     calling: (tool) => `正在调用 ${tool}…`,
+    callingSeveral: (n) => `正在调用 ${n} 个工具…`,
     thought: "思考过程",
     thoughtFor: (duration) => `思考了 ${duration}`,
     called: (tool) => `调用了 ${tool}`,
     calls: (n) => `${n} 次调用`,
+    callFailed: (tool) => `${tool} 调用失败`,
     failed: (n) => `${n} 次失败`,
   },
   call: {
