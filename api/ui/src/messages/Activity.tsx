@@ -82,16 +82,12 @@ function useElapsed(isActive: boolean): number | undefined {
   return elapsed;
 }
 
-/** The run is at work, and there is nothing to show of it yet. */
+/** The run is at work, and there is nothing to show of it yet. As an activity of which nothing can be opened. */
 export function Working({ state }: { state?: string }) {
   return (
-    <p className="working">
-      <span className="working-dots" aria-hidden="true">
-        <span />
-        <span />
-        <span />
-      </span>
-      <span>{state === "executing_plan" ? words.activity.planning : words.activity.thinking}</span>
+    <p className="working activity" data-active>
+      <Spinner />
+      <span className="activity-line">{state === "executing_plan" ? words.activity.planning : words.activity.thinking}</span>
     </p>
   );
 }

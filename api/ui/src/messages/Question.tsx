@@ -6,6 +6,7 @@ import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { type Call, nameOf, pretty, standingOf } from "./call";
+import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
 import { readAnswer } from "./json";
 import { endKey } from "./keys";
@@ -16,26 +17,28 @@ import { useAnswer } from "./useAnswer";
 type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["answer"] };
 
 export function Question({ message, call, isLive, answer }: Props) {
-  const { isSending, isBusy, note, send } = useAnswer();
-  const card = useRef<HTMLDivElement>(null);
+  const { isSending, isDone, note, send } = useAnswer();
   const asked = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
-  const title = asked ? words.question.title : words.question.toolTitle(nameOf(call).tool);
+  const title = asked?.question ?? words.question.toolTitle(nameOf(call).tool);
   const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
   return (
-    <div className="card question" ref={card} tabIndex={-1} role="group" aria-label={title}>
-      <h3 className="card-title">
-        <Icon name="question" />
-        {title}
-      </h3>
-      {asked ? (
-        <p className="card-question" dir="auto">
-          {asked.question}
-        </p>
+    <div>
+      {isOpen ? (
+        <div className="card question" role="group" aria-label={title}>
+          <h3 className="card-title">
+            <Icon name="question" />
+            <span className="card-question" dir="auto">
+              {title}
+            </span>
+          </h3>
+          {!asked && <LongText text={pretty(call.input)} isCode />}
+          {asked?.rest && <Disclosure line={words.question.details}>{() => <LongText text={pretty(asked.rest)} isCode />}</Disclosure>}
+          <Form asked={asked} isSending={isSending} isBusy={isSending || isDone} give={give} />
+        </div>
       ) : (
-        <LongText text={pretty(call.input)} isCode />
+        <Given call={call} />
       )}
-      {isOpen ? <Form asked={asked} isSending={isSending} isBusy={isBusy} give={give} card={() => card.current} /> : <Given call={call} />}
       {note && (
         <p className="card-problem" role="status">
           {note}
@@ -44,8 +47,6 @@ export function Question({ message, call, isLive, answer }: Props) {
     </div>
   );
 }
-
-type FormProps = { asked?: Asked; isSending: boolean; isBusy: boolean; give: (answer: ToolAnswer) => void; card: () => HTMLElement | null };
 
 function Form({ asked, isSending, isBusy, give, card }: FormProps) {
   const form = useRefocus<HTMLFormElement>(card);
@@ -69,7 +70,7 @@ function Form({ asked, isSending, isBusy, give, card }: FormProps) {
   };
   const submit = () => {
     if (isEmpty || isBusy) return;
-    if (!asked) return give({ output: readAnswer(text) });
+    if (!asked?.isOurs) return give({ output: readAnswer(text) });
     const answers = [...options.filter((option) => chosen.includes(option)), ...(typed === "" ? [] : [typed])];
     give({ output: { answer: asked.isMultiple ? answers : answers[0] } });
   };
@@ -95,7 +96,7 @@ function Form({ asked, isSending, isBusy, give, card }: FormProps) {
         </fieldset>
       )}
       <label>
-        <span>{!asked ? words.question.anyLabel : options.length > 0 ? words.question.otherLabel : words.question.answerLabel}</span>
+        <span>{options.length > 0 ? words.question.otherLabel : words.question.answerLabel}</span>
         <textarea
           className="field"
           dir="auto"
@@ -116,24 +117,36 @@ function Form({ asked, isSending, isBusy, give, card }: FormProps) {
           {isSending && <Spinner />}
           {words.question.answer}
         </button>
-        <button type="button" className="button" data-plain aria-disabled={isBusy} onClick={() => give({ error: words.question.cannotReason })}>
-          {words.question.cannot}
+        <button type="button" className="button" data-plain aria-disabled={isBusy} onClick={() => give({ error: words.question.skipReason })}>
+          {words.question.skip}
         </button>
       </div>
     </form>
   );
 }
 
-/** How it was answered. */
+/** How it was answered; what was asked is behind the line. */
 function Given({ call }: { call: Call }) {
-  if (call.state === "output-available") {
-    return (
-      <div className="given">
-        <span className="unseen">{words.question.youAnswered}</span>
-        <Icon name="check" />
-        <LongText text={answerIn(call.output)} />
-      </div>
-    );
-  }
-  return <p className="card-hint">{call.state === "output-error" ? words.question.declined : words.question.closed}</p>;
+  const isAnswered = call.state === "output-available";
+  const answer = isAnswered ? answerIn(call.output) : "";
+  return (
+    <Disclosure
+      line={
+        <span className="call" data-standing={isAnswered ? "completed" : "unfinished"}>
+          <Icon name={isAnswered ? "check" : "skip"} />
+          <span className="call-said">{isAnswered ? words.question.youAnswered : call.state === "output-error" ? words.question.declined : words.question.closed}</span>
+          <span className="call-input" dir="auto">
+            {answer.slice(0, 160)}
+          </span>
+        </span>
+      }
+    >
+      {() => (
+        <div className="call-detail">
+          <LongText text={questionOf(call)?.question ?? pretty(call.input)} isCode={!questionOf(call)} />
+          {isAnswered && <LongText text={answer} />}
+        </div>
+      )}
+    </Disclosure>
+  );
 }

@@ -1,16 +1,26 @@
-// What a call of one of this page's tools asks the reader.
+// What a call of a tool of the front end asks the reader.
 import { ASK_USER } from "../chat/tools";
 import { type Call, nameOf } from "./call";
 
-export type Question = { question: string; options: string[]; isMultiple: boolean };
+export type Question = {
+  question: string;
+  options: string[];
+  isMultiple: boolean;
+  /** What else the input says; undefined if that is nothing. */
+  rest?: Record<string, unknown>;
+  /** Whether it is of this page's own tool, whose answers have a form; others are given what was typed. */
+  isOurs: boolean;
+};
 
-/** Undefined for other tools, and for an input that is no question. */
+/** Undefined for an input that is no question. */
 export function questionOf(call: Call): Question | undefined {
-  if (nameOf(call).tool !== ASK_USER || typeof call.input !== "object" || call.input === null) return undefined;
-  const { question, options, multiple } = call.input as Record<string, unknown>;
-  if (typeof question !== "string") return undefined;
+  if (typeof call.input !== "object" || call.input === null) return undefined;
+  const { question, ...others } = call.input as Record<string, unknown>;
+  if (typeof question !== "string" || question.trim() === "") return undefined;
+  if (nameOf(call).tool !== ASK_USER) return { question, options: [], isMultiple: false, rest: Object.keys(others).length > 0 ? others : undefined, isOurs: false };
+  const { options, multiple } = others;
   const choices = Array.isArray(options) ? options.filter((option) => typeof option === "string" && option !== "") : [];
-  return { question, options: [...new Set<string>(choices)], isMultiple: multiple === true };
+  return { question, options: [...new Set<string>(choices)], isMultiple: multiple === true, isOurs: true };
 }
 
 /** What was answered, in words. */
