@@ -23,10 +23,19 @@ export type Outcome = "done" | "answered elsewhere";
 export type Failed =
   /** The history could not be read, or the stream is lost, and what has become of the run is not known. */
   | "reading"
-  /** What was said last was refused, or never arrived. It is shown, and the server does not have it. */
+  /** What was said last was refused, or never arrived. What is shown is what was there before; its text is in `unsent`. */
   | "sending"
   /** The run itself; the question is answered anew. */
   | "run";
+
+/** What was said last, as long as the server does not have it. */
+export interface Unsent {
+  text: string;
+  /** The message that it was to be said instead of. */
+  instead?: string;
+  /** Whether it is still on its way, and shown as said. Else it was refused, and is no longer among the messages. */
+  isUnderway: boolean;
+}
 
 export interface Chat {
   /** The conversation's id, or the name that the page has given it before there was one. */
@@ -45,7 +54,9 @@ export interface Chat {
   problem?: Problem;
   /** With a problem: what a retry would do again. */
   failed?: Failed;
-  send(text: string): void;
+  unsent?: Unsent;
+  /** Whether the chat has taken it: not while it answers, nor a blank text. What it does not take is still the writer's. */
+  send(text: string): boolean;
   /** Cancels the run; what was said stays. */
   stop(): void;
   /** Does again what has failed: sends, or has the newest message answered again. */

@@ -16,7 +16,9 @@ describe("progress", () => {
     ["submitted", known, "submitted", [question]],
     ["streaming", known, "streaming", [question, answer]],
     ["waiting", known, "ready", [question, asking]],
-    ["waiting", known, "streaming", [question, asking]],
+    ["streaming", known, "streaming", [question, asking]],
+    ["waiting", { ...known, isResuming: true }, "ready", [question, asking]],
+    ["waiting", { ...known, isResuming: true }, "submitted", [question, asking]],
     ["submitted", { ...known, isResuming: true }, "ready", [question]],
     ["streaming", { ...known, isResuming: true }, "ready", [question, answer]],
   ] as const)("is %s", (progress, state, status, messages) => {

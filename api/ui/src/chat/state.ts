@@ -2,7 +2,7 @@
 import type { ChatStatus } from "ai";
 
 import type { Problem } from "../client/problem";
-import type { Failed, Progress } from "./chat";
+import type { Failed, Progress, Unsent } from "./chat";
 import type { ChatMessage } from "./message";
 import { isWaiting, type Verdicts } from "./questions";
 
@@ -18,6 +18,7 @@ export interface State {
   retrying?: { attempt: number; of: number };
   problem?: Problem;
   failed?: Failed;
+  unsent?: Unsent;
   conversationId?: string;
   verdicts: Verdicts;
 }
@@ -28,9 +29,16 @@ export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isResu
 export function progressOf({ isLoading, isResuming }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
   if (isLoading) return "loading";
   const last = messages.at(-1);
+  // A run that still streams does not wait yet, whatever it has asked: it may be calling other tools at the same time.
+  if (!isResuming && (status === "submitted" || status === "streaming")) return status;
   if (isWaiting(last)) return "waiting";
   if (isResuming) return last?.role === "assistant" ? "streaming" : "submitted";
-  return status === "submitted" || status === "streaming" ? status : "idle";
+  return "idle";
+}
+
+/** Whether something may be said now; to a run that waits, it is said instead of an answer. */
+export function canSend(progress: Progress): boolean {
+  return progress === "idle" || progress === "waiting";
 }
 
 /** "Retrying (2 of 3)", of what an attempt tells of itself; older servers tell nothing. */

@@ -2,11 +2,11 @@
 import { useChat } from "@ai-sdk/react";
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 
-import { newId } from "../client/id";
 import { Problem } from "../client/problem";
 import { bringToolResult, decideApproval, forkConversation, readCheckpoints } from "../client/server";
 import type { Chat, Decision, Outcome, ToolAnswer } from "./chat";
-import { LiveChat, THROTTLE_MS } from "./live";
+import { LiveChat } from "./live";
+import { THROTTLE_MS } from "./liveState";
 import type { ChatMessage } from "./message";
 import { isWaiting, withOutcome, withVerdicts, type Verdicts } from "./questions";
 import { progressOf } from "./state";
@@ -26,22 +26,22 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const live = useMemo(() => new LiveChat(id, isNew), [id]);
   useEffect(() => live.open(), [live]);
   useEffect(() => {
-    // Until it has begun, one may change one's mind; then it is the conversation's.
-    if (isNew) live.agentId = agentId;
+    // Until it has begun, one may change one's mind.
+    if (isNew) live.state.wantedAgentId = agentId;
   }, [live, isNew, agentId]);
 
-  const state = useSyncExternalStore(live.subscribe, () => live.state);
+  const state = useSyncExternalStore(live.state.subscribe, () => live.state.now);
   const { messages: folded, status } = useChat({ chat: live.sdk, throttle: THROTTLE_MS });
   const messages = useJudged(state.held ?? folded, state.verdicts);
   const does = useMemo(() => actionsOf(live), [live]);
   const progress = progressOf(state, status, messages);
   // Not `live.conversationId`: what is read while rendering must be what was rendered for, or effects on it can be lost.
   const conversationId = state.conversationId ?? conversationOf(folded);
-  const { isReconnecting, doing, retrying, problem, failed } = state;
+  const { isReconnecting, doing, retrying, problem, failed, unsent } = state;
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, unsent, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, unsent, does],
   );
 }
 
@@ -68,25 +68,8 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
 type Actions = Pick<Chat, "send" | "stop" | "retry" | "regenerate" | "edit" | "decide" | "answer" | "fork">;
 
 function actionsOf(live: LiveChat): Actions {
-  const { sdk } = live;
-  const metadata = () => ({ createdAt: new Date().toISOString() });
+  const { sdk, state, reading, speaking } = live;
 
-  /** `messageId` is the message that it is said instead of. */
-  const put = (text: string, messageId?: string) => {
-    const headers = { "idempotency-key": newId() };
-    void live.say(
-      () => sdk.sendMessage({ text, messageId, metadata: metadata() }, { headers }),
-      // The message is there already, so it is put in its own place; the server is told the same as before.
-      () => sdk.sendMessage({ text, messageId: sdk.lastMessage?.id, metadata: metadata() }, { headers, body: { messageId } }),
-    );
-  };
-  const regenerate = (messageId?: string) => {
-    const headers = { "idempotency-key": newId() };
-    void live.say(
-      () => sdk.regenerate({ messageId, headers }),
-      () => sdk.regenerate({ headers }),
-    );
-  };
   /** Gives an answer, and goes on with the run if nothing else is open. */
   const give = async (message: ChatMessage, answering: (runId: string) => Promise<unknown>, keep: () => void): Promise<Outcome> => {
     const runId = message.metadata?.runId;
@@ -95,26 +78,22 @@ function actionsOf(live: LiveChat): Actions {
       await answering(runId);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 409) throw error;
-      void live.read();
+      void reading.read();
       return "answered elsewhere";
     }
     keep();
-    live.tell();
-    const last = sdk.lastMessage && withVerdicts(sdk.lastMessage, live.state.verdicts);
-    if (!isWaiting(last)) void live.resume();
+    state.tell();
+    const last = state.shown.at(-1);
+    if (!last || !isWaiting(withVerdicts(last, state.now.verdicts))) void reading.resume();
     return "done";
   };
 
   return {
-    send: (text) => {
-      if (text.trim() !== "" && !live.isAsking && !live.state.isLoading) put(text);
-    },
-    stop: () => void live.stop(),
-    retry: () => live.retry(() => regenerate()),
-    regenerate,
-    edit: (messageId, text) => {
-      if (text.trim() !== "") put(text, messageId);
-    },
+    send: (text) => speaking.send(text),
+    stop: () => void speaking.stop(),
+    retry: () => speaking.retry(),
+    regenerate: (messageId) => speaking.regenerate(messageId),
+    edit: (messageId, text) => speaking.edit(messageId, text),
     decide: (message, approvalId, decision) =>
       give(
         message,
@@ -129,7 +108,7 @@ function actionsOf(live: LiveChat): Actions {
           sdk.messages = withOutcome(sdk.messages, toolCallId, answer);
         },
       ),
-    fork: (message) => fork(message, live.conversationId),
+    fork: (message) => fork(message, state.conversationId),
   };
 }
 

@@ -2,6 +2,7 @@
 import { useEffect, useId, useLayoutEffect, useReducer, useRef, type KeyboardEvent, type RefObject } from "react";
 
 import type { Chat } from "../chat/chat";
+import { canSend } from "../chat/state";
 import { words } from "../i18n";
 import { messageField, useRefocus } from "../refocus";
 import { draftIn, next, type Composing } from "./composing";
@@ -22,14 +23,13 @@ type Props = {
 
 export function Composer({ chat, draft, field, suggestion }: Props) {
   const [composing, happen] = useReducer(next, draft, (name): Composing => ({ text: draftOf(name) }));
-  const { text, failed } = composing;
+  const { text } = composing;
   const hint = useId();
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
-  const canSend = !isBusy && chat.progress !== "loading" && text.trim() !== "";
-  const hasProblem = chat.problem !== undefined;
+  const isSendable = canSend(chat.progress) && text.trim() !== "";
 
-  useEffect(() => happen({ is: "progress", progress: chat.progress, hasProblem }), [chat.progress, hasProblem]);
-  useKept(draft, draftIn(composing));
+  useEffect(() => happen({ is: "told", unsent: chat.unsent }), [chat.unsent]);
+  useKept(draft, draftIn(composing, chat.unsent));
   useHeight(field, text);
 
   const write = (text: string) => happen({ is: "written", text });
@@ -42,12 +42,8 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
   }, [suggestion, field]);
 
   const send = () => {
-    if (!canSend) return;
-    // What could not be sent is still the chat's last message: once more, it would be there twice.
-    const isSame = hasProblem && failed !== undefined && text.trim() === failed.trim();
+    if (!isSendable || !chat.send(text.trim())) return;
     happen({ is: "sent" });
-    if (isSame) chat.retry();
-    else chat.send(text.trim());
     field.current?.focus();
   };
 
@@ -101,7 +97,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
           <button
             type="submit"
             className="composer-send"
-            disabled={!canSend}
+            disabled={!isSendable}
             aria-label={words.shell.composer.send}
             title={words.shell.composer.send}
           >
@@ -136,7 +132,8 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
   );
 }
 
-function hintWhile({ progress }: Chat, text: string): string {
+function hintWhile({ progress, unsent }: Chat, text: string): string {
+  if (unsent && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
   return progress === "waiting" && text.trim() !== "" ? words.shell.composer.withdraws : "";
 }
 

@@ -1,41 +1,42 @@
 import { expect, test } from "vitest";
 
-import type { Progress } from "../chat/chat";
+import type { Unsent } from "../chat/chat";
 import { draftIn, next, type Composing, type Happening } from "./composing";
 
 const write = (text: string): Happening => ({ is: "written", text });
 const sent: Happening = { is: "sent" };
-const at = (progress: Progress, hasProblem = false): Happening => ({ is: "progress", progress, hasProblem });
+const underway: Unsent = { text: "hello", isUnderway: true };
+const refused: Unsent = { text: "hello", isUnderway: false };
+const told = (unsent?: Unsent): Happening => ({ is: "told", unsent });
 const after = (...happenings: Happening[]) => happenings.reduce<Composing>(next, { text: "" });
 
-test("what is sent leaves the field, and is a draft until the answer begins", () => {
-  const underway = after(write("hello"), sent, at("submitted"));
-  expect([underway.text, draftIn(underway)]).toEqual(["", "hello"]);
-  expect(draftIn(next(underway, at("streaming")))).toBe("");
+test("what is sent leaves the field, and is a draft until it has arrived", () => {
+  const now = after(write("hello"), sent, told(underway));
+  expect([now.text, draftIn(now, underway)]).toEqual(["", "hello"]);
+  expect(draftIn(next(now, told()), undefined)).toBe("");
 });
 
-test("what could not be sent comes back, before what was written meanwhile", () => {
-  const failed = after(write("hello"), sent, at("submitted"), write("and"), at("idle", true));
-  expect(failed.text).toBe("hello\n\nand");
-});
-
-test("a problem that was there before is about an older message", () => {
-  expect(after(write("hello"), sent, at("idle", true)).text).toBe("");
-  expect(draftIn(after(write("hello"), sent, at("idle", false)))).toBe("hello");
-});
-
-test("a message that was stopped at once has arrived", () => {
-  expect(draftIn(after(write("hello"), sent, at("submitted"), at("idle")))).toBe("");
+test("what could not be sent comes back once, before what was written meanwhile", () => {
+  const now = after(write("hello"), sent, told(underway), write("and"), told(refused));
+  expect(now.text).toBe("hello\n\nand");
+  expect(next(now, told(refused)).text).toBe("hello\n\nand");
+  expect(draftIn(now, refused)).toBe("hello\n\nand");
 });
 
 test("retrying takes back what had come back, unless it was changed", () => {
-  const failed = after(write("hello"), sent, at("submitted"), at("idle", true));
-  expect(next(failed, at("submitted")).text).toBe("");
-  expect(draftIn(next(failed, at("submitted")))).toBe("hello");
-  expect(next(next(failed, write("hello you")), at("submitted")).text).toBe("hello you");
+  const now = after(write("hello"), sent, told(underway), told(refused));
+  expect(next(now, told(underway)).text).toBe("");
+  expect(after(write("hello"), sent, told(underway), told(refused), told(underway), told(refused)).text).toBe("hello");
+  expect(next(next(now, write("hello you")), told(underway)).text).toBe("hello you");
 });
 
-test("an answer that fails later brings nothing back", () => {
-  const failed = after(write("hello"), sent, at("submitted"), at("streaming"), write("next"), at("idle", true));
-  expect(failed).toEqual({ text: "next" });
+test("what has arrived after all leaves the field, unless it was changed", () => {
+  const now = after(write("hello"), sent, told(underway), told(refused));
+  expect(next(now, told()).text).toBe("");
+  expect(next(next(now, write("hello you")), told()).text).toBe("hello you");
+});
+
+test("what was said instead of another message does not come into the field", () => {
+  const edit = { ...refused, instead: "message" };
+  expect(after(write("next"), told({ ...edit, isUnderway: true }), told(edit)).text).toBe("next");
 });

@@ -1,49 +1,46 @@
-// What is in the message field, and what has left it but did not arrive yet: it comes back if the sending fails.
-import type { Progress } from "../chat/chat";
+// What is in the message field. What has left it comes back when the chat says that it could not be sent.
+import type { Unsent } from "../chat/chat";
 import { joined } from "./drafts";
 
 export interface Composing {
   text: string;
-  /** Sent, and nobody knows yet whether it has arrived. `isUnderway` once the chat says so. */
-  pending?: { text: string; isUnderway: boolean };
-  /** What has come back. Retrying elsewhere takes it out of the field again. */
-  failed?: string;
+  /** What the chat has told last of what was written here. */
+  unsent?: Unsent;
 }
 
 export type Happening =
   | { is: "written"; text: string }
   | { is: "sent" }
-  | { is: "progress"; progress: Progress; hasProblem: boolean };
+  | { is: "told"; unsent?: Unsent };
 
 export function next(now: Composing, happening: Happening): Composing {
   switch (happening.is) {
     case "written":
       return { ...now, text: happening.text };
     case "sent":
-      return { text: "", pending: { text: now.text, isUnderway: false } };
-    case "progress":
-      return now.pending ? withOutcome(now, now.pending, happening) : withRetry(now, happening.progress);
+      return { ...now, text: "" };
+    case "told": {
+      const unsent = ofField(happening.unsent);
+      return { text: textAfter(now, unsent), unsent };
+    }
   }
 }
 
 /** What is to be there after a reload: also what may not have arrived. */
-export function draftIn({ text, pending }: Composing): string {
-  return joined(pending?.text ?? "", text);
+export function draftIn({ text }: Composing, unsent: Unsent | undefined): string {
+  const underway = ofField(unsent);
+  return joined(underway?.isUnderway ? underway.text : "", text);
 }
 
-function withOutcome(
-  now: Composing,
-  pending: NonNullable<Composing["pending"]>,
-  { progress, hasProblem }: { progress: Progress; hasProblem: boolean },
-): Composing {
-  if (progress === "streaming" || progress === "waiting") return { text: now.text };
-  if (progress === "submitted") return { ...now, pending: { ...pending, isUnderway: true } };
-  // What the chat said before it took the message is about an older one.
-  if (!pending.isUnderway) return now;
-  return hasProblem ? { text: joined(pending.text, now.text), failed: pending.text } : { text: now.text };
+function textAfter({ text, unsent: before }: Composing, after: Unsent | undefined): string {
+  const wasRefused = before !== undefined && !before.isUnderway;
+  const isRefused = after !== undefined && !after.isUnderway;
+  if (isRefused) return wasRefused ? text : joined(after.text, text);
+  // It was sent again from elsewhere, or has arrived after all; what was changed since is another message.
+  return wasRefused && text.trim() === before.text.trim() ? "" : text;
 }
 
-function withRetry(now: Composing, progress: Progress): Composing {
-  if (progress !== "submitted" || now.failed === undefined || now.text.trim() !== now.failed.trim()) return now;
-  return { text: "", pending: { text: now.failed, isUnderway: true } };
+/** What is said instead of a message is written there. */
+function ofField(unsent: Unsent | undefined): Unsent | undefined {
+  return unsent?.instead === undefined ? unsent : undefined;
 }

@@ -42,6 +42,7 @@ export const shell = {
       send: "Send",
       stop: "Stop",
       busy: "Answering. You can write the next message meanwhile.",
+      unsent: "This message was not sent.",
       withdraws: "Sending a message withdraws the open question.",
       voice: "Dictate. The maker of your browser may hear what you say.",
       voiceStop: "Stop dictating",

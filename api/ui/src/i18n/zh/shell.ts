@@ -41,6 +41,7 @@ export const shell: typeof import("../en/shell").shell = {
       send: "发送",
       stop: "停止",
       busy: "正在回答，你可以先写下一条消息。",
+      unsent: "这条消息没有发送出去。",
       withdraws: "发送新消息会撤回尚未回答的问题。",
       voice: "语音输入。浏览器厂商可能会听到你说的话。",
       voiceStop: "停止语音输入",

@@ -1,0 +1,126 @@
+// Saying something in a chat, and stopping what answers it. What is refused leaves nothing behind: the messages are then what
+// they were, and the text is the writer's again.
+import { Problem, RUN_FAILED, UNREACHABLE, problemFrom } from "../client/problem";
+import { type LiveState, QUIET } from "./liveState";
+import { failureOf } from "./outcome";
+import type { Reading } from "./reading";
+import { canSend } from "./state";
+import { Stopping } from "./stopping";
+import { Utterance } from "./utterance";
+
+export class Speaking {
+  readonly #stopping = new Stopping();
+
+  constructor(
+    readonly live: LiveState,
+    readonly reading: Reading,
+  ) {}
+
+  send(text: string): boolean {
+    const { sdk, said, progress } = this.live;
+    if (text.trim() === "" || !canSend(progress)) return false;
+    // What is said again in the same words may have arrived the first time.
+    void this.#say(said?.isOf(text) ? said : Utterance.message(sdk, text));
+    return true;
+  }
+
+  edit(messageId: string, text: string): void {
+    if (text.trim() !== "") void this.#say(Utterance.edit(this.live.sdk, messageId, text));
+  }
+
+  regenerate(messageId?: string): void {
+    void this.#say(Utterance.regenerate(this.live.sdk, messageId));
+  }
+
+  retry(): void {
+    const { said, now } = this.live;
+    if (now.failed === "sending" && said) return void this.#say(said);
+    if (now.failed === "run") return this.regenerate();
+    void this.reading.read();
+  }
+
+  async stop(): Promise<void> {
+    const { live } = this;
+    if (live.said?.isUnderway) return this.#stopUnsent(live.said);
+    try {
+      const isDone = await this.#stopping.cancel(live.sdk.id, () => live.set({ isReconnecting: true }));
+      if (!isDone) return;
+    } catch (error) {
+      live.set({ problem: problemFrom(error), failed: "reading" });
+    }
+    live.set({ isReconnecting: false });
+    // A stream ends by itself, in other tabs too; a run that waited has none.
+    if (!live.isAsking) this.#readAll();
+  }
+
+  /** There is nothing to stop any more, or something else. */
+  dropStop(): void {
+    this.#stopping.drop();
+  }
+
+  /** The server has what was said. */
+  accept(): void {
+    const { live } = this;
+    const { said } = live;
+    live.said = undefined;
+    live.set({ unsent: undefined });
+    live.tell();
+    if (said?.wantsStop) void this.stop();
+  }
+
+  fail(error: unknown): void {
+    const { live } = this;
+    const isRefusal = error instanceof Problem;
+    const told = isRefusal ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
+    if (live.said?.isUnderway) return this.#refuse(live.said, told);
+    const problem = isRefusal ? told : (failureOf(live.sdk.lastMessage) ?? told);
+    live.set({ problem, failed: isRefusal ? "reading" : "run", retrying: undefined, isReconnecting: false, isResuming: false });
+  }
+
+  async #say(utterance: Utterance): Promise<void> {
+    const { live } = this;
+    const isNewest = live.begin();
+    this.dropStop();
+    if (!this.#isBegun) live.agentId = live.wantedAgentId;
+    live.said = utterance;
+    utterance.wantsStop = false;
+    utterance.isUnderway = true;
+    // The conversation's name must not go with the answer that has told it.
+    live.set({ ...QUIET, retrying: undefined, unsent: utterance.unsent, conversationId: live.conversationId });
+    // A stream that is still open would write on into what comes now.
+    await live.sdk.stop();
+    if (!isNewest()) return;
+    const { shown } = live;
+    if (live.now.isResuming || live.now.held) this.reading.release(isNewest);
+    await utterance.say(shown).catch((error: unknown) => this.fail(error));
+    if (isNewest() && live.said === utterance) utterance.takeBack();
+  }
+
+  #refuse(said: Utterance, problem: Problem): void {
+    said.isUnderway = false;
+    this.live.set({ problem, failed: "sending", unsent: said.unsent, retrying: undefined, isReconnecting: false });
+  }
+
+  /** Stops what may or may not have arrived. */
+  async #stopUnsent(said: Utterance): Promise<void> {
+    const { live } = this;
+    said.wantsStop = true;
+    // Nearly always there is a run in a moment, and then it is cancelled.
+    if (!live.now.isReconnecting) return;
+    this.#refuse(said, new Problem(0, UNREACHABLE, "It was not sent."));
+    await live.sdk.stop();
+    // If it has arrived, it is at work there, and nobody waits for it any more.
+    if (await this.#stopping.cancel(live.sdk.id).catch(() => false)) this.#readAll();
+  }
+
+  #readAll(): void {
+    this.live.tell();
+    void this.reading.read();
+  }
+
+  /** Whether something was said, or may have been. */
+  get #isBegun(): boolean {
+    const { sdk, conversationId, now } = this.live;
+    return sdk.messages.length > 0 || conversationId !== undefined || (now.unsent !== undefined && now.problem?.status === 0);
+  }
+}
