@@ -99,12 +99,14 @@ export class Line {
         if (error.code === "chunks_superseded") break;
         problem = error;
       }
-      const isSilent = Date.now() - this.#livedAt >= (this.options.patience ?? TIMEOUT_MS);
-      if (isSilent || this.source.isFinal(problem)) throw problem;
+      const wish = (problem.retryAfter ?? 0) * 1000;
+      // Nor is a server waited for that says "in an hour".
+      const isTooLong = Date.now() - this.#livedAt + wish >= (this.options.patience ?? TIMEOUT_MS);
+      if (isTooLong || this.source.isFinal(problem)) throw problem;
       this.options.onConnection?.("reconnecting");
       failures = this.#known.count > count ? 1 : failures + 1;
       const delay = (this.options.delay ?? delayAfter)(failures);
-      await pause(Math.max(delay, (problem.retryAfter ?? 0) * 1000), this.#hangUp.signal);
+      await pause(Math.max(delay, wish), this.#hangUp.signal);
     }
     if (!this.options.onTakenBack) throw new Problem(0, SUPERSEDED, "The answer is no longer what it was.");
     this.options.onTakenBack(this.#attempt);

@@ -17,9 +17,12 @@ export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, p
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof Problem) || !mayPass(error) || Date.now() - begun >= patience) throw error;
+      if (signal.aborted || !(error instanceof Problem) || !mayPass(error)) throw error;
+      const wait = Math.max(delayAfter(failures), (error.retryAfter ?? 0) * 1000);
+      // A server that says "in an hour" is told of, and not waited for.
+      if (Date.now() - begun + wait >= patience) throw error;
       if (failures === 1) onTrouble?.();
-      await pause(Math.max(delayAfter(failures), (error.retryAfter ?? 0) * 1000), signal);
+      await pause(wait, signal);
     }
   }
 }
