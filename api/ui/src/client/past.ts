@@ -13,7 +13,8 @@ const CHUNK_CAUGHT_UP: UIMessageChunk = { type: CAUGHT_UP, data: null, transient
 
 export class Past {
   #chunks: UIMessageChunk[] = [];
-  #since = Date.now();
+  /** When its first chunk came: until then it is the network that is slow. */
+  #since: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Chunks in the newest piece, and how many small ones came one after the other. */
   #inPiece = 0;
@@ -33,6 +34,7 @@ export class Past {
     this.#chunks.push(chunk);
     this.#inPiece += 1;
     clearTimeout(this.#timer);
+    this.#since ??= Date.now();
     const left = this.#since + AT_LATEST_MS - Date.now();
     this.#timer = setTimeout(() => this.end(), Math.max(0, Math.min(PAUSE_MS, left)));
   }
