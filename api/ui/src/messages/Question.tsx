@@ -17,13 +17,14 @@ import { useAnswer } from "./useAnswer";
 type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["answer"] };
 
 export function Question({ message, call, isLive, answer }: Props) {
-  const { isSending, isDone, note, send } = useAnswer();
+  const { isSending, isBusy, note, send } = useAnswer();
+  const place = useRef<HTMLDivElement>(null);
   const asked = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
   const title = asked?.question ?? words.question.toolTitle(nameOf(call).tool);
   const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
   return (
-    <div>
+    <div ref={place}>
       {isOpen ? (
         <div className="card question" role="group" aria-label={title}>
           <h3 className="card-title">
@@ -34,7 +35,7 @@ export function Question({ message, call, isLive, answer }: Props) {
           </h3>
           {!asked && <LongText text={pretty(call.input)} isCode />}
           {asked?.rest && <Disclosure line={words.question.details}>{() => <LongText text={pretty(asked.rest)} isCode />}</Disclosure>}
-          <Form asked={asked} isSending={isSending} isBusy={isSending || isDone} give={give} />
+          <Form asked={asked} isSending={isSending} isBusy={isBusy} give={give} answered={() => place.current?.querySelector("button")} />
         </div>
       ) : (
         <Given call={call} />
@@ -48,8 +49,17 @@ export function Question({ message, call, isLive, answer }: Props) {
   );
 }
 
-function Form({ asked, isSending, isBusy, give, card }: FormProps) {
-  const form = useRefocus<HTMLFormElement>(card);
+type FormProps = {
+  asked?: Asked;
+  isSending: boolean;
+  isBusy: boolean;
+  give: (answer: ToolAnswer) => void;
+  /** What stands here when it is answered. */
+  answered: () => HTMLElement | null | undefined;
+};
+
+function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
+  const form = useRefocus<HTMLFormElement>(answered);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
   const name = useId();

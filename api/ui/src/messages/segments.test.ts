@@ -105,9 +105,15 @@ test.each<[Item[], string | undefined, string]>([
 ])("what was done, %#", (items, thinking, line) => expect(wasDone(en.activity, items, thinking)).toBe(line));
 
 test("a question is read from its call", () => {
-  expect(questionOf(own({ input: { question: "Which?", options: ["a", "b", "a", 5], multiple: true } }))).toEqual({ question: "Which?", options: ["a", "b"], isMultiple: true });
+  expect(questionOf(own({ input: { question: "Which?", options: ["a", "b", "a", 5], multiple: true } }))).toEqual({ question: "Which?", options: ["a", "b"], isMultiple: true, isOurs: true });
+  expect(questionOf({ type: "dynamic-tool", toolName: "ask", toolCallId: "1", state: "input-available", input: { question: "Which?", of: 2 } } as Call)).toEqual({
+    question: "Which?",
+    options: [],
+    isMultiple: false,
+    rest: { of: 2 },
+    isOurs: false,
+  });
   expect(questionOf(own({ input: { text: "no" } }))).toBeUndefined();
-  expect(questionOf(own({ type: "tool-locate" }))).toBeUndefined();
 });
 
 test("an answer is told in words", () => {
