@@ -1,30 +1,24 @@
 // Chooses whom a new chat is with. Without agents there is nothing to choose, and nothing to see.
-import { useId } from "react";
-
 import { words } from "../i18n";
 import { Icon } from "./icons";
+import { Menu } from "./Menu";
 import type { useAgents } from "./useAgents";
+import "./AgentPicker.css";
 
-export function AgentPicker({ agents, areExpected, chosen, choose }: ReturnType<typeof useAgents>) {
-  const field = useId();
-  const description = agents.find(({ id }) => id === chosen)?.description;
-  if (areExpected) return <div className="agent-picker" />;
-  if (agents.length === 0) return null;
+type Props = Pick<ReturnType<typeof useAgents>, "agents" | "chosen" | "choose">;
+
+export function AgentPicker({ agents, chosen, choose }: Props) {
+  const name = agents.find(({ id }) => id === chosen)?.name ?? words.shell.agent.none;
+  const standard = { label: words.shell.agent.none, detail: words.shell.agent.noneDetail, isChosen: chosen === undefined, run: () => choose(undefined) };
+  const others = agents.map(({ id, name, description }) => ({ label: name, detail: description ?? undefined, isChosen: id === chosen, run: () => choose(id) }));
   return (
     <div className="agent-picker">
-      <label htmlFor={field}>{words.shell.agent.name}</label>
-      <span className="agent-choice">
-        <select id={field} value={chosen ?? ""} onChange={(event) => choose(event.target.value || undefined)}>
-          <option value="">{words.shell.agent.none}</option>
-          {agents.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-        <Icon name="down" />
-      </span>
-      {description && <p dir="auto">{description}</p>}
+      {agents.length > 0 && (
+        <Menu label={words.shell.agent.chosen(name)} items={[standard, ...others]}>
+          <span dir="auto">{name}</span>
+          <Icon name="down" />
+        </Menu>
+      )}
     </div>
   );
 }

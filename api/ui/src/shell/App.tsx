@@ -45,6 +45,8 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const isNarrow = useNarrow();
   const [isBeside, setIsBeside] = useState(() => read("list") !== "hidden");
   const [isDrawerOpen, setIsDrawerOpen] = useState(false);
+  /** The conversation that waits for the reader, of those that one knows it of. */
+  const [waiting, setWaiting] = useState<string>();
   const [dialog, setDialog] = useState<"shortcuts" | "sign in">();
   const isListShown = isNarrow ? isDrawerOpen : isBeside;
 
@@ -100,6 +102,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       conversations={conversations}
       deleted={deleted}
       current={current}
+      waiting={waiting}
       onOpen={goToWrite}
       onNew={goToNew}
       onHide={() => showList(false)}
@@ -156,6 +159,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
             onDelete={onDelete}
             onSettled={settle}
             onChanged={conversations.readAgain}
+            onWaiting={setWaiting}
             onRefused={askAgain}
             {...head}
           />

@@ -1,5 +1,5 @@
 // The message field. It grows with its text, keeps it over reloads, and knows when Enter belongs to an input method.
-import { useEffect, useId, useLayoutEffect, useReducer, useRef, type KeyboardEvent, type RefObject } from "react";
+import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
 import type { Chat } from "../chat/chat";
 import { canSend } from "../chat/state";
@@ -19,9 +19,11 @@ type Props = {
   field: RefObject<HTMLTextAreaElement | null>;
   /** A text to begin with; each object puts its text into the field once. */
   suggestion?: { text: string };
+  /** What stands below the text, at its beginning. */
+  children?: ReactNode;
 };
 
-export function Composer({ chat, draft, field, suggestion }: Props) {
+export function Composer({ chat, draft, field, suggestion, children }: Props) {
   const [composing, happen] = useReducer(next, draft, (name): Composing => ({ text: draftOf(name) }));
   const { text } = composing;
   const hint = useId();
@@ -31,6 +33,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
   useEffect(() => happen({ is: "told", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat.unsent));
   useHeight(field, text);
+  const isTall = useTall(field, text) || Boolean(children);
 
   const write = (text: string) => happen({ is: "written", text });
   const voice = useVoice((heard) => write(text === "" || /\s$/.test(text) ? text + heard : `${text} ${heard}`));
@@ -62,7 +65,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
         send();
       }}
     >
-      <div className="composer-box" data-busy={isBusy || undefined}>
+      <div className="composer-box" data-busy={isBusy || undefined} data-tall={isTall || undefined}>
         <textarea
           ref={field}
           id="compose"
@@ -77,6 +80,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
           onChange={(event) => write(event.target.value)}
           onKeyDown={onKeyDown}
         />
+        {children}
         {voice.isPossible && (
           <button
             type="button"
@@ -105,7 +109,7 @@ export function Composer({ chat, draft, field, suggestion }: Props) {
           </button>
         )}
       </div>
-      <p id={hint} className="composer-hint" dir="auto">
+      <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
         {voice.isListening ? voice.guess || words.shell.composer.listening : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
       </p>
     </form>
@@ -134,7 +138,8 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
 
 function hintWhile({ progress, unsent }: Chat, text: string): string {
   if (unsent && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
-  return progress === "waiting" && text.trim() !== "" ? words.shell.composer.withdraws : "";
+  if (progress !== "waiting") return "";
+  return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
 }
 
 /** Keeps the draft under its name; with a new name, it moves. */
@@ -157,4 +162,16 @@ function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
     element.style.height = "auto";
     element.style.height = `${element.scrollHeight}px`;
   }, [field, text]);
+}
+
+/** Whether the text has more than one line: then the buttons go below it. They stay there, because without them there is more room. */
+function useTall(field: RefObject<HTMLTextAreaElement | null>, text: string): boolean {
+  const [isTall, setTall] = useState(false);
+  useLayoutEffect(() => {
+    if (text === "" || !field.current) return setTall(false);
+    const { lineHeight, paddingBlockStart, paddingBlockEnd } = getComputedStyle(field.current);
+    const height = field.current.clientHeight - parseFloat(paddingBlockStart) - parseFloat(paddingBlockEnd);
+    if (height > 1.5 * parseFloat(lineHeight)) setTall(true);
+  }, [field, text]);
+  return isTall;
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Conversation as About } from "../client/server";
 import { useConversation } from "../chat/useConversation";
 import { words } from "../i18n";
+import { AgentPicker } from "./AgentPicker";
 import { Composer } from "./Composer";
 import { NEW_CHAT } from "./drafts";
 import { Header } from "./Header";
@@ -32,12 +33,14 @@ type Props = {
   onSettled(conversationId: string): void;
   /** Something that the list shows may have changed. */
   onChanged(): void;
+  /** Whether it waits for the reader. */
+  onWaiting(conversationId: string | undefined): void;
   /** The server does not take the reader for who they were. */
   onRefused(): void;
 };
 
 export function Conversation(props: Props) {
-  const { open, about, agents, onSettled, onChanged, onRefused } = props;
+  const { open, about, agents, onSettled, onChanged, onWaiting, onRefused } = props;
   const chat = useConversation({ id: open.key, isNew: open.isNew, agentId: open.isNew ? agents.chosen : undefined });
   const field = useRef<HTMLTextAreaElement>(null);
   const [suggestion, setSuggestion] = useState<{ text: string }>();
@@ -54,6 +57,11 @@ export function Conversation(props: Props) {
   useEffect(() => {
     if (conversationId !== undefined) onChanged();
   }, [conversationId, isBusy, onChanged]);
+  const waiting = chat.progress === "waiting" ? conversationId : undefined;
+  useEffect(() => {
+    onWaiting(waiting);
+    return () => onWaiting(undefined);
+  }, [waiting, onWaiting]);
   useEffect(() => {
     if (chat.problem?.status === 401) onRefused();
   }, [chat.problem, onRefused]);
@@ -90,11 +98,13 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome agents={open.isNew ? agents : undefined} /> : <MessagesLater chat={chat} onFork={props.onFork} />}
+        {isEmpty ? <Welcome /> : <MessagesLater chat={chat} onFork={props.onFork} />}
       </div>
       {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
       {props.isNarrow && tries}
-      <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion} />
+      <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion}>
+        {isEmpty && open.isNew && (agents.areExpected || agents.agents.length > 0) && <AgentPicker {...agents} />}
+      </Composer>
       {!props.isNarrow && <div className="chat-below">{tries}</div>}
     </main>
   );

@@ -10,6 +10,8 @@ import { Menu } from "./Menu";
 type Props = {
   conversation: Conversation;
   isCurrent: boolean;
+  /** Whether it waits for the reader. */
+  isWaiting: boolean;
   isRenaming: boolean;
   onOpen(id: string): void;
   onBeginRename(): void;
@@ -18,8 +20,9 @@ type Props = {
   onDelete(id: string, title: string): void;
 };
 
-export function ConversationItem({ conversation, isCurrent, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
+export function ConversationItem({ conversation, isCurrent, isWaiting, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
   const { id, live_run_id } = conversation;
+  const live = isWaiting ? words.shell.list.needsYou : words.shell.list.live;
   const title = conversation.title ?? words.shell.untitled;
   const element = useRef<HTMLLIElement>(null);
   useEffect(() => {
@@ -53,7 +56,7 @@ export function ConversationItem({ conversation, isCurrent, isRenaming, onOpen, 
         <span className="item-title" dir="auto">
           {title}
         </span>
-        {live_run_id && <span className="item-live" role="img" aria-label={words.shell.list.live} title={words.shell.list.live} />}
+        {live_run_id && <span className="item-live" data-waiting={isWaiting || undefined} role="img" aria-label={live} title={live} />}
       </a>
       <Menu
         label={words.shell.list.actions(title)}

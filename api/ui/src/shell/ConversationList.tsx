@@ -14,6 +14,8 @@ type Props = {
   /** Those that are to be shown no more. */
   deleted: ReadonlySet<string>;
   current: string | undefined;
+  /** The one that waits for the reader. */
+  waiting: string | undefined;
   onOpen(id: string): void;
   onNew(): void;
   onHide(): void;
@@ -22,7 +24,7 @@ type Props = {
   children: ReactNode;
 };
 
-export function ConversationList({ conversations, deleted, current, onOpen, onNew, onHide, onDelete, children }: Props) {
+export function ConversationList({ conversations, deleted, current, waiting, onOpen, onNew, onHide, onDelete, children }: Props) {
   const [renaming, setRenaming] = useState<string>();
   const shown = conversations.items.filter(({ id }) => !deleted.has(id));
   return (
@@ -51,6 +53,7 @@ export function ConversationList({ conversations, deleted, current, onOpen, onNe
                   key={item.id}
                   conversation={item}
                   isCurrent={item.id === current}
+                  isWaiting={item.id === waiting}
                   isRenaming={item.id === renaming}
                   onOpen={onOpen}
                   onRename={(title) => {

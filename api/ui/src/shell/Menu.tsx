@@ -1,12 +1,28 @@
 // A button that opens a short menu. The browser's popover keeps it above everything, closes it on Esc and on a click elsewhere.
-import { useId, useRef, useState, type KeyboardEvent } from "react";
+import { useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 
 import { Icon } from "./icons";
 import "./Menu.css";
 
-type Item = { label: string; icon: Parameters<typeof Icon>[0]["name"]; isDanger?: boolean; run(): void };
+type Item = {
+  label: string;
+  icon?: Parameters<typeof Icon>[0]["name"];
+  /** What more there is to know of it. */
+  detail?: string;
+  /** For one of several of which one is chosen. */
+  isChosen?: boolean;
+  isDanger?: boolean;
+  run(): void;
+};
 
-export function Menu({ label, items }: { label: string; items: Item[] }) {
+type Props = {
+  label: string;
+  items: Item[];
+  /** What the button shows instead of three dots; its menu begins at its beginning. */
+  children?: ReactNode;
+};
+
+export function Menu({ label, items, children }: Props) {
   const menu = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const [isOpen, setIsOpen] = useState(false);
@@ -15,8 +31,9 @@ export function Menu({ label, items }: { label: string; items: Item[] }) {
   const onToggle = (isNowOpen: boolean) => {
     setIsOpen(isNowOpen);
     if (!isNowOpen || !menu.current || !button.current) return;
-    place(menu.current, button.current);
-    entries(menu.current)[0]?.focus();
+    place(menu.current, button.current, children !== undefined);
+    const all = entries(menu.current);
+    (all.find((entry) => entry.ariaChecked === "true") ?? all[0])?.focus();
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -34,14 +51,14 @@ export function Menu({ label, items }: { label: string; items: Item[] }) {
       <button
         ref={button}
         type="button"
-        className="icon-button menu-button"
+        className={children ? "menu-button" : "icon-button menu-button"}
         aria-label={label}
-        title={label}
+        title={children ? undefined : label}
         aria-haspopup="menu"
         aria-expanded={isOpen}
         popoverTarget={id}
       >
-        <Icon name="more" />
+        {children ?? <Icon name="more" />}
       </button>
       <div
         ref={menu}
@@ -53,11 +70,14 @@ export function Menu({ label, items }: { label: string; items: Item[] }) {
         onToggle={(event) => onToggle(event.newState === "open")}
         onKeyDown={onKeyDown}
       >
-        {items.map((item) => (
+        {items.map((item, index) => (
           <button
-            key={item.label}
+            key={index}
             type="button"
-            role="menuitem"
+            role={item.isChosen === undefined ? "menuitem" : "menuitemradio"}
+            aria-checked={item.isChosen}
+            aria-label={item.label}
+            aria-describedby={item.detail ? `${id}-${index}` : undefined}
             tabIndex={-1}
             data-danger={item.isDanger || undefined}
             onClick={() => {
@@ -65,8 +85,16 @@ export function Menu({ label, items }: { label: string; items: Item[] }) {
               item.run();
             }}
           >
-            <Icon name={item.icon} />
-            {item.label}
+            {item.icon && <Icon name={item.icon} />}
+            <span className="menu-text" dir="auto">
+              {item.label}
+              {item.detail && (
+                <span id={`${id}-${index}`} className="menu-detail">
+                  {item.detail}
+                </span>
+              )}
+            </span>
+            {item.isChosen && <Icon name="check" />}
           </button>
         ))}
       </div>
@@ -75,14 +103,14 @@ export function Menu({ label, items }: { label: string; items: Item[] }) {
 }
 
 function entries(menu: HTMLElement | null): HTMLElement[] {
-  return [...(menu?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+  return [...(menu?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
 }
 
 /** Below the button, its edge at the button's; above it where there is no room. */
-function place(menu: HTMLElement, button: HTMLElement) {
+function place(menu: HTMLElement, button: HTMLElement, isAtStart: boolean) {
   const at = button.getBoundingClientRect();
   const { width, height } = menu.getBoundingClientRect();
   const isRoomBelow = at.bottom + height + 12 < innerHeight;
   menu.style.top = `${isRoomBelow ? at.bottom + 4 : at.top - height - 4}px`;
-  menu.style.left = `${Math.max(8, Math.min(at.right - width, innerWidth - width - 8))}px`;
+  menu.style.left = `${Math.max(8, Math.min(isAtStart ? at.left : at.right - width, innerWidth - width - 8))}px`;
 }

@@ -1,16 +1,13 @@
-// What an empty chat shows: a line, whom one talks to, and a few things to try.
+// What an empty chat shows: a line, and a few things to try.
 import { words } from "../i18n";
-import { AgentPicker } from "./AgentPicker";
 import { Mark } from "./icons";
-import type { useAgents } from "./useAgents";
 import "./Welcome.css";
 
-export function Welcome({ agents }: { agents: ReturnType<typeof useAgents> | undefined }) {
+export function Welcome() {
   return (
     <div className="welcome">
       <Mark />
       <h2>{words.shell.welcome.line}</h2>
-      {agents && <AgentPicker {...agents} />}
     </div>
   );
 }

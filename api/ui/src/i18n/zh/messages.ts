@@ -87,7 +87,7 @@ export const messages: typeof import("../en/messages").messages = {
     interruptedTitle: (tool) => `再次调用 ${tool} 吗？`,
     interrupted: "这次调用被中断了，可能已经生效。",
     approve: "批准",
-    approveEdited: "按修改批准",
+    approveEdited: "按修改后的内容批准",
     deny: "拒绝",
     editInput: "修改输入",
     inputLabel: "输入（JSON）",
