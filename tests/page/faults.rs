@@ -8,10 +8,7 @@ use crate::{
     support::{Deployment, Embedded, agent},
 };
 
-in_both_modes!(
-    an_answer_is_shown_to_its_end,
-    a_server_that_comes_back_goes_on_without_a_click,
-);
+in_both_modes!(an_answer_is_shown_to_its_end, a_server_that_comes_back_goes_on_without_a_click);
 
 /// Long enough for everything that happens meanwhile.
 fn long() -> Value {

@@ -48,6 +48,10 @@ async fn figures_of_this_machine() {
     if std::env::var_os("HOLDFAST_MEASURE").is_none() {
         return;
     }
-    let (end, ..) = Visit::begin(Deployment::embedded(), "measure").await.ends().await;
+    let mut visit = Visit::begin(Deployment::embedded(), "measure").await;
+    for place in ["loaded", "streaming", "long"] {
+        visit.reaches(place).await;
+    }
+    let (end, ..) = visit.ends().await;
     println!("{end:#}");
 }

@@ -50,16 +50,19 @@ async function frames(tab, during) {
   });
 }
 
-export async function measure({ person }) {
+export async function measure({ person, reach }) {
   const loads = [];
   for (let turn = 0; turn < 3; turn += 1) loads.push(await load(person));
+  reach("loaded");
   const tab = await (await person()).open();
   await tab.field.waitFor();
   const idle = await frames(tab, () => tab.page.waitForTimeout(2_000));
   await tab.say("[tokens=6500] [delay=5] hello");
   await tab.reads(20);
   const first = await frames(tab, () => tab.reads(1000));
+  reach("streaming");
   await tab.reads(5500);
+  reach("long");
   const last = await frames(tab, () => tab.reads(6400));
   await tab.readsToTheEnd();
   const characters = (await tab.shown())[0].length;

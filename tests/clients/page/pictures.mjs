@@ -38,13 +38,10 @@ select ship, sum(containers) as unloaded
 from arrivals
 where day = current_date and direction = 'in'
 group by ship order by unloaded desc;
-\`\`\`
-
-- [x] Arrivals checked against the pilots' log
-- [ ] Report sent to the port authority`;
+\`\`\``;
 
 const said = (id, text, minutes) => ({ id, role: "user", parts: [{ type: "text", text }], metadata: { createdAt: at(minutes) } });
-const call = (toolCallId, toolName, input, more) => ({ type: "dynamic-tool", toolCallId, toolName, input, providerExecuted: true, ...more });
+const call = (toolCallId, toolName, input, more) => ({ type: "dynamic-tool", toolCallId, toolName, input, ...more });
 const answer = (id, parts, minutes, more) => ({ id, role: "assistant", parts, metadata: { runId: RUN, conversationId: ID, createdAt: at(minutes), ...more } });
 
 const messages = [
@@ -53,9 +50,9 @@ const messages = [
     "m2",
     [
       { type: "reasoning", text: "The arrivals are in the harbour's database; the reasons for delays in the pilots' log.", state: "done" },
-      call("c1", "harbour__arrivals", { day: "today", compare: "yesterday" }, { state: "output-available", output: "Aurora 412, Meltemi 1204, Sirocco 87" }),
+      call("c1", "harbour__arrivals", { day: "today", compare: "yesterday" }, { providerExecuted: true, state: "output-available", output: "Aurora 412, Meltemi 1204, Sirocco 87" }),
       { type: "data-call", data: { toolCallId: "c1", durationMs: 340 } },
-      call("c2", "harbour__pilots_log", { day: "today" }, { state: "output-available", output: "16:30 Sirocco, two hours late: wind" }),
+      call("c2", "harbour__pilots_log", { day: "today" }, { providerExecuted: true, state: "output-available", output: "16:30 Sirocco, two hours late: wind" }),
       { type: "data-call", data: { toolCallId: "c2", durationMs: 1_270 } },
       { type: "text", text: TEXT, state: "done" },
     ],
@@ -67,7 +64,7 @@ const messages = [
     "m4",
     [
       { type: "text", text: "The report is ready. Nothing is sent before you agree.", state: "done" },
-      call("c3", "mail__send", { to: "office@port-authority.example", subject: "Harbour report", attachments: ["arrivals.csv"] }, { state: "approval-requested", approval: { id: "a1" } }),
+      call("c3", "mail__send", { to: "office@port-authority.example", subject: "Harbour report" }, { state: "approval-requested", approval: { id: "a1" } }),
     ],
     1,
   ),
@@ -85,7 +82,7 @@ async function prepared(context) {
 
 /** Light and dark, on a desk and on a phone, into `folder`. */
 export async function takes_pictures({ person, given }) {
-  const desk = { width: 1280, height: 860, deviceScaleFactor: 1 };
+  const desk = { width: 1280, height: 1220, deviceScaleFactor: 1 };
   const phone = { width: 390, height: 800, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
   const shots = [
     ["chat-light", { ...desk, colorScheme: "light" }, `/c/${ID}`],
