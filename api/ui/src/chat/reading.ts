@@ -123,9 +123,10 @@ export class Reading {
     return { ...QUIET, unsent: live.said && unsent, ...(isUnsent ? { problem, failed } : {}) };
   }
 
-  /** What was held is what there is: what should have taken its place did not come. */
+  /** What was held is what there is, unless more has come: what should have taken its place did not. */
   #keepHeld(): void {
-    this.live.sdk.messages = this.live.shown;
+    const { sdk, shown } = this.live;
+    if (shown.length >= sdk.messages.length) sdk.messages = shown;
   }
 
   async #learnVerdicts(): Promise<void> {

@@ -17,6 +17,8 @@ describe("progress", () => {
     ["streaming", known, "streaming", [question, answer]],
     ["waiting", known, "ready", [question, asking]],
     ["streaming", known, "streaming", [question, asking]],
+    ["submitted", { ...known, unsent: { text: "more", isUnderway: true } }, "ready", [question, asking]],
+    ["idle", { ...known, unsent: { text: "more", isUnderway: false } }, "error", [question, answer]],
     ["waiting", { ...known, isResuming: true }, "ready", [question, asking]],
     ["waiting", { ...known, isResuming: true }, "submitted", [question, asking]],
     ["submitted", { ...known, isResuming: true }, "ready", [question]],

@@ -26,8 +26,10 @@ export interface State {
 export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isResuming: false, isReconnecting: false, verdicts: new Map() });
 
 /** `messages` are the ones that are shown. */
-export function progressOf({ isLoading, isResuming }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
+export function progressOf({ isLoading, isResuming, unsent }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
   if (isLoading) return "loading";
+  // Also before the SDK has heard of it.
+  if (unsent?.isUnderway) return "submitted";
   const last = messages.at(-1);
   // A run that still streams does not wait yet, whatever it has asked: it may be calling other tools at the same time.
   if (!isResuming && (status === "submitted" || status === "streaming")) return status;

@@ -46,6 +46,8 @@ type End = "done" | "nothing" | "taken back" | "cut off";
 
 export class Line {
   #known = new Known();
+  /** What a replay brings at once, over all connections. */
+  #past: Past | undefined;
   /** What one piece of the network has brought. */
   #piece: UIMessageChunk[] = [];
   #livedAt = Date.now();
@@ -61,6 +63,11 @@ export class Line {
   ) {
     if (signal?.aborted) this.#hangUp.abort(signal.reason);
     signal?.addEventListener("abort", () => this.#hangUp.abort(signal.reason));
+    if (!source.isReplay) return;
+    this.#past = new Past((chunks) => {
+      this.#piece.push(...chunks);
+      this.#flush();
+    });
   }
 
   /** Resolves when the first connection is made; with `null`, if there is nothing to come. */
@@ -75,11 +82,14 @@ export class Line {
       this.#run(() => resolve(stream)).then(
         (end) => {
           resolve(end === "nothing" && this.#known.count === 0 ? null : stream);
+          this.#past?.end();
           this.#finish(() => this.#controller.close());
         },
         (error: unknown) => {
           reject(error);
-          this.#finish(() => this.#controller.error(error));
+          this.#past?.end();
+          // An error takes along what nobody has read yet.
+          setTimeout(() => this.#finish(() => this.#controller.error(error)));
         },
       );
     });
@@ -118,10 +128,7 @@ export class Line {
     const { isReplay } = this.source;
     const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
     const passage = isReplay ? this.#known.passageFromStart() : this.#known.passage();
-    const past = isReplay ? new Past((chunks) => {
-      this.#piece.push(...chunks);
-      this.#flush();
-    }) : undefined;
+    const past = this.#past;
     const connection = new AbortController();
     let end = "cut off" as End;
     const finish = (how: End) => {
@@ -173,7 +180,7 @@ export class Line {
     } finally {
       clearTimeout(timer);
       letGo();
-      past?.end();
+      past?.interrupt();
       this.#flush();
     }
     // What could be had once cannot be had again: the run was cancelled meanwhile, or is long over.

@@ -28,15 +28,21 @@ export class Past {
     this.#smallPieces = this.#inPiece > 0 && this.#inPiece <= SMALL_PIECE ? this.#smallPieces + 1 : 0;
     this.#inPiece = 0;
     if (this.#smallPieces > 1) this.end();
+    // What is known already comes once more after a cut, and nothing may be behind it.
+    else if (this.#chunks.length > 0) this.#wait();
   }
 
   push(chunk: UIMessageChunk): void {
     this.#chunks.push(chunk);
     this.#inPiece += 1;
+    this.#wait();
+  }
+
+  /** The connection is lost; what it has brought is kept until the next one has brought the rest. */
+  interrupt(): void {
     clearTimeout(this.#timer);
-    this.#since ??= Date.now();
-    const left = this.#since + AT_LATEST_MS - Date.now();
-    this.#timer = setTimeout(() => this.end(), Math.max(0, Math.min(PAUSE_MS, left)));
+    this.#since = undefined;
+    this.#inPiece = 0;
   }
 
   end(): void {
@@ -44,5 +50,13 @@ export class Past {
     if (this.isOver) return;
     this.isOver = true;
     if (this.#chunks.length > 0) this.give([...this.#chunks, CHUNK_CAUGHT_UP]);
+  }
+
+  #wait(): void {
+    if (this.isOver) return;
+    clearTimeout(this.#timer);
+    this.#since ??= Date.now();
+    const left = this.#since + AT_LATEST_MS - Date.now();
+    this.#timer = setTimeout(() => this.end(), Math.max(0, Math.min(PAUSE_MS, left)));
   }
 }
