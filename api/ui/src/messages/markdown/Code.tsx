@@ -1,20 +1,25 @@
 // Code: its language, a button that copies it, and its colours, which come when they are loaded.
 import type { Element, ElementContent } from "hast";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 
 import { words } from "../../i18n";
 import { CopyButton } from "../CopyButton";
 import { type Highlight, loadHighlight, loadedHighlight } from "./colour";
+import { usePaced } from "./pace";
 
+/** Code as markdown has found it. */
 export function Code({ node, children }: { node?: Element; children: ReactNode }) {
   const code = node?.children.find((child) => child.type === "element");
   if (!code) return <pre>{children}</pre>;
-  const text = textIn(code).replace(/\n$/, "");
-  const language = languageOf(code);
+  return <CodeBlock code={textIn(code).replace(/\n$/, "")} language={languageOf(code)} />;
+}
+
+/** `isOpen` is whether it is still being written. */
+export function CodeBlock({ code, language, isOpen = false }: { code: string; language?: string; isOpen?: boolean }) {
   if (language === "math") {
     return (
       <pre className="formula" aria-label={words.message.formula} dir="ltr">
-        {text}
+        {code}
       </pre>
     );
   }
@@ -22,10 +27,10 @@ export function Code({ node, children }: { node?: Element; children: ReactNode }
     <div className="code" dir="ltr" data-bare={!language || undefined}>
       <div className="code-head">
         {language && <span>{language}</span>}
-        <CopyButton text={() => text} label={words.message.copy} />
+        <CopyButton text={() => code} label={words.message.copy} />
       </div>
       <pre role="group" aria-label={language ? words.message.codeIn(language) : words.message.code} tabIndex={0}>
-        <code>{language ? <Coloured text={text} language={language} /> : text}</code>
+        <code>{language ? <Coloured text={code} language={language} isOpen={isOpen} /> : code}</code>
       </pre>
     </div>
   );
@@ -34,10 +39,24 @@ export function Code({ node, children }: { node?: Element; children: ReactNode }
 /** Code that is longer is not coloured: nobody waits for the colours of a log. */
 const LONGEST = 40_000;
 
-function Coloured({ text, language }: { text: string; language: string }) {
+/** So many times as long as colouring takes, no colours are added to what grows. */
+const REST = 25;
+
+function Coloured({ text, language, isOpen }: { text: string; language: string; isOpen: boolean }) {
   const highlight = useHighlight();
-  if (!highlight || text.length > LONGEST) return text;
-  return highlight(text, language)?.map(spanOf) ?? text;
+  // A line that is being written would change its colours with every sign.
+  const lines = isOpen ? text.slice(0, text.lastIndexOf("\n") + 1) : text;
+  const paced = usePaced(lines, REST);
+  const start = isOpen ? paced : text;
+  const coloured = useMemo(() => (highlight && start.length <= LONGEST ? highlight(start, language)?.map(spanOf) : undefined), [highlight, start, language]);
+  // It may have been taken back, and be said differently now.
+  if (!coloured || !text.startsWith(start)) return text;
+  return (
+    <>
+      {coloured}
+      {text.slice(start.length)}
+    </>
+  );
 }
 
 function useHighlight(): Highlight | undefined {

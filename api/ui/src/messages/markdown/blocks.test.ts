@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
 import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
-import { openCodeIn } from "./fence";
 
 const cuts: [name: string, text: string, blocks: string[]][] = [
   ["nothing is no block", "", []],
@@ -41,14 +40,10 @@ test("all blocks but the last two stay as they are while text is added", () => {
   }
 });
 
-test("code that is being written is known by its fence", () => {
-  expect(openCodeIn("```py\na\n\nb")).toEqual({ language: "py", code: "a\n\nb" });
-  expect(openCodeIn("~~~\n```")).toEqual({ language: undefined, code: "```" });
-  expect(openCodeIn("```")).toEqual({ language: undefined, code: "" });
-  expect(openCodeIn("```\na\n```")).toBeUndefined();
-  expect(openCodeIn("``` a`")).toBeUndefined();
-  expect(openCodeIn("  ```\n  a")).toBeUndefined();
-  expect(openCodeIn("text\n```\na")).toBeUndefined();
+test("a long list without blank lines is cut, too", () => {
+  const blocks = blocksOf(Array(400).fill("- some words\n  - and more").join("\n"));
+  expect(blocks.length).toBeGreaterThan(2);
+  expect(blocks.every((block) => block.startsWith("- some"))).toBe(true);
 });
 
 test("definitions are found", () => {

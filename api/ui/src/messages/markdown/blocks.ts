@@ -30,7 +30,7 @@ export function blocksOf(text: string): string[] {
     const begun = fence === undefined && !isMath ? fenceIn(line) : undefined;
     // An indented fence may be a list item's.
     if (begun && line[0] === begun[0]) cut();
-    else if (isAfterBlank && !isBlank && fence === undefined && !isMath && !continues(line, isList, length)) cut();
+    else if (!isBlank && fence === undefined && !isMath && isNew(line, { isAfterBlank, isList, length })) cut();
     if (block.length === 0) {
       if (isBlank) continue;
       isList = LIST_ITEM.test(line);
@@ -50,10 +50,11 @@ export function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** Whether a line behind a blank one still belongs to the block: an indented one does, and so does a list's next item. */
-function continues(line: string, isList: boolean, length: number): boolean {
-  if (/^\s/.test(line)) return true;
-  return isList && LIST_ITEM.test(line) && length < LONG_LIST;
+/** Whether a line begins something new. An indented one does not, and neither does an item of a list that is not long. */
+function isNew(line: string, { isAfterBlank, isList, length }: { isAfterBlank: boolean; isList: boolean; length: number }): boolean {
+  if (/^\s/.test(line)) return false;
+  if (isList && LIST_ITEM.test(line)) return length >= LONG_LIST;
+  return isAfterBlank;
 }
 
 /** Whether a formula that stands on lines of its own is open behind this line. */

@@ -14,12 +14,17 @@ export function ends(line: string, fence: string): boolean {
   return signs[0] === fence[0] && signs.length >= fence.length && fenceIn(line) === signs;
 }
 
-/** Code that is still being written: a text that begins with a fence and has no other. */
-export function openCodeIn(text: string): { language?: string; code: string } | undefined {
-  const [first = "", ...lines] = text.split("\n");
-  const fence = fenceIn(first);
+export type FencedCode = { language?: string; code: string; isOpen: boolean };
+
+/** The code of a block that is nothing else. It may still be growing: then it has no second fence. */
+export function codeIn(block: string): FencedCode | undefined {
+  const fence = fenceIn(block.split("\n", 1)[0]!);
   // What is indented loses as much in each of its lines, and that is markdown's to know.
-  if (!fence || first[0] !== fence[0] || lines.some((line) => ends(line, fence))) return undefined;
-  const language = /^[\w+#.-]{1,40}/.exec(first.slice(fence.length).trim())?.[0];
-  return { language, code: lines.join("\n") };
+  if (!fence || block[0] !== fence[0]) return undefined;
+  const [first = "", ...lines] = block.replaceAll("\r\n", "\n").split("\n");
+  const end = lines.findIndex((line) => ends(line, fence));
+  if (end >= 0 && end < lines.length - 1) return undefined;
+  const [word = ""] = first.slice(fence.length).trim().split(/\s/, 1);
+  const language = /^[\w+#.-]{1,40}$/.test(word) ? word : undefined;
+  return { language, code: (end < 0 ? lines : lines.slice(0, end)).join("\n"), isOpen: end < 0 };
 }

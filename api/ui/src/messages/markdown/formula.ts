@@ -35,6 +35,6 @@ function cut(text: string): (Element | Text)[] {
 }
 
 function codeOf(formula: string): Element {
-  const bare = formula.replace(/^(?:\$\$?|\\\()\s*|\s*(?:\$\$?|\\\))$/g, "");
+  const bare = formula.replace(/^(?:\$\$?|\\\()|(?:\$\$?|\\\))$/g, "").trim();
   return { type: "element", tagName: "code", properties: { className: ["formula"], dir: "ltr" }, children: [{ type: "text", value: bare }] };
 }

@@ -140,3 +140,15 @@ test("formulas are shown as they are written, without their signs", () => {
   expect(drawn("[x](https://example.org/?a=$b&c=$d)")).toContain('href="https://example.org/?a=$b&amp;c=$d"');
   expect(drawn("$$\na_1 * b_1 * c\n$$")).toContain("a_1 * b_1 * c");
 });
+
+test("a long table is one table, with one head", () => {
+  const html = drawn(`| a |\n|-|\n${"| **b** |\n".repeat(100)}`);
+  expect(html.match(/<table>/g)).toHaveLength(1);
+  expect(html.match(/<thead>/g)).toHaveLength(1);
+  expect(html.match(/<td dir="auto"><strong>b<\/strong><\/td>/g)).toHaveLength(100);
+});
+
+test("code is the same while it is written and afterwards", () => {
+  const [open, closed] = [drawn("```js\nlet a;\n\nlet b;", true), drawn("```js\nlet a;\n\nlet b;\n```", true)];
+  expect(open).toBe(closed);
+});
