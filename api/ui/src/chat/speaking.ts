@@ -17,15 +17,15 @@ export class Speaking {
   ) {}
 
   send(text: string): boolean {
-    const { sdk, said, progress } = this.live;
+    const { sdk, progress } = this.live;
     if (text.trim() === "" || !canSend(progress)) return false;
-    // What is said again in the same words may have arrived the first time.
-    void this.#say(said?.isOf(text) ? said : Utterance.message(sdk, text));
+    void this.#say(this.#saidBefore(text) ?? Utterance.message(sdk, text));
     return true;
   }
 
   edit(messageId: string, text: string): void {
-    if (text.trim() !== "") void this.#say(Utterance.edit(this.live.sdk, messageId, text));
+    if (text.trim() === "") return;
+    void this.#say(this.#saidBefore(text, messageId) ?? Utterance.edit(this.live.sdk, messageId, text));
   }
 
   regenerate(messageId?: string): void {
@@ -94,6 +94,12 @@ export class Speaking {
     if (live.now.isResuming || live.now.held) this.reading.release(isNewest);
     await utterance.say(shown).catch((error: unknown) => this.fail(error));
     if (isNewest() && live.said === utterance) utterance.takeBack();
+  }
+
+  /** What is said again in the same words may have arrived the first time. */
+  #saidBefore(text: string, instead?: string): Utterance | undefined {
+    const { said } = this.live;
+    return said?.isOf(text, instead) ? said : undefined;
   }
 
   #refuse(said: Utterance, problem: Problem): void {

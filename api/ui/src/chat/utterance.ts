@@ -63,9 +63,9 @@ export class Utterance {
     return { text, instead, isUnderway: this.isUnderway };
   }
 
-  /** Whether it is this that would be said with the text, which was written below the messages. */
-  isOf(text: string): boolean {
-    return this.written?.text === text && this.written.instead === undefined;
+  /** Whether it is these words, said instead of the same message. */
+  isOf(text: string, instead?: string): boolean {
+    return this.written !== undefined && this.written.text === text && this.written.instead === instead;
   }
 
   /** Whether the server has it after all. Of another answer its history shows all that there is to know. */

@@ -13,6 +13,8 @@ import { textOf } from "./segments";
 
 type Props = {
   message: ChatMessage;
+  /** What was to be said instead of it, and could not be sent. */
+  unsent?: string;
   isNewest: boolean;
   /** Far enough behind that it need not be drawn while it is out of sight. */
   isOld: boolean;
@@ -24,12 +26,12 @@ type Props = {
 };
 
 /** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
-export const Message = memo(function Message({ message, isNewest, isOld, progress, doing, actions }: Props) {
+export const Message = memo(function Message({ message, unsent, isNewest, isOld, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
       <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined} data-old={isOld || undefined}>
         <h2 className="unseen">{words.message.you}</h2>
-        <Said message={message} onEdit={actions.edit} />
+        <Said message={message} unsent={unsent} onEdit={actions.edit} />
       </article>
     );
   }

@@ -37,8 +37,9 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
           {chat.messages.slice(first).map((message, index) => {
             const behind = newest - first - index;
             const isNewest = behind === 0;
+            const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent.text : undefined;
             return (
-              <Message key={message.id} message={message} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
+              <Message key={message.id} message={message} unsent={unsent} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
             );
           })}
           <Ending chat={chat} />

@@ -1,5 +1,5 @@
 // What the user has said, and its edit in place.
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
@@ -11,8 +11,17 @@ import { LongText } from "./LongText";
 import { SaidAt } from "./SaidAt";
 import { textOf } from "./segments";
 
-export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: string, text: string) => void }) {
+type Props = {
+  message: ChatMessage;
+  /** An edit that could not be sent. */
+  unsent?: string;
+  onEdit: (id: string, text: string) => void;
+};
+
+export function Said({ message, unsent, onEdit }: Props) {
   const [isEditing, setEditing] = useState(false);
+  // It can be mended in its place, until it is sent again, from here or from elsewhere.
+  useEffect(() => setEditing(unsent !== undefined), [unsent]);
   const editButton = useRef<HTMLButtonElement>(null);
   const text = textOf(message);
   const cancel = () => {
@@ -23,7 +32,8 @@ export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: s
   if (isEditing) {
     return (
       <Edit
-        text={text}
+        text={unsent ?? text}
+        note={unsent === undefined ? words.message.editNote : words.message.editUnsent}
         onCancel={cancel}
         onSend={(changed) => {
           if (changed === text) return cancel();
@@ -50,7 +60,7 @@ export function Said({ message, onEdit }: { message: ChatMessage; onEdit: (id: s
   );
 }
 
-function Edit({ text, onCancel, onSend }: { text: string; onCancel: () => void; onSend: (text: string) => void }) {
+function Edit({ text, note, onCancel, onSend }: { text: string; note: string; onCancel: () => void; onSend: (text: string) => void }) {
   const [draft, setDraft] = useState(text);
   const send = () => {
     if (draft.trim() !== "") onSend(draft.trim());
@@ -80,7 +90,7 @@ function Edit({ text, onCancel, onSend }: { text: string; onCancel: () => void; 
         }}
       />
       <div className="edit-end">
-        <p className="card-hint">{words.message.editNote}</p>
+        <p className="card-hint">{note}</p>
         <div className="card-actions">
           <button type="button" className="button" onClick={onCancel}>
             {words.message.cancel}

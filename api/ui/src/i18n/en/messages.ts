@@ -14,6 +14,7 @@ export const messages = {
     forkFailed: "Could not start a new conversation from here",
     actions: "Message actions",
     editLabel: "Edit your message",
+    editUnsent: "This change was not sent.",
     editNote: "What follows this message will be replaced.",
     send: "Send",
     cancel: "Cancel",

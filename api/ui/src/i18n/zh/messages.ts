@@ -14,6 +14,7 @@ export const messages: typeof import("../en/messages").messages = {
     forkFailed: "无法从这里开始新的对话",
     actions: "消息操作",
     editLabel: "编辑你的消息",
+    editUnsent: "这次修改没有发送出去。",
     editNote: "这条消息之后的内容将被替换。",
     send: "发送",
     cancel: "取消",
