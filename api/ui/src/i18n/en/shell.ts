@@ -32,7 +32,7 @@ export const shell = {
       rename: "Rename",
       title: "Title",
       delete: "Delete",
-      deleted: (title: string) => `“${apart(title)}” is deleted.`,
+      deleted: (title: string) => `Deleted “${apart(title)}”`,
       undo: "Undo",
       notDeleted: (title: string) => `“${apart(title)}” could not be deleted.`,
       notRenamed: "The title could not be changed.",

@@ -31,7 +31,7 @@ export const shell: typeof import("../en/shell").shell = {
       rename: "重命名",
       title: "标题",
       delete: "删除",
-      deleted: (title) => `已删除“${apart(title)}”。`,
+      deleted: (title) => `已删除“${apart(title)}”`,
       undo: "撤销",
       notDeleted: (title) => `“${apart(title)}”未能删除。`,
       notRenamed: "标题未能修改。",

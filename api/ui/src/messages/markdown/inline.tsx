@@ -2,6 +2,7 @@
 import { createContext, type MouseEvent, type ReactNode, useContext } from "react";
 
 import { words } from "../../i18n";
+import { Icon } from "../icons";
 import { hostOf, isNote, safeAddress } from "./links";
 
 /** Whether this is in a link already: there can be none in it. */
@@ -38,10 +39,16 @@ export function Image({ address, alt }: { address?: string; alt?: string }) {
   const name = alt ? words.message.imageNamed(alt) : words.message.image;
   const isInLink = useContext(InLink);
   const safe = address && safeAddress(address);
-  if (!safe || isInLink) return <span className="image">{name}</span>;
+  const content = (
+    <>
+      <Icon name="image" />
+      <span>{name}</span>
+    </>
+  );
+  if (!safe || isInLink) return <span className="image">{content}</span>;
   return (
     <a className="image" href={safe} title={`${safe} (${words.message.opensTab})`} target="_blank" rel="noopener noreferrer nofollow">
-      {name} <span className="host">{hostOf(safe)}</span>
+      {content} <span className="host">{hostOf(safe)}</span>
     </a>
   );
 }
