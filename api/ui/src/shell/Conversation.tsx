@@ -30,7 +30,7 @@ type Props = {
   onRename(conversation: About, title: string): void;
   onDelete(id: string, title: string): void;
   /** The chat has become this conversation. */
-  onSettled(conversationId: string): void;
+  onSettled(key: string, conversationId: string): void;
   /** Something that the list shows may have changed. */
   onChanged(): void;
   /** Whether it waits for the reader. */
@@ -52,8 +52,8 @@ export function Conversation(props: Props) {
   const title = about?.title ?? firstWords(firstQuestion(chat.messages) ?? "") ?? (open.isNew && isEmpty ? undefined : words.shell.untitled);
 
   useEffect(() => {
-    if (conversationId !== undefined) onSettled(conversationId);
-  }, [conversationId, onSettled]);
+    if (conversationId !== undefined) onSettled(open.key, conversationId);
+  }, [open.key, conversationId, onSettled]);
   useEffect(() => {
     if (conversationId !== undefined) onChanged();
   }, [conversationId, isBusy, onChanged]);

@@ -1,6 +1,6 @@
 // Which conversation is open, by the page's address. A new chat has an id of the page's own until the server has made its
 // conversation; then the address becomes the conversation's, and what is open stays the same.
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 import { newId } from "../client/id";
 import { parseAddress, pathOf } from "./address";
@@ -20,35 +20,44 @@ export function useOpen(): {
   open: Open;
   openConversation(id: string): void;
   openNew(): void;
-  /** What is open has become this conversation. */
-  settle(conversationId: string): void;
+  /** The chat of this key has become this conversation. */
+  settle(key: string, conversationId: string): void;
 } {
   const [open, setOpen] = useState(() => openAt(location.pathname));
+  /** What was opened last, also before it was drawn. */
+  const newest = useRef(open);
+  const show = useCallback((next: Open) => setOpen((newest.current = next)), []);
 
   useEffect(() => {
-    const onPop = () => setOpen((before) => openAt(location.pathname, before));
+    const onPop = () => show(openAt(location.pathname, newest.current));
     window.addEventListener("popstate", onPop);
     return () => window.removeEventListener("popstate", onPop);
-  }, []);
+  }, [show]);
 
-  const openConversation = useCallback((id: string) => {
-    if (location.pathname !== pathOf(id)) history.pushState(null, "", pathOf(id));
-    setOpen((before) => openAt(pathOf(id), before));
-  }, []);
+  const openConversation = useCallback(
+    (id: string) => {
+      if (location.pathname !== pathOf(id)) history.pushState(null, "", pathOf(id));
+      show(openAt(pathOf(id), newest.current));
+    },
+    [show],
+  );
 
   const openNew = useCallback(() => {
     if (location.pathname !== "/") history.pushState(null, "", "/");
-    setOpen(openAt("/"));
-  }, []);
+    show(openAt("/"));
+  }, [show]);
 
-  const settle = useCallback((conversationId: string) => {
-    setOpen((before) => {
-      if (before.at !== "chat" || before.conversationId === conversationId) return before;
-      return { ...before, conversationId };
-    });
-    // Instead of `/`, so that going back does not lead to an empty chat that was never there.
-    if (location.pathname !== pathOf(conversationId)) history.replaceState(null, "", pathOf(conversationId));
-  }, []);
+  const settle = useCallback(
+    (key: string, conversationId: string) => {
+      const { current } = newest;
+      // A chat that was left may hear of its name only now; the address is another one's.
+      if (current.at !== "chat" || current.key !== key) return;
+      if (current.conversationId !== conversationId) show({ ...current, conversationId });
+      // Instead of `/`, so that going back does not lead to an empty chat that was never there.
+      if (location.pathname !== pathOf(conversationId)) history.replaceState(null, "", pathOf(conversationId));
+    },
+    [show],
+  );
 
   return { open, openConversation, openNew, settle };
 }
