@@ -35,6 +35,15 @@ describe("frames", () => {
     expect(new FrameReader().read(bytes("data: a\n"))).toEqual([]);
   });
 
+  it("take no longer for coming in many pieces", () => {
+    const reader = new FrameReader();
+    const piece = bytes("x".repeat(100));
+    expect(reader.read(bytes("data: "))).toEqual([]);
+    // Each of them with all that was there before would be 5 GB to look through.
+    for (let n = 0; n < 10_000; n += 1) reader.read(piece);
+    expect(reader.read(bytes("\n\n"))[0]?.data).toHaveLength(1_000_000);
+  });
+
   it("may begin with a byte order mark", () => {
     expect(new FrameReader().read(bytes("\uFEFFdata: a\n\n"))[0]?.data).toBe("a");
   });

@@ -8,10 +8,14 @@ export interface Frame {
   data: string;
 }
 
+/** LF, CR or CRLF. A CR at the very end waits for what comes, because an LF may belong to it. */
+const END_OF_LINE = /\r\n|\n|\r(?!$)/g;
+
 /** Takes a stream apart, however it was cut. What has no blank line behind it was cut off, and is no frame. */
 export class FrameReader {
   #decoder = new TextDecoder();
-  #rest = "";
+  /** The pieces of a line that has no end yet. */
+  #rest: string[] = [];
   #data: string[] = [];
   #event: string | undefined;
   #id: string | undefined;
@@ -19,16 +23,19 @@ export class FrameReader {
   /** The frames that these bytes complete. */
   read(bytes: Uint8Array): Frame[] {
     const frames: Frame[] = [];
-    const text = this.#rest + this.#decoder.decode(bytes, { stream: true });
+    const piece = this.#decoder.decode(bytes, { stream: true });
+    const mayEnd = /[\r\n]/.test(piece) || this.#rest.at(-1)?.endsWith("\r");
+    this.#rest.push(piece);
+    // A long line is put together once, and not with each of its pieces.
+    if (!mayEnd) return frames;
+    const text = this.#rest.join("");
     let begin = 0;
-    for (;;) {
-      const end = endOfLine(text, begin);
-      if (end === undefined) break;
-      const frame = this.#line(text.slice(begin, end.at));
+    for (const { 0: end, index } of text.matchAll(END_OF_LINE)) {
+      const frame = this.#line(text.slice(begin, index));
       if (frame) frames.push(frame);
-      begin = end.next;
+      begin = index + end.length;
     }
-    this.#rest = text.slice(begin);
+    this.#rest = [text.slice(begin)];
     return frames;
   }
 
@@ -51,15 +58,4 @@ export class FrameReader {
     if (data.length === 0) return undefined;
     return { id: this.#id, event, data: data.join("\n") };
   }
-}
-
-/** LF, CR or CRLF. A CR at the very end waits for what comes, because an LF may belong to it. */
-function endOfLine(text: string, from: number): { at: number; next: number } | undefined {
-  const lf = text.indexOf("\n", from);
-  const cr = text.indexOf("\r", from);
-  if (cr >= 0 && (lf < 0 || cr < lf)) {
-    if (cr === text.length - 1) return undefined;
-    return { at: cr, next: text[cr + 1] === "\n" ? cr + 2 : cr + 1 };
-  }
-  return lf < 0 ? undefined : { at: lf, next: lf + 1 };
 }
