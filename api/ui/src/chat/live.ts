@@ -14,7 +14,7 @@ import type { Verdict } from "./questions";
 import { Reading } from "./reading";
 import { Speaking } from "./speaking";
 import { retryingOf } from "./state";
-import { onTold } from "./tabs";
+import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
 
 export class LiveChat {
@@ -47,7 +47,7 @@ export class LiveChat {
 
   /** Begins to live; gives back how to end it. The run goes on without us. */
   open(): () => void {
-    const stops = [onTold((ids) => this.#hear(ids)), onReturn(() => void this.reading.look())];
+    const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
     this.reading.open();
     return () => {
       this.reading.close();

@@ -6,7 +6,7 @@ import type { Progress } from "./chat";
 import type { ChatMessage } from "./message";
 import { withVerdicts } from "./questions";
 import { initially, progressOf, type State } from "./state";
-import { tellTabs } from "./tabs";
+import { chatTabs } from "./tabs";
 import type { Utterance } from "./utterance";
 
 /** How often a view hears of new text, in ms. */
@@ -81,6 +81,6 @@ export class LiveState {
   /** Tells the other tabs that something has happened here. */
   tell(): void {
     const { id } = this.sdk;
-    tellTabs(this.conversationId ? [id, this.conversationId] : [id]);
+    chatTabs.tell({ ids: this.conversationId ? [id, this.conversationId] : [id] });
   }
 }

@@ -1,27 +1,32 @@
-// The other tabs of this origin: what one does in a chat, the others see.
+// The other tabs of this origin: what one does, the others hear of.
 import { newId } from "../client/id";
-
-const CHANNEL = "holdfast-chat";
 
 /** A channel's message comes to every other channel of the origin, also to those of the page that has sent it. */
 const tab = newId();
 
-type Told = { tab: string; ids: string[] };
+export class Tabs<Told extends object> {
+  constructor(readonly channel: string) {}
 
-/** Tells that something was said, answered or stopped in the chat that has these ids. */
-export function tellTabs(ids: string[]): void {
-  if (typeof BroadcastChannel === "undefined") return;
-  const channel = new BroadcastChannel(CHANNEL);
-  channel.postMessage({ tab, ids } satisfies Told);
-  channel.close();
+  tell(told: Told): void {
+    if (typeof BroadcastChannel === "undefined") return;
+    const channel = new BroadcastChannel(this.channel);
+    channel.postMessage({ ...told, tab });
+    channel.close();
+  }
+
+  /** Calls when another tab has told something; gives back how to end it. */
+  onTold(listener: (told: Told) => void): () => void {
+    if (typeof BroadcastChannel === "undefined") return () => {};
+    const channel = new BroadcastChannel(this.channel);
+    channel.onmessage = ({ data }: MessageEvent<Told & { tab: string }>) => {
+      if (data.tab !== tab) listener(data);
+    };
+    return () => channel.close();
+  }
 }
 
-/** Calls when another tab has told something of any chat; gives back how to end it. */
-export function onTold(listener: (ids: string[]) => void): () => void {
-  if (typeof BroadcastChannel === "undefined") return () => {};
-  const channel = new BroadcastChannel(CHANNEL);
-  channel.onmessage = ({ data }: MessageEvent<Told>) => {
-    if (data.tab !== tab) listener(data.ids);
-  };
-  return () => channel.close();
-}
+/** Something was said, answered or stopped in the chat that has these ids. */
+export const chatTabs = new Tabs<{ ids: string[] }>("holdfast-chat");
+
+/** Somebody has signed in or out: all tabs have the same cookie. */
+export const readerTabs = new Tabs<object>("holdfast-reader");

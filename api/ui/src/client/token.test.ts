@@ -12,6 +12,7 @@ describe("the token", () => {
     expect(token("")).toBeUndefined();
     expect(token("xholdfast_token=1")).toBeUndefined();
     expect(token("holdfast_token=")).toBeUndefined();
+    expect(token("holdfast_token=%E0%A4%A")).toBeUndefined();
   });
 
   it("leaves the page for no other site, and not in the clear where there is TLS", () => {

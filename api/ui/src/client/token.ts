@@ -7,15 +7,26 @@ const YEAR_SECONDS = 31_536_000;
 export function token(cookies = document.cookie): string | undefined {
   for (const cookie of cookies.split("; ")) {
     const [name, value] = cookie.split(/=(.*)/s);
-    if (name === NAME && value) return decodeURIComponent(value);
+    if (name === NAME && value) return decoded(value);
   }
   return undefined;
 }
 
-/** What a copy from a terminal or a header may bring along is taken away. */
-export function keepToken(token: string): void {
-  const bare = token.trim().replace(/^Bearer\s+/i, "");
+/** What is not as this page has kept it is no token. */
+function decoded(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the browser has kept it: it drops cookies above 4 KB, and all of them if that is its reader's wish. What a copy from a
+ * terminal or a header may bring along is taken away. */
+export function keepToken(given: string): boolean {
+  const bare = given.trim().replace(/^Bearer\s+/i, "");
   document.cookie = cookieOf(bare, YEAR_SECONDS, location.protocol === "https:");
+  return token() === bare;
 }
 
 export function forgetToken(): void {

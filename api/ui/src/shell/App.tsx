@@ -32,14 +32,23 @@ export function App() {
 }
 
 function Page({ who }: { who: ReturnType<typeof useSession> }) {
-  const { session, signIn, signOut, askAgain } = who;
+  const { session, askAgain } = who;
   // Nothing waits for the answer to who one is, because nearly always anybody may go on.
   const isAllowed = session.state !== "refused";
   const { open, openConversation, openNew, settle } = useOpen();
   const conversations = useConversations(isAllowed);
   const agents = useAgents(isAllowed);
-  const { deleted, remove } = useDeletion(conversations.readAgain);
+  const { deleted, remove, settle: settleDeletions } = useDeletion(conversations.readAgain);
   const current = open.at === "chat" ? open.conversationId : undefined;
+  const signIn = (token: string) => {
+    settleDeletions();
+    return who.signIn(token);
+  };
+  const signOut = () => {
+    settleDeletions();
+    openNew();
+    who.signOut();
+  };
   const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, conversations.items.find(({ id }) => id === current));
 
   const isNarrow = useNarrow();
@@ -111,10 +120,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       <Foot
         session={session}
         onSignIn={() => setDialog("sign in")}
-        onSignOut={() => {
-          openNew();
-          signOut();
-        }}
+        onSignOut={signOut}
         onShortcuts={() => setDialog("shortcuts")}
       />
     </ConversationList>

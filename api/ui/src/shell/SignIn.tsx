@@ -29,7 +29,7 @@ export function SignIn({ why, signIn, forget, onClose }: Props) {
     const outcome = await signIn(token);
     setIsAsking(false);
     if (outcome === "done") onClose?.();
-    else setComplaint(outcome === "unreachable" ? words.shell.account.unreachable : words.shell.account.refused(outcome.refused));
+    else setComplaint(complaintOf(outcome));
   };
 
   return (
@@ -67,4 +67,9 @@ export function SignIn({ why, signIn, forget, onClose }: Props) {
       </form>
     </Dialog>
   );
+}
+
+function complaintOf(outcome: Exclude<Outcome, "done">): string {
+  if (outcome === "unreachable") return words.shell.account.unreachable;
+  return outcome === "not kept" ? words.shell.account.notKept : words.shell.account.refused(outcome.refused);
 }

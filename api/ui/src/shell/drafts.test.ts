@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { draftOf, joined, keepDraft, NEW_CHAT } from "./drafts";
+import { draftOf, forgetDrafts, joined, keepDraft, NEW_CHAT } from "./drafts";
 import type { Kept } from "./kept";
 
 function storage(): Kept & { kept: Map<string, string> } {
@@ -24,6 +24,13 @@ test("a draft that is blank or sent leaves nothing behind", () => {
   const kept = storage();
   keepDraft("a", "text", kept);
   keepDraft("a", " \n", kept);
+  expect(kept.kept.size).toBe(0);
+});
+
+test("nothing is left for the next reader", () => {
+  const kept = storage();
+  keepDraft("a", "text", kept);
+  forgetDrafts(kept);
   expect(kept.kept.size).toBe(0);
 });
 

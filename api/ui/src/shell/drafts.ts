@@ -22,6 +22,11 @@ export function keepDraft(conversation: string, text: string, storage?: Kept, no
   keep("drafts", Object.keys(drafts).length > 0 ? JSON.stringify(drafts) : undefined, storage);
 }
 
+/** They belong to who has written them. */
+export function forgetDrafts(storage?: Kept): void {
+  keep("drafts", undefined, storage);
+}
+
 /** The two as one: the second below the first, where there is a first. */
 export function joined(first: string, second: string): string {
   if (first.trim() === "") return second;

@@ -1,6 +1,7 @@
 // The list's conversations: read page by page, searched, and read again when something may have changed.
 import { useCallback, useEffect, useRef, useState } from "react";
 
+import { chatTabs } from "../chat/tabs";
 import { readConversations, renameConversation, type Conversation } from "../client/server";
 import { onWake } from "../client/wake";
 import { words } from "../i18n";
@@ -59,6 +60,7 @@ export function useConversations(isAllowed: boolean): Conversations {
   }, [isAllowed, trimmed, readFirst]);
 
   useEffect(() => onWake(readAgain), [readAgain]);
+  useEffect(() => chatTabs.onTold(readAgain), [readAgain]);
 
   const isAnyLive = listed.items.some((item) => item.live_run_id !== null);
   useEffect(() => {

@@ -14,9 +14,12 @@ export function useDeletion(onDeleted: () => void): {
   /** The ids that are to be shown no more. */
   deleted: ReadonlySet<string>;
   remove(id: string, title: string, onUndone?: () => void): void;
+  /** Undoes none of them any more: while one is still who one was. */
+  settle(): void;
 } {
   const [deleted, setDeleted] = useState<ReadonlySet<string>>(new Set());
-  const waiting = useRef(new Map<string, ReturnType<typeof setTimeout>>());
+  /** What ends the waiting, by id. */
+  const waiting = useRef(new Map<string, () => void>());
 
   const show = useCallback((id: string) => {
     setDeleted((before) => new Set([...before].filter((other) => other !== id)));
@@ -34,32 +37,36 @@ export function useDeletion(onDeleted: () => void): {
         });
       };
       const undo = () => {
-        clearTimeout(waiting.current.get(id));
+        waiting.current.get(id)?.();
         waiting.current.delete(id);
         show(id);
         onUndone?.();
         refocus(() => document.querySelector<HTMLElement>(`.item a[href="${pathOf(id)}"]`));
       };
-      waiting.current.set(id, setTimeout(ask, UNDO_FOR_MS));
-      showToast(words.shell.list.deleted(title), { label: words.shell.list.undo, run: undo }, UNDO_FOR_MS);
+      const timer = setTimeout(ask, UNDO_FOR_MS);
+      const dismiss = showToast(words.shell.list.deleted(title), { label: words.shell.list.undo, run: undo }, UNDO_FOR_MS);
+      waiting.current.set(id, () => (clearTimeout(timer), dismiss()));
       // The list's next conversation has it by now, if it was deleted there.
       refocus(messageField);
     },
     [onDeleted, show],
   );
 
-  useEffect(() => {
-    const askForAll = () => {
-      for (const [id, timer] of waiting.current) {
-        clearTimeout(timer);
-        // `keepalive` lets the request outlive the page.
-        void deleteConversation(id, { keepalive: true }).catch(() => {});
-      }
-      waiting.current.clear();
-    };
-    window.addEventListener("pagehide", askForAll);
-    return () => window.removeEventListener("pagehide", askForAll);
+  const settle = useCallback(() => {
+    for (const [id, end] of waiting.current) {
+      end();
+      // `keepalive` lets the request outlive the page.
+      void deleteConversation(id, { keepalive: true }).catch(() => {});
+    }
+    waiting.current.clear();
   }, []);
+  useEffect(() => {
+    window.addEventListener("pagehide", settle);
+    return () => {
+      window.removeEventListener("pagehide", settle);
+      settle();
+    };
+  }, [settle]);
 
-  return { deleted, remove };
+  return { deleted, remove, settle };
 }

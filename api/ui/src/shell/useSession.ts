@@ -1,9 +1,11 @@
 // Who the server takes the reader for. By default nobody is asked; where only tokens count, the page asks for one.
 import { useCallback, useEffect, useState } from "react";
 
+import { readerTabs } from "../chat/tabs";
 import { Problem } from "../client/problem";
 import { me, type Me } from "../client/server";
 import { forgetToken, keepToken, token } from "../client/token";
+import { forgetDrafts } from "./drafts";
 
 export type Session =
   | { state: "asking" }
@@ -13,7 +15,7 @@ export type Session =
   /** The server could not be asked. The page goes on; what it does next will say what is wrong. */
   | { state: "unreachable" };
 
-export type SignIn = "done" | { refused: string } | "unreachable";
+export type SignIn = "done" | { refused: string } | "unreachable" | "not kept";
 
 export function useSession(): {
   session: Session;
@@ -34,13 +36,28 @@ export function useSession(): {
   }, []);
   useEffect(askAgain, [askAgain]);
 
+  const begin = useCallback(() => {
+    setCount((many) => many + 1);
+    askAgain();
+  }, [askAgain]);
+  useEffect(
+    () =>
+      readerTabs.onTold(() => {
+        // What is open here is not the new reader's.
+        history.replaceState(null, "", "/");
+        begin();
+      }),
+    [begin],
+  );
+
   const signIn = useCallback(async (given: string): Promise<SignIn> => {
     const before = token();
-    keepToken(given);
+    if (!keepToken(given)) return "not kept";
     try {
       const known = await me();
       setSession({ state: "known", me: known });
       setCount((many) => many + 1);
+      readerTabs.tell({});
       return "done";
     } catch (error) {
       if (before) keepToken(before);
@@ -51,9 +68,10 @@ export function useSession(): {
 
   const signOut = useCallback(() => {
     forgetToken();
-    setCount((many) => many + 1);
-    askAgain();
-  }, [askAgain]);
+    forgetDrafts();
+    readerTabs.tell({});
+    begin();
+  }, [begin]);
 
   return { session, count, signIn, signOut, askAgain };
 }

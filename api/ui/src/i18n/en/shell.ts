@@ -82,6 +82,7 @@ export const shell = {
       token: "Token",
       enter: "Sign in",
       refused: (detail: string) => `The server does not accept this token. ${detail}`,
+      notKept: "The browser did not keep this token. It may be too long, or cookies are turned off.",
       unreachable: "The server does not answer. Try again in a moment.",
       forget: "Go on without a token",
       signedInAs: "Signed in as",

@@ -81,6 +81,7 @@ export const shell: typeof import("../en/shell").shell = {
       token: "令牌",
       enter: "登录",
       refused: (detail) => `服务器不接受这个令牌。${detail}`,
+      notKept: "浏览器没有保存这个令牌。可能是令牌太长，或者浏览器禁用了 Cookie。",
       unreachable: "服务器没有响应，请稍后再试。",
       forget: "不使用令牌继续",
       signedInAs: "已登录：",
