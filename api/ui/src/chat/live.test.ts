@@ -29,6 +29,9 @@ afterEach(async () => {
   await server.stop();
 });
 
+/** However busy the machine is. */
+const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 10 });
+
 const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
 const begin = (messageId = "new") => frame({ type: "start", messageId, messageMetadata: { runId: RUN, conversationId: "conversation" } });
 const text = (delta: string) => frame({ type: "text-start", id: "t" }) + frame({ type: "text-delta", id: "t", delta });
@@ -75,13 +78,13 @@ describe("what is refused", () => {
     routes["POST /api/chat"] = limited;
     expect(speaking.send("more")).toBe(true);
     expect(state.now.unsent).toEqual({ text: "more", isUnderway: true });
-    await vi.waitFor(() => expect(state.now.problem?.retryAfter).toBe(7));
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Hello to you."]));
+    await until(() => expect(state.now.problem?.retryAfter).toBe(7));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "more", isUnderway: false } });
 
     routes["POST /api/chat"] = answers("There.");
     expect(speaking.send("more")).toBe(true);
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
     expect(state.now).toMatchObject({ problem: undefined, unsent: undefined });
     const [first, second] = asked("POST /api/chat");
     expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"]);
@@ -92,10 +95,10 @@ describe("what is refused", () => {
     const { state, speaking, shown, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.send("more");
-    await vi.waitFor(() => expect(state.now.failed).toBe("sending"));
+    await until(() => expect(state.now.failed).toBe("sending"));
     routes["POST /api/chat"] = answers("There.");
     speaking.send("other");
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Hello to you.", "other", "There."]));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "other", "There."]));
     const keys = asked("POST /api/chat").map(({ headers }) => headers["idempotency-key"]);
     expect(new Set(keys).size).toBe(2);
   });
@@ -104,22 +107,22 @@ describe("what is refused", () => {
     const { state, speaking, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.regenerate("a");
-    await vi.waitFor(() => expect(state.now.failed).toBe("sending"));
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Hello to you."]));
+    await until(() => expect(state.now.failed).toBe("sending"));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     routes["POST /api/chat"] = answers("Again.");
     speaking.retry();
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Again."]));
+    await until(() => expect(shown()).toEqual(["hello", "Again."]));
   });
 
   it("supersedes nothing as an edit", async () => {
     const { state, speaking, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.edit("q", "hi");
-    await vi.waitFor(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "Hello to you."]));
+    await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     routes["POST /api/chat"] = answers("Hi.");
     speaking.retry();
-    await vi.waitFor(() => expect(shown()).toEqual(["hi", "Hi."]));
+    await until(() => expect(shown()).toEqual(["hi", "Hi."]));
   });
 
   it("opens a question again that it would have withdrawn", async () => {
@@ -127,15 +130,15 @@ describe("what is refused", () => {
     routes["POST /api/chat"] = limited;
     expect(state.progress).toBe("waiting");
     speaking.send("never mind");
-    await vi.waitFor(() => expect(state.now.failed).toBe("sending"));
-    await vi.waitFor(() => expect(state.progress).toBe("waiting"));
+    await until(() => expect(state.now.failed).toBe("sending"));
+    await until(() => expect(state.progress).toBe("waiting"));
   });
 
   it("is still to be said when something else is read, and is not when it has arrived", async () => {
     const { state, speaking, reading } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.send("more");
-    await vi.waitFor(() => expect(state.now.failed).toBe("sending"));
+    await until(() => expect(state.now.failed).toBe("sending"));
     const { id } = state.said!.written!;
     has([question, answer]);
     await reading.read();
@@ -157,14 +160,14 @@ describe("a stop", () => {
     };
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
     speaking.send("first");
-    await vi.waitFor(() => expect(shown()).toEqual(["first", "Long"]));
+    await until(() => expect(shown()).toEqual(["first", "Long"]));
     const stopping = speaking.stop();
-    await vi.waitFor(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
     end();
     await stopping;
     expect(state.progress).toBe("idle");
     speaking.send("second");
-    await vi.waitFor(() => expect(shown()).toHaveLength(4));
+    await until(() => expect(shown()).toHaveLength(4));
     await new Promise((later) => setTimeout(later, 1_200));
     expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1);
     expect(state.now.isReconnecting).toBe(false);
@@ -179,12 +182,12 @@ describe("a stop", () => {
     };
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
     speaking.send("first");
-    await vi.waitFor(() => expect(server.asked).toHaveLength(1));
+    await until(() => expect(server.asked).toHaveLength(1));
     await speaking.stop();
     expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(0);
     accept();
-    await vi.waitFor(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
-    await vi.waitFor(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(state.progress).toBe("idle"));
   });
 
   it("while the network is away reaches the run that was begun all the same", async () => {
@@ -192,10 +195,10 @@ describe("a stop", () => {
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => void response.socket?.resetAndDestroy();
     speaking.send("first");
-    await vi.waitFor(() => expect(state.now.isReconnecting).toBe(true));
+    await until(() => expect(state.now.isReconnecting).toBe(true));
     void speaking.stop();
-    await vi.waitFor(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
-    await vi.waitFor(() => expect(shown()).toEqual([]));
+    await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
+    await until(() => expect(shown()).toEqual([]));
     expect(state.progress).toBe("idle");
 
     const { id } = state.said!.written!;
@@ -203,8 +206,8 @@ describe("a stop", () => {
     has([{ id, role: "user", parts: [{ type: "text", text: "first" }] }, cancelled]);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => void response.writeHead(204).end();
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
-    await vi.waitFor(() => expect(shown()).toEqual(["first", "Hello to you."]), 5_000);
-    await vi.waitFor(() => expect(state.now).toMatchObject({ problem: undefined, unsent: undefined, isResuming: false }), 2_000);
+    await until(() => expect(shown()).toEqual(["first", "Hello to you."]));
+    await until(() => expect(state.now).toMatchObject({ problem: undefined, unsent: undefined, isResuming: false }));
     expect(asked(`POST /api/chat/${CHAT}/stop`).length).toBeGreaterThan(1);
     expect(asked("POST /api/chat").length).toBeLessThan(3);
   });
@@ -216,7 +219,7 @@ describe("an answer that is taken up again", () => {
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => refuse(response, 403, "forbidden");
     await reading.read();
-    await vi.waitFor(() => expect(state.now.held).toBeUndefined());
+    await until(() => expect(state.now.held).toBeUndefined());
     expect(shown()).toEqual(["hello", "Hello to you."]);
     expect(state.now).toMatchObject({ failed: "reading", isResuming: false });
   });
@@ -232,8 +235,8 @@ describe("an answer that is taken up again", () => {
       await cut(response);
     };
     await reading.read();
-    await vi.waitFor(() => expect(state.now.failed).toBe("reading"), 3_000);
-    await vi.waitFor(() => expect(state.now.held).toBeUndefined());
+    await until(() => expect(state.now.failed).toBe("reading"));
+    await until(() => expect(state.now.held).toBeUndefined());
     expect(shown()).toEqual(["hello", "Hello to you."]);
   });
 
@@ -243,11 +246,11 @@ describe("an answer that is taken up again", () => {
     // It never comes.
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
     void reading.read();
-    await vi.waitFor(() => expect(state.now.isResuming).toBe(true));
+    await until(() => expect(state.now.isResuming).toBe(true));
     expect(state.progress).toBe("waiting");
     routes["POST /api/chat"] = answers("All right.");
     expect(speaking.send("never mind")).toBe(true);
-    await vi.waitFor(() => expect(shown()).toEqual(["hello", "", "never mind", "All right."]));
+    await until(() => expect(shown()).toEqual(["hello", "", "never mind", "All right."]));
     expect(state.now.isResuming).toBe(false);
   });
 
@@ -256,7 +259,7 @@ describe("an answer that is taken up again", () => {
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
     void reading.read();
-    await vi.waitFor(() => expect(state.now.isResuming).toBe(true));
+    await until(() => expect(state.now.isResuming).toBe(true));
     expect(speaking.send("more")).toBe(false);
     expect(state.now.unsent).toBeUndefined();
   });
@@ -267,15 +270,15 @@ it("a chat is with whom it has begun, and may change its mind as long as nothing
   state.wantedAgentId = "gone";
   routes["POST /api/chat"] = (_, response) => refuse(response, 400, "agent_not_found");
   speaking.send("first");
-  await vi.waitFor(() => expect(state.now.failed).toBe("sending"));
-  await vi.waitFor(() => expect(state.sdk.messages).toEqual([]));
+  await until(() => expect(state.now.failed).toBe("sending"));
+  await until(() => expect(state.sdk.messages).toEqual([]));
   state.wantedAgentId = "there";
   routes["POST /api/chat"] = answers("Yes.");
   speaking.send("first");
-  await vi.waitFor(() => expect(state.sdk.messages).toHaveLength(2));
+  await until(() => expect(state.sdk.messages).toHaveLength(2));
   state.wantedAgentId = undefined;
-  await vi.waitFor(() => expect(state.progress).toBe("idle"));
+  await until(() => expect(state.progress).toBe("idle"));
   speaking.send("second");
-  await vi.waitFor(() => expect(asked("POST /api/chat")).toHaveLength(3));
+  await until(() => expect(asked("POST /api/chat")).toHaveLength(3));
   expect(asked("POST /api/chat").map(({ body }) => JSON.parse(body).agentId)).toEqual(["gone", "there", "there"]);
 });
