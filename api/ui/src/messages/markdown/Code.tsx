@@ -30,7 +30,9 @@ export function CodeBlock({ code, language, isOpen = false }: { code: string; la
         <CopyButton text={() => code} label={words.message.copy} />
       </div>
       <pre role="group" aria-label={language ? words.message.codeIn(language) : words.message.code} tabIndex={0}>
-        <code>{language ? <Coloured text={code} language={language} isOpen={isOpen} /> : code}</code>
+        <code>
+          <Lines text={code} language={language} isOpen={isOpen} />
+        </code>
       </pre>
     </div>
   );
@@ -39,37 +41,41 @@ export function CodeBlock({ code, language, isOpen = false }: { code: string; la
 /** Code that is longer is not coloured: nobody waits for the colours of a log. */
 const LONGEST = 40_000;
 
-/** So many times as long as colouring takes, no colours are added to what grows. */
+/** So many times as long as drawing all lines takes, only the newest ones are drawn, and have no colours yet. */
 const REST = 25;
 
-function Coloured({ text, language, isOpen }: { text: string; language: string; isOpen: boolean }) {
-  const highlight = useHighlight();
+function Lines({ text, language, isOpen }: { text: string; language?: string; isOpen: boolean }) {
+  const highlight = useHighlight(language !== undefined);
   // A line that is being written would change its colours with every sign.
   const lines = isOpen ? text.slice(0, text.lastIndexOf("\n") + 1) : text;
   const paced = usePaced(lines, REST);
   const start = isOpen ? paced : text;
-  const coloured = useMemo(() => (highlight && start.length <= LONGEST ? highlight(start, language)?.map(spanOf) : undefined), [highlight, start, language]);
+  const coloured = useMemo(
+    () => (highlight && language && start.length <= LONGEST ? highlight(start, language)?.map(spanOf) : undefined),
+    [highlight, start, language],
+  );
   // It may have been taken back, and be said differently now.
-  if (!coloured || !text.startsWith(start)) return text;
+  if (!text.startsWith(start)) return text;
+  // Two blocks, so that the lines of the first are not laid out again with every sign in the second.
   return (
     <>
-      {coloured}
-      {text.slice(start.length)}
+      <span>{coloured ?? start}</span>
+      <span>{text.slice(start.length)}</span>
     </>
   );
 }
 
-function useHighlight(): Highlight | undefined {
+function useHighlight(isWanted: boolean): Highlight | undefined {
   const [highlight, setHighlight] = useState<Highlight | undefined>(loadedHighlight);
   useEffect(() => {
-    if (highlight) return;
+    if (highlight || !isWanted) return;
     let isGone = false;
     // Without the colours' file, which the network may refuse, code is plain.
     loadHighlight().then((loaded) => isGone || setHighlight(() => loaded), () => undefined);
     return () => {
       isGone = true;
     };
-  }, [highlight]);
+  }, [highlight, isWanted]);
   return highlight;
 }
 

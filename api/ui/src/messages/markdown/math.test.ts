@@ -53,5 +53,6 @@ test.each([
   ["backslashes", (n: number) => `$${of("\\", n)}`],
 ])("%s cost what other text costs", (_, hostile) => {
   const usual = timeOf(of("so $a_i$ and \\(b_j\\) hold, `c` too\n", 100_000));
-  expect(timeOf(hostile(100_000))).toBeLessThan(5 * usual + 20);
+  // What looks at everything twice for each sign takes thousands of times as long; the rest is for a machine at work.
+  expect(timeOf(hostile(100_000))).toBeLessThan(20 * usual + 200);
 });

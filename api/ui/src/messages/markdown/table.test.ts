@@ -20,8 +20,9 @@ test.each([
   ["a row may be half", `${head}\n| x`, true],
   ["a sign may be escaped", "| a \\| b |\n|---|", true],
   ["columns must be as many as the head's", "| a | b |\n|---|", false],
-  ["text behind it is not cut", `${head}\n| 1 | 2 |\ntext`, false],
-  ["nor a quote", `${head}\n> text`, false],
+  ["text behind it is a row", `${head}\n| 1 | 2 |\ntext`, true],
+  ["a quote behind it is none", `${head}\n> text`, false],
+  ["what is behind a gap is none", `${head}\n\n    code`, false],
   ["a line of signs must have a hyphen", "| a |\n|  |", false],
   ["text is none", "a | b\n--|--", false],
 ])("of tables: %s", (_, block, is) => expect(tableIn(block) !== undefined).toBe(is));

@@ -3,13 +3,15 @@
 /** So many rows are drawn again while the last of them is written. */
 const ROWS = 30;
 
+/** What nothing else begins with. A row may do without its first sign. */
+const ROW = /^ {0,3}[|\p{L}]/u;
+
 /** The parts, each of which is a table with the same head; undefined for a block that may be anything else. */
 export function tableIn(block: string): string[] | undefined {
   if (!block.startsWith("|")) return undefined;
   const [head = "", delimiters = "", ...rows] = block.split("\n");
   if (!/^[-:|\s]+$/.test(delimiters) || !delimiters.includes("-") || cellsOf(head) !== cellsOf(delimiters)) return undefined;
-  // Rows may do without their first sign, but then they may be something else, too.
-  if (rows.some((row) => row[0] !== "|")) return undefined;
+  if (!rows.every((row) => ROW.test(row))) return undefined;
   const parts: string[] = [];
   for (let at = 0; at < Math.max(1, rows.length); at += ROWS) parts.push([head, delimiters, ...rows.slice(at, at + ROWS)].join("\n"));
   return parts;
