@@ -8,6 +8,8 @@ export interface Calling {
   body?: unknown;
   /** Lets the request outlive the page. */
   keepalive?: boolean;
+  /** Without the reader's token. */
+  asNobody?: boolean;
   signal?: AbortSignal;
 }
 
@@ -15,8 +17,8 @@ export interface Calling {
 const CALL_TIMEOUT_MS = 30_000;
 
 /** Rejects with a `Problem`. */
-export async function call<T>(path: string, { method = "GET", body, keepalive, signal }: Calling = {}): Promise<T> {
-  const headers: Record<string, string> = authorization();
+export async function call<T>(path: string, { method = "GET", body, keepalive, asNobody, signal }: Calling = {}): Promise<T> {
+  const headers: Record<string, string> = asNobody ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });

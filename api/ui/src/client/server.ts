@@ -56,7 +56,7 @@ export interface Checkpoint {
 type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
 
 /** Who one is; 401 where somebody has to sign in. */
-export const me = () => call<Me>("/v1/users/me");
+export const me = (asked: { asNobody?: boolean } = {}) => call<Me>("/v1/users/me", asked);
 
 /** What the server has to say about itself, such as that what it keeps may not last. Not ready is not a warning. */
 export const readWarnings = async (): Promise<string[]> => (await call<{ warnings?: string[] }>("/readyz")).warnings ?? [];

@@ -25,8 +25,19 @@ function decoded(value: string): string | undefined {
  * terminal or a header may bring along is taken away. */
 export function keepToken(given: string): boolean {
   const bare = given.trim().replace(/^Bearer\s+/i, "");
-  document.cookie = cookieOf(bare, YEAR_SECONDS, location.protocol === "https:");
+  document.cookie = cookieOf(bare, lifeOf(bare), location.protocol === "https:");
   return token() === bare;
+}
+
+/** For how many seconds a token is worth keeping: until it expires, if it says when. One that has expired is the server's to refuse. */
+export function lifeOf(token: string, now = Date.now()): number {
+  try {
+    const claims: unknown = JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/")));
+    const expires = typeof claims === "object" && claims !== null && "exp" in claims ? Number(claims.exp) : Number.NaN;
+    return Number.isFinite(expires) ? Math.min(YEAR_SECONDS, Math.max(60, Math.ceil(expires - now / 1000))) : YEAR_SECONDS;
+  } catch {
+    return YEAR_SECONDS;
+  }
 }
 
 export function forgetToken(): void {

@@ -175,7 +175,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
         <SignIn
           why={session.hadToken ? words.shell.account.expired : words.shell.account.why}
           signIn={signIn}
-          forget={session.hadToken ? signOut : undefined}
+          forget={session.mayBeNobody ? signOut : undefined}
         />
       )}
       {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} onClose={() => setDialog(undefined)} />}

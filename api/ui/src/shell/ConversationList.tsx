@@ -118,10 +118,11 @@ function Search({ conversations: { query, found, search, items, progress } }: { 
 
 /** What follows the last one: more of them, or why there are none. */
 function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpty: boolean }) {
-  const { progress, found, hasMore, readMore, readAgain } = conversations;
-  if (progress === "failed") {
+  const { progress, found, query, hasMore, readMore, readAgain } = conversations;
+  // What was read before is still good; only who sees nothing, or not what they look for, has to be told.
+  if (progress === "failed" && (isEmpty || found !== query.trim())) {
     return (
-      <div className="list-rest" role="alert">
+      <div className="list-rest" role="status">
         <p>{words.shell.list.unreachable}</p>
         <button type="button" className="button" onClick={readAgain}>
           {words.shell.retry}

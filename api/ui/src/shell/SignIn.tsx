@@ -71,5 +71,5 @@ export function SignIn({ why, signIn, forget, onClose }: Props) {
 
 function complaintOf(outcome: Exclude<Outcome, "done">): string {
   if (outcome === "unreachable") return words.shell.account.unreachable;
-  return outcome === "not kept" ? words.shell.account.notKept : words.shell.account.refused(outcome.refused);
+  return outcome === "not kept" ? words.shell.account.notKept : words.shell.account.refused;
 }

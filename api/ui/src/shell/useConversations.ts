@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { chatTabs } from "../chat/tabs";
+import { Problem } from "../client/problem";
 import { readConversations, renameConversation, type Conversation } from "../client/server";
 import { onWake } from "../client/wake";
 import { words } from "../i18n";
@@ -11,6 +12,10 @@ import { showToast } from "./toasts";
 const SEARCH_AFTER_MS = 250;
 /** How often the list is read while an answer is being made somewhere. */
 const LIVE_AGAIN_MS = 5_000;
+/** An outage passes, and the chat speaks of it; only when the list has failed so often is it worth a word here. */
+const TOLD_AFTER = 3;
+const AGAIN_AFTER_MS = 2_000;
+const AGAIN_AT_MOST_MS = 15_000;
 
 export interface Conversations {
   items: Listed["items"];
@@ -30,7 +35,9 @@ export function useConversations(isAllowed: boolean): Conversations {
   const [query, search] = useState("");
   const [found, setFound] = useState("");
   const [listed, setListed] = useState<Listed>({ items: [], next: null });
-  const [progress, setProgress] = useState<Conversations["progress"]>("loading");
+  const [isRead, setIsRead] = useState(false);
+  /** How often one after the other it could not be read. */
+  const [failures, setFailures] = useState(0);
   /** Counts the readings, so that an answer that comes late does not overwrite a newer one. */
   const reading = useRef(0);
   const isReadingMore = useRef(false);
@@ -42,9 +49,10 @@ export function useConversations(isAllowed: boolean): Conversations {
       if (mine !== reading.current) return;
       setListed((before) => (isNewQuery ? page : withFirstPage(before, page)));
       setFound(q);
-      setProgress("idle");
-    } catch {
-      if (mine === reading.current) setProgress("failed");
+      setIsRead(true);
+      setFailures(0);
+    } catch (error) {
+      if (mine === reading.current) setFailures(oneMore(error));
     }
   }, []);
 
@@ -54,6 +62,12 @@ export function useConversations(isAllowed: boolean): Conversations {
     const timer = setTimeout(() => void readFirst(trimmed, true), trimmed === "" ? 0 : SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
   }, [isAllowed, trimmed, readFirst]);
+
+  useEffect(() => {
+    if (!isAllowed || failures === 0) return;
+    const timer = setTimeout(() => void readFirst(trimmed, trimmed !== found), Math.min(failures * AGAIN_AFTER_MS, AGAIN_AT_MOST_MS));
+    return () => clearTimeout(timer);
+  }, [isAllowed, failures, trimmed, found, readFirst]);
 
   const readAgain = useCallback(() => {
     if (isAllowed) void readFirst(trimmed, false);
@@ -75,9 +89,10 @@ export function useConversations(isAllowed: boolean): Conversations {
     const mine = reading.current;
     readConversations({ q: found, cursor: listed.next })
       .then((page) => mine === reading.current && setListed((before) => withNextPage(before, page)))
-      .catch(() => setProgress("failed"))
+      .catch((error: unknown) => setFailures(oneMore(error)))
       .finally(() => (isReadingMore.current = false));
-  }, [listed.next, found]);
+    // With `failures`: whoever has failed to read more tries it again when the list can be read again.
+  }, [listed.next, found, failures]);
 
   const rename = useCallback(async ({ id, title: before }: Conversation, title: string) => {
     const after = title.trim() === "" ? null : title.trim();
@@ -91,5 +106,11 @@ export function useConversations(isAllowed: boolean): Conversations {
     }
   }, []);
 
+  const progress = failures >= TOLD_AFTER ? "failed" : isRead ? "idle" : "loading";
   return { items: listed.items, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename };
+}
+
+/** Who is not let in is asked to sign in: that is no failure of the list. */
+function oneMore(error: unknown): (failures: number) => number {
+  return (failures) => (error instanceof Problem && error.status === 401 ? failures : failures + 1);
 }

@@ -11,11 +11,11 @@ export type Session =
   | { state: "asking" }
   | { state: "known"; me: Me }
   /** The server answers nobody without a token, or not with this one. */
-  | { state: "refused"; hadToken: boolean }
+  | { state: "refused"; hadToken: boolean; mayBeNobody: boolean }
   /** The server could not be asked. The page goes on; what it does next will say what is wrong. */
   | { state: "unreachable" };
 
-export type SignIn = "done" | { refused: string } | "unreachable" | "not kept";
+export type SignIn = "done" | "refused" | "unreachable" | "not kept";
 
 export function useSession(): {
   session: Session;
@@ -31,7 +31,7 @@ export function useSession(): {
   const askAgain = useCallback(() => {
     me().then(
       (known) => setSession({ state: "known", me: known }),
-      (error: unknown) => setSession(isRefusal(error) ? { state: "refused", hadToken: !!token() } : { state: "unreachable" }),
+      async (error: unknown) => setSession(isRefusal(error) ? await refused() : { state: "unreachable" }),
     );
   }, []);
   useEffect(askAgain, [askAgain]);
@@ -62,7 +62,7 @@ export function useSession(): {
     } catch (error) {
       if (before) keepToken(before);
       else forgetToken();
-      return isRefusal(error) ? { refused: error.message } : "unreachable";
+      return isRefusal(error) ? "refused" : "unreachable";
     }
   }, []);
 
@@ -74,6 +74,13 @@ export function useSession(): {
   }, [begin]);
 
   return { session, count, signIn, signOut, askAgain };
+}
+
+/** Who has a token that is no longer good may go on without it, where the server answers nobody in particular. */
+async function refused(): Promise<Session> {
+  const hadToken = token() !== undefined;
+  const mayBeNobody = hadToken && (await me({ asNobody: true }).then(() => true, () => false));
+  return { state: "refused", hadToken, mayBeNobody };
 }
 
 function isRefusal(error: unknown): error is Problem {

@@ -81,7 +81,7 @@ export const shell = {
       expired: "Your token is no longer accepted.",
       token: "Token",
       enter: "Sign in",
-      refused: (detail: string) => `The server does not accept this token. ${detail}`,
+      refused: "The server does not accept this token. It may be incomplete, or no longer valid.",
       notKept: "The browser did not keep this token. It may be too long, or cookies are turned off.",
       unreachable: "The server does not answer. Try again in a moment.",
       forget: "Go on without a token",

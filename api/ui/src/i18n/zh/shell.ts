@@ -80,7 +80,7 @@ export const shell: typeof import("../en/shell").shell = {
       expired: "你的令牌已失效。",
       token: "令牌",
       enter: "登录",
-      refused: (detail) => `服务器不接受这个令牌。${detail}`,
+      refused: "服务器不接受这个令牌，它可能不完整或已经过期。",
       notKept: "浏览器没有保存这个令牌。可能是令牌太长，或者浏览器禁用了 Cookie。",
       unreachable: "服务器没有响应，请稍后再试。",
       forget: "不使用令牌继续",
