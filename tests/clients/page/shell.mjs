@@ -41,7 +41,7 @@ export async function keeps_the_list({ person, reach, told }) {
   await entry(tab, pier).waitFor({ state: "detached" });
   await entry(tab, lighthouse).waitFor();
   await search.fill("nowhere at all");
-  await tab.text(/^Nothing has .*nowhere at all/).waitFor();
+  await tab.text(/^No conversation contains .*nowhere at all/).waitFor();
   await search.press("Escape");
   assert.equal(await search.inputValue(), "");
   await entry(tab, pier).waitFor();
@@ -90,7 +90,7 @@ export async function goes_by_addresses({ person }) {
   const link = await me.open(`/c/${second}`);
   await link.text("[tokens=5] lighthouse", link.questions).waitFor();
   const unknown = await me.open("/c/01890000-0000-7000-8000-000000000000");
-  await unknown.text("This conversation is not here").waitFor();
+  await unknown.text("Conversation not found").waitFor();
   await unknown.button("New chat", unknown.page.getByRole("main")).click();
   await unknown.page.waitForURL("/");
   await unknown.say("[tokens=5] from nowhere");
