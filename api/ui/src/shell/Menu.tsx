@@ -87,7 +87,7 @@ export function Menu({ label, items, children }: Props) {
           >
             {item.icon && <Icon name={item.icon} />}
             <span className="menu-text" dir="auto">
-              {item.label}
+              <span>{item.label}</span>
               {item.detail && (
                 <span id={`${id}-${index}`} className="menu-detail">
                   {item.detail}
