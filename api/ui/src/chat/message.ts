@@ -30,3 +30,9 @@ export type Data = {
 
 export type ChatMessage = UIMessage<Metadata, Data>;
 export type Part = ChatMessage["parts"][number];
+
+/** What was said, as markdown. */
+export function textOf(message: ChatMessage): string {
+  const texts = message.parts.filter((part) => part.type === "text").map((part) => part.text.trim());
+  return texts.filter((text) => text !== "").join("\n\n");
+}

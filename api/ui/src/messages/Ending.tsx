@@ -2,10 +2,10 @@
 import { useEffect, useState } from "react";
 
 import type { Chat } from "../chat/chat";
+import { textOf } from "../chat/message";
 import { words } from "../i18n";
 import { Working } from "./Activity";
 import { Spinner } from "./icons";
-import { textOf } from "./segments";
 import { Trouble } from "./Trouble";
 
 export function Ending({ chat }: { chat: Chat }) {

@@ -2,14 +2,13 @@
 import { memo } from "react";
 
 import type { Progress } from "../chat/chat";
-import type { ChatMessage } from "../chat/message";
+import { type ChatMessage, textOf } from "../chat/message";
 import { words } from "../i18n";
 import { Answer } from "./Answer";
 import { Ended } from "./Ended";
 import { MessageActions } from "./MessageActions";
 import { Said } from "./Said";
 import type { Actions } from "./useActions";
-import { textOf } from "./segments";
 
 type Props = {
   message: ChatMessage;

@@ -1,13 +1,12 @@
 // What can be done with an answer: copy it, have it made again, go on from it in a new conversation.
 import { useState } from "react";
 
-import type { ChatMessage } from "../chat/message";
+import { type ChatMessage, textOf } from "../chat/message";
 import { words } from "../i18n";
 import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
 import { Icon, Spinner } from "./icons";
 import { SaidAt } from "./SaidAt";
-import { textOf } from "./segments";
 import type { Actions } from "./useActions";
 
 export function MessageActions({ message, actions }: { message: ChatMessage; actions: Actions }) {

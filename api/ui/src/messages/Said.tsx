@@ -1,7 +1,7 @@
 // What the user has said, and its edit in place.
 import { useEffect, useRef, useState } from "react";
 
-import type { ChatMessage } from "../chat/message";
+import { type ChatMessage, textOf } from "../chat/message";
 import { words } from "../i18n";
 import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
@@ -9,7 +9,6 @@ import { Icon } from "./icons";
 import { endKey, onEscape } from "./keys";
 import { LongText } from "./LongText";
 import { SaidAt } from "./SaidAt";
-import { textOf } from "./segments";
 
 type Props = {
   message: ChatMessage;

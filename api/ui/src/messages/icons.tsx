@@ -1,6 +1,7 @@
-// The icons of the messages: lines on a grid of 24. They say nothing to a screen reader; what they stand on has a name.
+// What is drawn in messages.
+import { iconsOf } from "../iconsOf";
 
-const paths = {
+export const Icon = iconsOf({
   copy: "M9 9h10v10H9zM5 15V5h10",
   check: "M5 12.5l4.5 4.5L19 7.5",
   cross: "M6 6l12 12M18 6L6 18",
@@ -17,17 +18,7 @@ const paths = {
   image: "M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3 4.5 4.5M15.5 9v.01",
   skip: "M6 12h12",
   briefing: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
-} as const;
-
-export type IconName = keyof typeof paths;
-
-export function Icon({ name }: { name: IconName }) {
-  return (
-    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
-      <path d={paths[name]} />
-    </svg>
-  );
-}
+});
 
 /** Something is going on. */
 export function Spinner() {

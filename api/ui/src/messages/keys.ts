@@ -1,9 +1,11 @@
 // The keys that end the writing of something.
 import type { KeyboardEvent } from "react";
 
-/** Enter alone, or Escape. Keys that work on an input method's candidates are not meant for the page. */
+import { isComposing } from "../isComposing";
+
+/** Enter alone, or Escape, which are meant for the page. */
 export function endKey(event: KeyboardEvent): "enter" | "escape" | undefined {
-  if (event.nativeEvent.isComposing || event.keyCode === 229) return undefined;
+  if (isComposing(event)) return undefined;
   if (event.key === "Escape") return "escape";
   return event.key === "Enter" && !event.shiftKey ? "enter" : undefined;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { ChatMessage, Part } from "../chat/message";
+import { type ChatMessage, type Part, textOf } from "../chat/message";
 import { Problem } from "../client/problem";
 import { en } from "../i18n/en";
 import { announcementOf } from "./announcement";
@@ -9,7 +9,7 @@ import { type Call, durationsOf, inBrief, nameOf, standingOf, wasInterrupted } f
 import { nowDoing, wasDone } from "./doing";
 import { readAnswer, readInput } from "./json";
 import { detailOf, reasonFor } from "./reason";
-import { type Item, segmentsOf, textOf } from "./segments";
+import { type Item, segmentsOf } from "./segments";
 
 const text = (text: string): Part => ({ type: "text", text, state: "done" });
 const reasoning = (text: string): Part => ({ type: "reasoning", text, state: "done" });

@@ -1,5 +1,5 @@
 // What a message shows, in order: its parts gathered into segments. What the model does between two texts is one activity.
-import type { ChatMessage, Data, Part } from "../chat/message";
+import type { Data, Part } from "../chat/message";
 import { type Call, isCall, isQuestion } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean } | { kind: "call"; call: Call };
@@ -60,10 +60,4 @@ function segmentOf(part: Part, key: string): Segment | undefined {
     default:
       return undefined;
   }
-}
-
-/** What was said, as markdown. */
-export function textOf(message: ChatMessage): string {
-  const texts = message.parts.filter((part) => part.type === "text").map((part) => part.text.trim());
-  return texts.filter((text) => text !== "").join("\n\n");
 }

@@ -4,11 +4,11 @@ import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type K
 import type { Chat } from "../chat/chat";
 import { canSend } from "../chat/state";
 import { words } from "../i18n";
+import { isComposing } from "../isComposing";
 import { messageField, useRefocus } from "../refocus";
 import { draftIn, next, type Composing } from "./composing";
 import { draftOf, keepDraft } from "./drafts";
 import { Icon } from "./icons";
-import { isComposing } from "./isComposing";
 import { useVoice } from "./voice";
 import "./Composer.css";
 

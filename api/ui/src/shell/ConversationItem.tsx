@@ -3,8 +3,8 @@ import { useEffect, useRef, type MouseEvent } from "react";
 
 import type { Conversation } from "../client/server";
 import { words } from "../i18n";
+import { isComposing } from "../isComposing";
 import { pathOf } from "./address";
-import { isComposing } from "./isComposing";
 import { Menu } from "./Menu";
 
 type Props = {

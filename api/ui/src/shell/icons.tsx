@@ -1,6 +1,7 @@
-// The page's drawings, in strokes of the text's colour. They are never alone: a button that has one has a label as well.
+// What is drawn around the messages.
+import { iconsOf } from "../iconsOf";
 
-const paths = {
+export const Icon = iconsOf({
   list: "M4 6.5h16M4 12h11M4 17.5h16",
   add: "M12 5v14M5 12h14",
   search: "M10.5 4.5a6 6 0 1 0 0 12 6 6 0 0 0 0-12ZM15 15l4.5 4.5",
@@ -20,15 +21,7 @@ const paths = {
   caution: "M12 5l8 14H4ZM12 10.5v4M12 16.8h.01",
   check: "M5.5 12.5l4 4 9-9.5",
   down: "M7 10l5 5 5-5",
-};
-
-export function Icon({ name }: { name: keyof typeof paths }) {
-  return (
-    <svg className="icon" data-name={name} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
-      <path d={paths[name]} />
-    </svg>
-  );
-}
+});
 
 /** The H whose legs hold on to a wave. */
 export function Mark() {

@@ -1,12 +1,5 @@
-// The text of messages, as somebody would copy it or call it by.
-import type { ChatMessage } from "../chat/message";
-
-export function textOf(message: ChatMessage): string {
-  return message.parts
-    .flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))
-    .filter((text) => text !== "")
-    .join("\n\n");
-}
+// What was said in a conversation, as somebody would copy it or call it by.
+import { type ChatMessage, textOf } from "../chat/message";
 
 /** The newest answer that says something. */
 export function lastAnswer(messages: ChatMessage[]): string | undefined {
