@@ -9,7 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
       // The edition for browsers has `innerHTML` read the names of characters (`&amp;`), which Trusted Types forbid.
-      { find: /^decode-named-character-reference$/, replacement: here("node_modules/decode-named-character-reference/index.js") },
+      { find: /^decode-named-character-reference$/, replacement: here("src/messages/markdown/characters.ts") },
     ],
   },
   build: {
