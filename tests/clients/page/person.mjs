@@ -97,7 +97,7 @@ export class Tab {
 
   /** Does something with a message, whose buttons come when one points at it. */
   async act(name, message) {
-    await message.hover();
+    await message.getByRole("paragraph").first().hover();
     await this.button(name, message).click();
   }
 
