@@ -12,7 +12,7 @@ in_both_modes!(an_answer_is_shown_to_its_end, a_server_that_comes_back_goes_on_w
 
 /// Long enough for everything that happens meanwhile.
 fn long() -> Value {
-    json!({"text": "[tokens=150] [delay=20] hello"})
+    json!({"text": "[tokens=400] [delay=20] hello"})
 }
 
 async fn an_answer_is_shown_to_its_end(deployment: Deployment) {

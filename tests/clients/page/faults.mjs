@@ -101,7 +101,7 @@ export async function is_told_when_to_try_again({ person, reach, told }) {
 /** Nothing but that it works, and then the whole. */
 export async function waits_for_the_whole({ person }) {
   const tab = await (await person()).open();
-  await tab.page.getByRole("combobox", { name: "Agent" }).selectOption("tester");
+  await tab.choose("tester");
   await tab.record("scripted model");
   await tab.say("[tokens=60] [delay=20] hello");
   await tab.stop.waitFor();

@@ -40,7 +40,7 @@ export async function is_accessible({ person, given }) {
   await tab.say("[tokens=6] [fail] hello");
   await tab.button("Try again").waitFor();
   await isAccessible(tab, "a failure");
-  await tab.button("Edit", tab.questions.last()).click();
+  await tab.act("Edit", tab.questions.last());
   await isAccessible(tab, "a message that is edited");
   await tab.page.keyboard.press("Escape");
   await tab.button("Keyboard shortcuts").click();

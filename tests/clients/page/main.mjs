@@ -41,7 +41,7 @@ const browser = await chromium.launch({
 const people = [];
 /** Somebody with a browser profile of their own. */
 test.person = async (options) => {
-  const person = await Person.at(browser, base, options);
+  const person = await Person.at(browser, base, test.reach, options);
   people.push(person);
   return person;
 };

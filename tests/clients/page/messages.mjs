@@ -10,7 +10,7 @@ export async function works_with_messages({ person }) {
   await tab.say("[tokens=20] first");
   await tab.reads(20);
   await tab.readsToTheEnd();
-  await tab.button("Edit", tab.questions).click();
+  await tab.act("Edit", tab.questions);
   const edited = tab.page.getByRole("textbox", { name: "Edit your message" });
   assert.equal(await edited.inputValue(), "[tokens=20] first");
   await edited.fill("[tokens=25] second");
@@ -21,22 +21,22 @@ export async function works_with_messages({ person }) {
   await tab.text("[tokens=25] second", tab.questions).waitFor();
   assert.equal(await tab.answers.count(), 1);
 
-  await tab.button("Copy", tab.answer).click();
+  await tab.act("Copy", tab.answer);
   await tab.button("Copied", tab.answer).waitFor();
   assert.equal(await clipboard(), (await tab.shown())[0]);
-  await tab.button("Copy", tab.questions).click();
+  await tab.act("Copy", tab.questions);
   await tab.button("Copied", tab.questions).waitFor();
   assert.equal(await clipboard(), "[tokens=25] second");
 
   const again = tab.page.waitForResponse((response) => response.url().endsWith("/api/chat"));
-  await tab.button("Answer again", tab.answer).click();
+  await tab.act("Answer again", tab.answer);
   assert.equal((await again).status(), 200);
   await tab.reads(25);
   await tab.readsToTheEnd();
   assert.deepEqual([await tab.questions.count(), await tab.answers.count()], [1, 1]);
 
   const before = await tab.conversation();
-  await tab.button("Continue from here in a new conversation", tab.answer).click();
+  await tab.act("Continue from here in a new conversation", tab.answer);
   await tab.page.waitForURL((url) => url.pathname.startsWith("/c/") && !url.pathname.endsWith(before));
   await tab.readsToTheEnd();
   await tab.say("[tokens=30] third");

@@ -6,15 +6,16 @@ export class Person {
   strange = [];
   pages = [];
 
-  constructor(context, base) {
+  constructor(context, base, step) {
     this.context = context;
     this.base = base;
+    this.step = step;
   }
 
-  static async at(browser, base, { width = 1200, height = 800, withClock, ...options } = {}) {
+  static async at(browser, base, step, { width = 1200, height = 800, withClock, ...options } = {}) {
     const context = await browser.newContext({ baseURL: base, locale: "en-GB", viewport: { width, height }, ...options });
     context.setDefaultTimeout(40_000);
-    const person = new Person(context, base);
+    const person = new Person(context, base, step);
     // A clock that can be put forward; by itself it goes like any other.
     if (withClock) await context.clock.install();
     await person.#watch();
@@ -57,7 +58,8 @@ export class Person {
 
   /** A new tab at an address of the page. */
   async open(path = "/") {
-    const tab = new Tab(await this.context.newPage());
+    this.step("opens");
+    const tab = new Tab(await this.context.newPage(), this.step);
     this.pages.push(tab);
     await tab.page.goto(path);
     return tab;
@@ -66,8 +68,9 @@ export class Person {
 
 /** One tab with the chat page. */
 export class Tab {
-  constructor(page) {
+  constructor(page, step) {
     this.page = page;
+    this.step = step;
     this.field = page.getByRole("textbox", { name: "Message", exact: true });
     this.send = page.getByRole("button", { name: "Send", exact: true });
     this.stop = page.getByRole("button", { name: "Stop", exact: true });
@@ -87,8 +90,22 @@ export class Tab {
   }
 
   async say(text) {
+    this.step("says");
     await this.field.fill(text);
     await this.send.click();
+  }
+
+  /** Does something with a message, whose buttons come when one points at it. */
+  async act(name, message) {
+    await message.getByRole("paragraph").first().hover();
+    await this.button(name, message).click();
+  }
+
+  /** Chooses whom a new chat is with. */
+  async choose(agent) {
+    await this.page.getByRole("button", { name: /^Agent: / }).click();
+    await this.page.getByRole("menu", { name: /^Agent: / }).getByText(agent, { exact: true }).click();
+    await this.page.getByRole("button", { name: new RegExp(`^Agent: .*${agent}`) }).waitFor();
   }
 
   /** Waits until a word of the scripted model's newest answer is there: each carries its number. */

@@ -1,17 +1,22 @@
 // Pages that are left and come back, and several of them at once.
 import assert from "node:assert/strict";
 
-const TEXT = "[think] [tokens=150] [delay=20] hello";
+/** So long that it goes on whatever is done meanwhile, until it is stopped. */
+const ENDLESS = "[think] [tokens=5000] [delay=20] hello";
 
 /** A reload in the middle shows the whole answer so far, and goes on. */
 export async function reloads({ person }) {
   const tab = await (await person()).open();
-  await tab.say(TEXT);
+  await tab.say(ENDLESS);
   await tab.reads(40);
   await tab.page.reload();
   await tab.answer.filter({ hasText: "This is" }).waitFor();
-  assert.match((await tab.shown())[0], /[a-z]40\b/);
-  await tab.stop.waitFor();
+  const [shown] = await tab.shown();
+  assert.match(shown, /^This is Holdfast's/);
+  assert.match(shown, /[a-z]40\b/);
+  const count = Number(/\d+$/.exec(shown)[0]);
+  await tab.reads(count + 40);
+  await tab.stop.click();
   await tab.readsToTheEnd();
   return { shown: await tab.shown(), conversation: await tab.conversation() };
 }
@@ -20,15 +25,16 @@ export async function reloads({ person }) {
 export async function reads_in_two_tabs({ person }) {
   const me = await person();
   const first = await me.open();
-  await first.say(TEXT);
+  await first.say(ENDLESS);
   await first.reads(20);
   const second = await me.open(`/c/${await first.conversation()}`);
-  await second.reads(20);
-  await second.stop.waitFor();
+  await second.reads(40);
+  await first.reads(40);
+  await second.stop.click();
   await Promise.all([first.readsToTheEnd(), second.readsToTheEnd()]);
   assert.deepEqual(await second.shown(), await first.shown());
   // The other way round: the first one only looks on.
-  await second.say("[tokens=5000] [delay=20] more");
+  await second.say(ENDLESS);
   await first.answers.nth(1).waitFor();
   await first.reads(20);
   await first.stop.click();
@@ -40,7 +46,7 @@ export async function reads_in_two_tabs({ person }) {
 /** A stop ends the run, and what was said stays. */
 export async function stops({ person }) {
   const tab = await (await person()).open();
-  await tab.say("[tokens=5000] [delay=20] hello");
+  await tab.say(ENDLESS);
   await tab.reads(30);
   await tab.stop.click();
   await tab.readsToTheEnd();

@@ -112,6 +112,7 @@ export async function uses_the_keyboard_alone({ person }) {
   await keyboard.press("Escape");
   await shortcuts.waitFor({ state: "detached" });
   await keyboard.press("s");
+  await tab.page.waitForFunction(() => document.activeElement?.type === "search");
   await keyboard.type("third");
   await tab.list.getByRole("link", { name: "[tokens=5000] [delay=20] first" }).waitFor({ state: "detached" });
   // In a field, letters are letters.

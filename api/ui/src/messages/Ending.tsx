@@ -20,6 +20,8 @@ export function Ending({ chat }: { chat: Chat }) {
     );
   }
   const isAnswering = progress === "submitted" || progress === "streaming";
+  // What could not be sent has no answer: the newest is another one's.
+  const isPartSaid = chat.failed !== "sending" && newest?.role === "assistant" && textOf(newest) !== "";
   return (
     <>
       {/* As an answer that has nothing to show yet, so that nothing jumps when it comes. */}
@@ -40,7 +42,7 @@ export function Ending({ chat }: { chat: Chat }) {
           {words.list.reconnecting}
         </p>
       )}
-      {problem && !isAnswering && <Trouble problem={problem} isPartSaid={newest?.role === "assistant" && textOf(newest) !== ""} onRetry={chat.retry} />}
+      {problem && !isAnswering && <Trouble problem={problem} isPartSaid={isPartSaid} onRetry={chat.retry} />}
     </>
   );
 }

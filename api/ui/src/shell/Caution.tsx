@@ -1,7 +1,7 @@
 // A quiet line above everything while the server says that what it keeps may not last.
 import { useEffect, useState } from "react";
 
-import { call } from "../client/call";
+import { readWarnings } from "../client/server";
 import { onWake } from "../client/wake";
 import { words } from "../i18n";
 import { Icon } from "./icons";
@@ -12,7 +12,7 @@ export function Caution() {
   const [isHidden, setIsHidden] = useState(false);
   const [isOpen, setIsOpen] = useState(false);
   useEffect(() => {
-    const ask = () => void call<{ warnings?: string[] }>("/readyz").then(({ warnings }) => setWarnings(warnings ?? []), () => {});
+    const ask = () => void readWarnings().then(setWarnings, () => {});
     ask();
     // The server may have been restarted meanwhile, and be well.
     return onWake(ask);
