@@ -11,13 +11,19 @@ mod tabs;
 
 use serde_json::{Value, json};
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use crate::support::{Client, Deployment, Program, Proxy};
+
+/// Browsers at work at a time: more of them than cores only wait for each other, and for longer than a test may.
+static BROWSERS: Semaphore = Semaphore::const_new(2);
 
 /// A deployment, a network whose address stays the same, and a person with a browser.
 struct Visit {
     deployment: Deployment,
     proxy: Proxy,
     program: Program,
+    _browser: SemaphorePermit<'static>,
 }
 
 impl Visit {
@@ -28,10 +34,11 @@ impl Visit {
 
     /// The same with more that the scenario is to know.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
+        let browser = BROWSERS.acquire().await.expect("nobody closes it");
         let proxy = Proxy::before(deployment.client().base()).await;
         given["scenario"] = scenario.into();
         let program = Program::start("page", &proxy.base, given).await;
-        Self { deployment, proxy, program }
+        Self { deployment, proxy, program, _browser: browser }
     }
 
     /// Waits until the person is there; what it says of the place.

@@ -1,4 +1,8 @@
-//! Errors as clients see them: problem+json (RFC 9457) with a stable lower-case `code`.
+//! Errors as clients see them: problem+json (RFC 9457) with a stable lower-case `code`. A constructor for each; those about
+//! messages and about answers have files of their own.
+
+mod answers;
+mod messages;
 
 use axum::{
     Json,
@@ -69,33 +73,6 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
     }
 
-    pub fn message_not_found(id: Uuid, conversation_id: &str) -> Self {
-        let detail = format!("Conversation {conversation_id} has no message {id}, or no longer has it.");
-        Self::new(StatusCode::NOT_FOUND, "message_not_found", detail)
-    }
-
-    pub fn message_exists(conversation_id: &str) -> Self {
-        let detail = format!("Conversation {conversation_id} has another message of this id.");
-        Self::new(StatusCode::CONFLICT, "message_exists", detail)
-    }
-
-    pub fn message_changes(id: &str) -> Self {
-        let detail = format!("Others are changing message {id} at this moment; send it again.");
-        Self::new(StatusCode::CONFLICT, "message_changes", detail)
-    }
-
-    pub fn nothing_to_answer(id: Uuid) -> Self {
-        let detail = format!(
-            "Nobody has said anything just before message {id} that could be answered again; send content with replace_from."
-        );
-        Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
-    }
-
-    pub fn nobody_has_asked() -> Self {
-        let detail = "Nobody has said anything in this chat that could be answered again.";
-        Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
-    }
-
     pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "briefing_not_found", format!("There is no briefing {id}."))
     }
@@ -143,57 +120,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "checkpoint_not_found", format!("There is no checkpoint {id}."))
     }
 
-    pub fn approval_not_found(id: impl std::fmt::Display, run_id: Uuid) -> Self {
-        let detail = format!("Run {run_id} has asked for no approval {id}.");
-        Self::new(StatusCode::NOT_FOUND, "approval_not_found", detail).about(run_id)
-    }
-
-    pub fn call_not_found(call_id: &str, run_id: Uuid) -> Self {
-        let call_id: String = call_id.chars().take(64).collect();
-        Self::new(StatusCode::NOT_FOUND, "call_not_found", format!("Run {run_id} has no tool call {call_id}."))
-            .about(run_id)
-    }
-
-    pub fn already_decided(first: Approval) -> Self {
-        let detail = format!("Approval {} is {} already; the first decision counts.", first.id, first.status.as_str());
-        let problem = Self::new(StatusCode::CONFLICT, "already_decided", detail).about(first.run_id);
-        Self { approval: Some(Box::new(first)), ..problem }
-    }
-
-    pub fn already_completed(run_id: Uuid) -> Self {
-        let detail = "The result of this call is known already; the first one counts.";
-        Self::new(StatusCode::CONFLICT, "already_completed", detail).about(run_id)
-    }
-
-    pub fn answer_expired(run_id: Uuid) -> Self {
-        let detail = "The time for this answer is over; the run goes on without it.";
-        Self::new(StatusCode::CONFLICT, "expired", detail).about(run_id)
-    }
-
-    pub fn run_not_waiting(run_id: Uuid) -> Self {
-        let detail = format!("Run {run_id} does not wait for this answer, or has ended.");
-        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail).about(run_id)
-    }
-
-    pub fn message_not_waiting(message_id: &str) -> Self {
-        let shown: String = message_id.chars().take(64).collect();
-        let detail = format!("Message {shown} is not the chat's last answer, so nothing waits for what it says.");
-        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
-    }
-
     pub fn chunks_superseded(run_id: Uuid) -> Self {
         let detail = "Some of the chunks that were counted are no longer there. Begin again with startIndex=0.";
         Self::new(StatusCode::CONFLICT, "chunks_superseded", detail).about(run_id)
-    }
-
-    pub fn unsupported_part(kind: &str) -> Self {
-        let detail = format!("A part of type {kind} cannot be read here; say it as text.");
-        Self::new(StatusCode::BAD_REQUEST, "unsupported_part", detail)
-    }
-
-    pub fn invalid_input(problem: &str) -> Self {
-        let detail = format!("edited_input is refused, {problem}. Nothing was decided.");
-        Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
     }
 
     pub fn conversation_busy(id: impl std::fmt::Display) -> Self {
@@ -236,22 +165,6 @@ impl Problem {
         Self::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host", detail)
     }
 
-    pub fn empty_content() -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "empty_content",
-            "A message must say something: its content is empty or only white space.",
-        )
-    }
-
-    pub fn content_too_long(bytes: usize, max: usize) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "content_too_long",
-            format!("The content has {bytes} bytes; at most {max} are taken."),
-        )
-    }
-
     pub fn invalid_title(max_chars: usize) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
@@ -278,10 +191,6 @@ impl Problem {
             "body_timeout",
             "The request's body took too long to arrive; nothing was stored.",
         )
-    }
-
-    pub fn invalid_content() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_content", "A text cannot have the character NUL (U+0000).")
     }
 
     pub fn too_many_queued(id: impl std::fmt::Display, max: usize) -> Self {

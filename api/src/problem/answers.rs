@@ -1,0 +1,52 @@
+//! What can be wrong with an answer to a run that waits.
+
+use axum::http::StatusCode;
+use holdfast_shared::approval::Approval;
+use uuid::Uuid;
+
+use super::Problem;
+
+impl Problem {
+    pub fn approval_not_found(id: impl std::fmt::Display, run_id: Uuid) -> Self {
+        let detail = format!("Run {run_id} has asked for no approval {id}.");
+        Self::new(StatusCode::NOT_FOUND, "approval_not_found", detail).about(run_id)
+    }
+
+    pub fn call_not_found(call_id: &str, run_id: Uuid) -> Self {
+        let call_id: String = call_id.chars().take(64).collect();
+        Self::new(StatusCode::NOT_FOUND, "call_not_found", format!("Run {run_id} has no tool call {call_id}."))
+            .about(run_id)
+    }
+
+    pub fn already_decided(first: Approval) -> Self {
+        let detail = format!("Approval {} is {} already; the first decision counts.", first.id, first.status.as_str());
+        let problem = Self::new(StatusCode::CONFLICT, "already_decided", detail).about(first.run_id);
+        Self { approval: Some(Box::new(first)), ..problem }
+    }
+
+    pub fn already_completed(run_id: Uuid) -> Self {
+        let detail = "The result of this call is known already; the first one counts.";
+        Self::new(StatusCode::CONFLICT, "already_completed", detail).about(run_id)
+    }
+
+    pub fn answer_expired(run_id: Uuid) -> Self {
+        let detail = "The time for this answer is over; the run goes on without it.";
+        Self::new(StatusCode::CONFLICT, "expired", detail).about(run_id)
+    }
+
+    pub fn run_not_waiting(run_id: Uuid) -> Self {
+        let detail = format!("Run {run_id} does not wait for this answer, or has ended.");
+        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail).about(run_id)
+    }
+
+    pub fn message_not_waiting(message_id: &str) -> Self {
+        let shown: String = message_id.chars().take(64).collect();
+        let detail = format!("Message {shown} is not the chat's last answer, so nothing waits for what it says.");
+        Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
+    }
+
+    pub fn invalid_input(problem: &str) -> Self {
+        let detail = format!("edited_input is refused, {problem}. Nothing was decided.");
+        Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
+    }
+}
