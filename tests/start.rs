@@ -15,7 +15,7 @@ async fn it_starts_with_nothing_and_says_what_it_uses() {
     let said = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
     assert!(said[0].contains("holdfast.db") && said[1].contains("CHAT_MODEL_PROVIDER"), "{said:?}");
     let page = client.request(reqwest::Method::GET, "/").send().await.unwrap().text().await.unwrap();
-    assert!(page.contains("Agent runs that outlive the connection"));
+    assert!(page.contains("<title>Holdfast</title>") && page.contains("src=\"/assets/"), "{page}");
     let started = client.start("[tokens=3] hi").await;
     let run = client.ended(started["run"]["id"].as_str().unwrap()).await;
     assert_eq!((run["status"].as_str(), run["model"].as_str()), (Some("completed"), Some("scripted/scripted")));
