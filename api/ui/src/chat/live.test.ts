@@ -200,6 +200,8 @@ describe("a stop", () => {
     await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
     await until(() => expect(shown()).toEqual([]));
     expect(state.progress).toBe("idle");
+    const stop = `POST /api/chat/${CHAT}/stop`;
+    await until(() => expect(asked(stop).length).toBeGreaterThan(0));
 
     const { id } = state.said!.written!;
     const cancelled: ChatMessage = { ...answer, metadata: { ...answer.metadata, status: "cancelled" } };
@@ -208,7 +210,7 @@ describe("a stop", () => {
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
     await until(() => expect(shown()).toEqual(["first", "Hello to you."]));
     await until(() => expect(state.now).toMatchObject({ problem: undefined, unsent: undefined, isResuming: false }));
-    expect(asked(`POST /api/chat/${CHAT}/stop`).length).toBeGreaterThan(1);
+    await until(() => expect(asked(stop).length).toBeGreaterThan(1));
     expect(asked("POST /api/chat").length).toBeLessThan(3);
   });
 });
@@ -225,13 +227,15 @@ describe("an answer that is taken up again", () => {
   });
 
   it("stays as it was when its beginning was told anew and no more", async () => {
-    const { state, reading, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
+    const { state, reading, sdk, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
     has([question], RUN);
     let count = 0;
     routes[`GET /api/chat/${CHAT}/stream`] = async (_, response) => {
       if ((count += 1) > 1) return refuse(response, 403, "forbidden");
       stream(response, RUN);
       await write(response, begin());
+      // A slow network pauses here, and that is not the end of what is told.
+      await until(() => expect(sdk.lastMessage?.id).toBe("new"));
       await cut(response);
     };
     await reading.read();

@@ -29,7 +29,7 @@ export class LiveChat {
       generateId: newId,
       transport: this.#transport(),
       onData: (part) => {
-        if ((part.type as string) === CAUGHT_UP) this.reading.release(this.state.watch());
+        if ((part.type as string) === CAUGHT_UP) this.reading.catchUp();
         if (part.type === "data-state") this.state.set({ doing: part.data.state });
       },
       onFinish: ({ isAbort, isError }) => {
@@ -79,7 +79,9 @@ export class LiveChat {
         void (attempt ? this.reading.resume() : this.reading.read());
       },
       onChunk: (chunk, isPast) => {
-        if (!isPast && this.state.now.retrying && isContent(chunk)) this.state.set({ retrying: undefined });
+        if (isPast || !isContent(chunk)) return;
+        if (this.state.now.retrying) this.state.set({ retrying: undefined });
+        if (this.state.now.held) this.reading.catchUp();
       },
     });
   }

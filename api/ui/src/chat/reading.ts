@@ -80,6 +80,16 @@ export class Reading {
     this.live.set({ held: this.live.shown, isResuming: true });
   }
 
+  /** Shows the messages again, unless the newest says less than it did: a slow network may pause in the middle of the past. */
+  catchUp(): void {
+    const { now, sdk } = this.live;
+    const held = now.held?.at(-1);
+    const told = sdk.lastMessage;
+    const isSame = held && told && held.role === "assistant" && held.metadata?.runId === told.metadata?.runId;
+    const isBehind = isSame && lengthOf(told) < lengthOf(held);
+    if (!isBehind || now.retrying) this.release(this.live.watch());
+  }
+
   /** Shows the messages again, as soon as the view has heard of the newest. */
   release(isNewest: () => boolean): void {
     void this.#learnVerdicts();
@@ -138,6 +148,10 @@ export class Reading {
   #patiently<T>(ask: () => Promise<T>): Promise<T> {
     return patiently(ask, { signal: this.#closed.signal, onTrouble: () => this.live.set({ isReconnecting: true }) });
   }
+}
+
+function lengthOf({ parts }: ChatMessage): number {
+  return parts.reduce((length, part) => length + (part.type === "text" ? part.text.length : 0), 0);
 }
 
 function versionOf({ last_message_at, live_run_id }: Conversation): string {
