@@ -42,7 +42,8 @@ async fn pictures_for_the_documentation() {
     Visit::with(Deployment::embedded(), "takes_pictures", json!({"folder": folder})).await.ends().await;
 }
 
-/// Only on demand, because figures of a busy machine say nothing: `HOLDFAST_MEASURE=1 cargo test --test e2e figures`.
+/// Only on demand, because figures of a busy machine and of a debug build say nothing:
+/// `HOLDFAST_PROGRAM=target/release/holdfast HOLDFAST_MEASURE=1 cargo test --test e2e figures -- --nocapture`.
 #[tokio::test]
 async fn figures_of_this_machine() {
     if std::env::var_os("HOLDFAST_MEASURE").is_none() {

@@ -22,9 +22,10 @@ pub struct Holdfast {
 }
 
 impl Holdfast {
-    /// A command with nothing of the tests' own environment.
+    /// A command with nothing of the tests' own environment. `HOLDFAST_PROGRAM` names another build, to measure it.
     pub fn command() -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+        let program = std::env::var_os("HOLDFAST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
+        let mut command = Command::new(program);
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -1,5 +1,6 @@
 // The page: the list, the chat that is open, and what stands above both.
 import { useCallback, useEffect, useState } from "react";
+import { flushSync } from "react-dom";
 
 import { words } from "../i18n";
 import { Caution } from "./Caution";
@@ -97,7 +98,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   useShortcuts({
     newChat: goToNew,
     search: () => {
-      showList(true);
+      flushSync(() => showList(true));
       focusOn("search");
     },
     next: () => step(1),
@@ -187,10 +188,11 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
 
 /** Where a focus would bring a keyboard up over the page, it waits until it is asked for. */
 function focusOnField() {
-  if (matchMedia("(hover: hover)").matches) focusOn("compose");
+  // It may belong to what is about to be drawn.
+  if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => focusOn("compose"));
 }
 
-/** After the page has been drawn again, because what is to have the focus may not be there yet. */
+/** Whatever is to have the focus must have been drawn. */
 function focusOn(command: "compose" | "search") {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-command=${command}]`)?.focus());
+  document.querySelector<HTMLElement>(`[data-command=${command}]`)?.focus();
 }
