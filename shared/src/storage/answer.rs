@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    archive::{Chunk, insert_chunk},
+    archive::{Chunk, writes_of},
     database::{Tx, args},
-    progress::Progress,
+    fenced::{Fenced, Statement},
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
@@ -291,14 +291,13 @@ async fn complete_locked(
 /// Takes an attempt for the event, and queues the run if it waits for nothing else.
 async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody) -> Result<AnsweredRun, sqlx::Error> {
     let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
-    let chunk =
-        Chunk { last: event.id, body: [event.line(), &b"\n"[..]].concat().into(), progress: Progress::default() };
-    insert_chunk(tx, run_id, &chunk).await?;
     let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
                or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued'";
-    let (queued,) = tx.fetch_one::<(bool,)>(sql, args![run_id, event.id]).await?;
+               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued";
+    let fenced = Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &Chunk::of(&event)));
+    let queued = tx.write_fenced::<(bool,)>(fenced).await?.into_iter().next();
+    let (queued,) = queued.ok_or(sqlx::Error::RowNotFound)?;
     Ok(AnsweredRun { run_id, event, queued })
 }
 

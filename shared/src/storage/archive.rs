@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::{
     Answer, Claim, Error, Progress, Storage,
     database::{Tx, args},
-    progress::insert_rows,
+    fenced::Statement,
+    progress::rows_of,
 };
 use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript, usage::Usage};
 
@@ -20,6 +21,12 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// One event alone.
+    pub(super) fn of(event: &Event) -> Self {
+        let body = [event.line(), &b"\n"[..]].concat().into();
+        Self { last: event.id, body, progress: Progress::default() }
+    }
+
     /// The events alone, for a database that refuses the rest.
     pub fn without_progress(self) -> Self {
         Self { progress: Progress::default(), ..self }
@@ -150,18 +157,20 @@ async fn said_in_whole_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::
     Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
 }
 
-/// Archives a chunk with the rows that belong to it; its events in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
-pub(super) async fn insert_chunk(tx: &mut Tx, run_id: Uuid, chunk: &Chunk) -> Result<(), sqlx::Error> {
+/// What archives a chunk, with the rows that belong to it; its events in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
+pub(super) fn writes_of(run_id: Uuid, chunk: &Chunk) -> Vec<Statement> {
+    let mut writes = Vec::new();
     let mut rest = chunk.body.clone();
     while !rest.is_empty() {
         let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
             .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
         let row = rest.split_to(end);
         let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
-        let sql = "insert into run_events (run_id, last_id, body) values ($1, $2, $3)";
-        tx.execute(sql, args![run_id, last, row.to_vec()]).await?;
+        let sql = "insert into run_events (run_id, last_id, body) select $1, $2, $3 where {fenced}";
+        writes.push(Statement::new(sql, args![run_id, last, row.to_vec()]));
     }
-    insert_rows(tx, run_id, &chunk.progress).await
+    writes.extend(rows_of(run_id, &chunk.progress));
+    writes
 }
 
 /// The id of the last line.

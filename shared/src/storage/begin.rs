@@ -7,6 +7,7 @@ use super::{
     Claim, Error, Storage,
     database::args,
     rows::{MessageRow, message_columns},
+    summaries::newest_summary,
 };
 use crate::{
     approval::Approval,
@@ -115,36 +116,41 @@ impl Storage {
             turn: i64,
             #[sqlx(flatten)]
             message: MessageRow,
+            up_to: Option<i64>,
+            summary: Option<String>,
         }
-        let summary = self.summary(claim).await?;
-        let up_to = summary.as_ref().map_or(-1, |summary| summary.up_to);
-        // The own input comes first, then ever earlier messages. What was superseded only after the run's submission is still
-        // part of what it goes on from.
+        // The own input comes first, with the summary, then ever earlier messages. What was superseded only after the run's
+        // submission is still part of what it goes on from.
         let rows = self.database.fetch_all::<Row>(
             concat!(
-                "select * from (select true as own, m.turn, ",
+                "with summary as (",
+                newest_summary!(),
+                ") select * from (select true as own, m.turn, ",
                 message_columns!(),
-                " from agent_runs r join chat_messages m on m.id = r.input_message_id where r.id = $1) said union all ",
+                ", s.up_to, s.content as summary from agent_runs r join chat_messages m on m.id = r.input_message_id ",
+                "left join summary s on true where r.id = $1) said union all ",
                 "select * from (select false as own, m.turn, ",
                 message_columns!(),
-                " from chat_messages m where m.conversation_id = $2 and m.turn < $3 and m.turn > $4 ",
+                ", cast(null as bigint) as up_to, cast(null as text) as summary from chat_messages m ",
+                "where m.conversation_id = $2 and m.turn < $3 and m.turn > coalesce((select up_to from summary), -1) ",
                 "and m.id <> (select input_message_id from agent_runs where id = $1) ",
-                "and (m.superseded_at is null or m.superseded_at > $5) order by m.turn desc, m.position desc ",
-                "limit (select case when c.handle like 'agent:%' then $7 else $6 end from chat_conversations c where c.id = $2)) earlier ",
+                "and (m.superseded_at is null or m.superseded_at > $4) order by m.turn desc, m.position desc ",
+                "limit (select case when c.handle like 'agent:%' then $6 else $5 end from chat_conversations c where c.id = $2)) earlier ",
                 "order by own desc, turn desc, position desc"
             ),
             args![
                 claim.run_id,
                 claim.conversation_id,
                 claim.position,
-                up_to,
                 Some(claim.created_at),
                 window.usual,
                 window.standing
             ],
         );
         let mut rows = rows.await?.into_iter();
-        let input = rows.next().filter(|row| row.own).ok_or(sqlx::Error::RowNotFound)?.message.into();
+        let own = rows.next().filter(|row| row.own).ok_or(sqlx::Error::RowNotFound)?;
+        let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
+        let input = own.message.into();
         let mut earlier: Vec<Earlier> =
             rows.map(|row| Earlier { turn: row.turn, message: row.message.into() }).collect();
         earlier.reverse();

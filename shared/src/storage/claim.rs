@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -239,6 +240,7 @@ impl Storage {
 /// Archives `attempt.started` for each claimed row.
 async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) -> Result<Vec<Claim>, sqlx::Error> {
     let mut claims = Vec::with_capacity(rows.len());
+    let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
         let attempt = row.attempt as u32;
         let reason = reason(row.attempt_reason.as_deref());
@@ -250,12 +252,10 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             max_crashes: max_crashes as u32,
         };
         let started = Event::new(EventId::first_of(attempt), Utc::now(), &body);
-        let chunk = [started.line(), &b"\n"[..]].concat();
-        tx.execute(
-            "insert into run_events (run_id, last_id, body) values ($1, $2, $3)",
-            args![row.id, started.id, chunk],
-        )
-        .await?;
+        let line = str::from_utf8(started.line()).expect("an event is a line of text");
+        chunks.push(
+            json!({"run_id": row.id.simple().to_string(), "last_id": started.id.packed(), "body": format!("{line}\n")}),
+        );
         claims.push(Claim {
             run_id: row.id,
             owner_id: row.owner_id,
@@ -272,6 +272,11 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             started,
         });
+    }
+    if !chunks.is_empty() {
+        let sql = "insert into run_events (run_id, last_id, body) \
+                   select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'} from {each:$1}";
+        tx.execute(sql, args![Value::Array(chunks)]).await?;
     }
     Ok(claims)
 }

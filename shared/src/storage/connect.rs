@@ -21,6 +21,9 @@ use crate::config::{Stores, StoresConfig};
 /// Longest wait for a connection; a database that takes longer counts as away.
 const ACQUIRE: Duration = Duration::from_secs(3);
 
+/// A connection that has lain idle for longer may be gone.
+const UNTRIED: Duration = Duration::from_secs(1);
+
 /// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused. Where the file
 /// cannot be used, `CHAT_MEMORY_FALLBACK` replaces it by memory, with a caution.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
@@ -107,6 +110,15 @@ async fn postgres(url: &SecretString, pool: usize, limits: &[(&str, &str)]) -> R
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
     try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
+    // A connection is tried when it is given back; again before it is used only if it has lain idle since.
+    let pool = pool.test_before_acquire(false).before_acquire(|connection, meta| {
+        Box::pin(async move {
+            if meta.idle_for > UNTRIED {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    });
     pool.connect_with(options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))
 }
 

@@ -7,6 +7,8 @@
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
+//! - `{bytes:expression}`: the bytes of a text
+//! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
 use std::time::Duration;
@@ -22,7 +24,7 @@ use uuid::Uuid;
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-async fn within<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+pub(super) async fn within<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(answer) => answer,
         Err(_) => {
@@ -118,10 +120,10 @@ impl Database {
     pub(super) async fn fetch_all<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool)).await
+                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(pool)).await
             }
             Self::Sqlite { reader, .. } => {
-                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(reader)).await
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(reader)).await
             }
         }
     }
@@ -134,10 +136,11 @@ impl Database {
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(pool)).await
+                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_optional(pool))
+                    .await
             }
             Self::Sqlite { reader, .. } => {
-                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(reader)).await
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(reader)).await
             }
         }
     }
@@ -146,10 +149,10 @@ impl Database {
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(pool)).await
+                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(pool)).await
             }
             Self::Sqlite { writer, .. } => {
-                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(writer)).await
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(writer)).await
             }
         }
     }
@@ -159,11 +162,15 @@ impl Tx {
     /// Runs a statement and tells how many rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
-            Self::Postgres(tx) => Ok(within(sqlx::query_with(postgres(sql), postgres_args(args)).execute(&mut **tx))
-                .await?
-                .rows_affected()),
+            Self::Postgres(tx) => {
+                Ok(within(sqlx::query_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).execute(&mut **tx))
+                    .await?
+                    .rows_affected())
+            }
             Self::Sqlite(tx) => {
-                Ok(within(sqlx::query_with(sqlite(sql), sqlite_args(args)).execute(&mut **tx)).await?.rows_affected())
+                Ok(within(sqlx::query_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).execute(&mut **tx))
+                    .await?
+                    .rows_affected())
             }
         }
     }
@@ -175,9 +182,12 @@ impl Tx {
     ) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_all(&mut **tx)).await
+                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(&mut **tx))
+                    .await
             }
-            Self::Sqlite(tx) => within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_all(&mut **tx)).await,
+            Self::Sqlite(tx) => {
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(&mut **tx)).await
+            }
         }
     }
 
@@ -188,10 +198,12 @@ impl Tx {
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                within(sqlx::query_as_with(postgres(sql), postgres_args(args)).fetch_optional(&mut **tx)).await
+                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_optional(&mut **tx))
+                    .await
             }
             Self::Sqlite(tx) => {
-                within(sqlx::query_as_with(sqlite(sql), sqlite_args(args)).fetch_optional(&mut **tx)).await
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(&mut **tx))
+                    .await
             }
         }
     }
@@ -216,8 +228,8 @@ impl Tx {
     }
 }
 
-fn postgres(sql: &'static str) -> AssertSqlSafe<String> {
-    AssertSqlSafe(speak(sql, |word, parameter| match word {
+pub(super) fn postgres(sql: &'static str) -> String {
+    speak(sql, |word, parameter| match word {
         "now" => POSTGRES_NOW.to_owned(),
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
@@ -226,14 +238,16 @@ fn postgres(sql: &'static str) -> AssertSqlSafe<String> {
         "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
+        "bytes" => format!("convert_to({parameter}, 'utf8')"),
+        "fenced" => "exists (select 1 from fence)".to_owned(),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
-    }))
+    })
 }
 
-fn sqlite(sql: &'static str) -> AssertSqlSafe<String> {
-    AssertSqlSafe(speak(sql, |word, parameter| match word {
+fn sqlite(sql: &'static str) -> String {
+    speak(sql, |word, parameter| match word {
         "now" => format!("strftime({SQLITE_TIME}, 'now')"),
         "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
         "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
@@ -242,9 +256,11 @@ fn sqlite(sql: &'static str) -> AssertSqlSafe<String> {
         "each" => format!("json_each({parameter}) as each"),
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
+        "bytes" => format!("cast({parameter} as blob)"),
+        "fenced" => "true".to_owned(),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
-    }))
+    })
 }
 
 /// Replaces each `{word}` or `{word:parameter}`.
@@ -262,7 +278,7 @@ fn speak(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
     spoken
 }
 
-fn postgres_args(values: Vec<Value>) -> PgArguments {
+pub(super) fn postgres_args(values: Vec<Value>) -> PgArguments {
     use sqlx::Arguments as _;
     let mut args = PgArguments::default();
     for value in values {

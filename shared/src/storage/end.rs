@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use super::{
     Chunk, Error, Storage,
-    archive::{chunk_of, durable_text, insert_chunk},
+    archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
+    fenced::{Fenced, Statement},
     rows::MessageRow,
 };
 use crate::{
@@ -183,7 +184,9 @@ async fn write_rule(
         answer: &answer,
         ending,
     };
-    let (events, next_waits) = write_closing(tx, closing).await.map_err(Error::doing("write the end of a run"))?;
+    let doing = Error::doing("write the end of a run");
+    let closed = write_closing(tx, closing).await.and_then(|closed| closed.ok_or(sqlx::Error::RowNotFound));
+    let (events, next_waits) = closed.map_err(doing)?;
     Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
 
@@ -199,11 +202,19 @@ pub(super) async fn take_position(tx: &mut Tx, conversation_id: Uuid) -> Result<
     Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id]).await?.map(|row| row.0))
 }
 
-/// Stores the answer, archives the closing events and sets the terminal status. Answers the events, and whether a queued run of the conversation has waited.
-pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(Vec<Event>, bool), sqlx::Error> {
+/// Stores the answer, archives the closing events and sets the terminal status. Answers the events, and whether a queued run
+/// of the conversation has waited; nothing, if the attempt is not the run's last or the run has ended, and then the
+/// transaction is to be rolled back.
+pub(super) async fn write_closing(
+    tx: &mut Tx,
+    closing: Closing<'_>,
+) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
     let ending = closing.ending;
     let message = match leaves_message(ending, &closing.answer.text) {
-        true => Some(insert_answer(tx, &closing).await?),
+        true => match insert_answer(tx, &closing).await? {
+            Some(message) => Some(message),
+            None => return Ok(None),
+        },
         false => None,
     };
     let now = Utc::now();
@@ -217,7 +228,24 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
         id = id.next();
     }
     let chunk = chunk_of(closing.tail, &events);
-    insert_chunk(tx, closing.run_id, &chunk).await?;
+    let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
+    let usage = (usage != Usage::default()).then(|| serde_json::json!(usage));
+    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
+               finished_at = {now}, holder = null, lease_until = null, executing = false \
+               where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
+               returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
+    let args = args![
+        closing.run_id,
+        ending.status().as_str(),
+        chunk.last,
+        usage,
+        code,
+        message,
+        closing.conversation_id,
+        closing.first.attempt
+    ];
+    let fenced = Fenced::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
+    let Some((next_waits,)) = tx.write_fenced::<(bool,)>(fenced).await?.into_iter().next() else { return Ok(None) };
     // Order matters: the tail may have brought calls and questions that nobody will answer any more.
     if ending.status() != RunStatus::Completed {
         let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
@@ -225,17 +253,7 @@ pub(super) async fn write_closing(tx: &mut Tx, closing: Closing<'_>) -> Result<(
         let sql = "update agent_run_approvals set status = 'cancelled', decided_at = {now} where run_id = $1 and status = 'pending'";
         tx.execute(sql, args![closing.run_id]).await?;
     }
-    let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let usage = (usage != Usage::default()).then(|| serde_json::json!(usage));
-    let (next_waits,) = tx
-        .fetch_one::<(bool,)>(
-            "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
-             finished_at = {now}, holder = null, lease_until = null, executing = false where id = $1 \
-             returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1)",
-            args![closing.run_id, ending.status().as_str(), chunk.last, usage, code, message, closing.conversation_id],
-        )
-        .await?;
-    Ok((events, next_waits))
+    Ok(Some((events, next_waits)))
 }
 
 /// Settles the open questions of a waiting run; answers the events that say so, the first with `base`.
@@ -258,14 +276,15 @@ async fn settle_approvals(
     Ok(resolved.collect())
 }
 
-async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sqlx::Error> {
+/// Nothing, if the run has ended.
+async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Message>, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
         None => take_position(tx, closing.conversation_id).await?.ok_or(sqlx::Error::RowNotFound)?,
     };
-    let row = tx.fetch_one::<MessageRow>(
+    let row = tx.fetch_optional::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, superseded_at, created_at) \
-         select $1, $2, $3, id, $5, position, 'assistant', $6, $7, $8, superseded_at, {now} from agent_runs where id = $4 \
+         select $1, $2, $3, id, $5, position, 'assistant', $6, $7, $8, superseded_at, {now} from agent_runs where id = $4 and status in ('queued', 'running', 'waiting') \
          returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
         args![
             closing.output_message_id,
@@ -278,5 +297,5 @@ async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Message, sq
             serde_json::json!({"agent_run_id": closing.run_id})
         ],
     );
-    Ok(row.await?.into())
+    Ok(row.await?.map(Message::from))
 }

@@ -10,9 +10,10 @@ use uuid::Uuid;
 
 use super::{
     Chunk, Claim, Error, Storage,
-    archive::insert_chunk,
+    archive::writes_of,
     database::{Tx, args},
     end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
+    fenced::{Fenced, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -72,10 +73,9 @@ impl Storage {
     /// Archives the next events of the run and extends its lease.
     pub async fn flush(&self, claim: &Claim, chunk: &Chunk, lease: Duration) -> Result<Flushed, Error> {
         let flush = async {
-            let mut tx = self.database.begin().await?;
             let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
                        usage = coalesce($6, usage), crashes = case when $7 then 0 else crashes end \
-                       where id = $1 and attempt = $2 and status = 'running' and archived_to < $3";
+                       where id = $1 and attempt = $2 and status = 'running' and archived_to < $3 returning id";
             let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
             let args = args![
                 claim.run_id,
@@ -86,13 +86,12 @@ impl Storage {
                 progress.usage_json(),
                 progress.step_completed
             ];
-            if tx.execute(sql, args).await? == 0 {
-                let held = look(&mut tx, claim.run_id).await?;
-                return Ok(if held.has_written(claim, chunk.last) { Flushed::Durable } else { Flushed::Fenced });
-            }
-            insert_chunk(&mut tx, claim.run_id, chunk).await?;
-            tx.commit().await?;
-            Ok(Flushed::Durable)
+            let fenced = Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk));
+            let is_written = match self.database.write_fenced::<(Uuid,)>(fenced).await?.is_empty() {
+                false => true,
+                true => self.look(claim.run_id).await?.has_written(claim, chunk.last),
+            };
+            Ok(if is_written { Flushed::Durable } else { Flushed::Fenced })
         };
         flush.await.map_err(Error::doing("archive events of a run"))
     }
@@ -115,16 +114,6 @@ impl Storage {
                 None
             }
         };
-        let held = lock(&mut tx, claim.run_id).await.map_err(doing())?;
-        if held.as_ref().is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
-            tx.rollback().await.map_err(doing())?;
-            // Whether a run waits is not known any more; one wake-up too many does no harm.
-            return Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true });
-        }
-        if !held.is_some_and(|held| held.is_mine(claim)) {
-            tx.rollback().await.map_err(doing())?;
-            return Ok(Finished::Fenced);
-        }
         let closing = Closing {
             run_id: claim.run_id,
             owner_id: &claim.owner_id,
@@ -138,9 +127,17 @@ impl Storage {
             answer,
             ending,
         };
-        let (events, next_waits) = write_closing(&mut tx, closing).await.map_err(doing())?;
-        tx.commit().await.map_err(doing())?;
-        Ok(Finished::Ended { events, next_waits })
+        if let Some((events, next_waits)) = write_closing(&mut tx, closing).await.map_err(doing())? {
+            tx.commit().await.map_err(doing())?;
+            return Ok(Finished::Ended { events, next_waits });
+        }
+        tx.rollback().await.map_err(doing())?;
+        let held = self.look(claim.run_id).await.map_err(doing())?;
+        match held.status.is_terminal() && held.has_written(claim, last.next()) {
+            // Whether a run waits is not known any more; one wake-up too many does no harm.
+            true => Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
+            false => Ok(Finished::Fenced),
+        }
     }
 
     /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
@@ -164,7 +161,7 @@ impl Storage {
             let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
                        waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
                        archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                       crashes = case when $6 then 0 else crashes end where id = $1";
+                       crashes = case when $6 then 0 else crashes end where id = $1 returning id";
             let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
             let args = args![
                 claim.run_id,
@@ -174,14 +171,17 @@ impl Storage {
                 progress.usage_json(),
                 progress.step_completed
             ];
-            tx.execute(sql, args).await?;
-            if let Some(tail) = tail {
-                insert_chunk(&mut tx, claim.run_id, tail).await?;
-            }
+            let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
+            tx.write_fenced::<(Uuid,)>(Fenced::new(Statement::new(sql, args), writes)).await?;
             tx.commit().await?;
             Ok(Left::Gone)
         };
         left.await.map_err(Error::doing(doing))
+    }
+
+    async fn look(&self, run_id: Uuid) -> Result<Held, sqlx::Error> {
+        let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
+        self.database.fetch_optional(sql, args![run_id]).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
@@ -227,9 +227,4 @@ fn unasked(tail: &Chunk) -> Vec<EventBody> {
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
     let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
-}
-
-async fn look(tx: &mut Tx, run_id: Uuid) -> Result<Held, sqlx::Error> {
-    let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
-    tx.fetch_one(sql, args![run_id]).await
 }

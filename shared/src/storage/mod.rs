@@ -20,6 +20,7 @@ mod conversations;
 mod database;
 mod end;
 mod error;
+mod fenced;
 mod flush;
 mod messages;
 mod new_run;

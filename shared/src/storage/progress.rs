@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::database::{Tx, args};
+use super::{database::args, fenced::Statement};
 use crate::{
     approval::ApprovalKind,
     event_id::EventId,
@@ -129,53 +129,50 @@ impl Progress {
     }
 }
 
-/// Writes the rows. What changes in the run's own row is for the statement that updates it: a second update of one row in a
+/// The rows. What changes in the run's own row is for the statement that updates it: a second update of one row in a
 /// transaction would make PostgreSQL check its foreign keys, and so lock the conversation after the run.
-pub(super) async fn insert_rows(tx: &mut Tx, run_id: Uuid, progress: &Progress) -> Result<(), sqlx::Error> {
+pub(super) fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
+    let mut rows = Vec::new();
     if !progress.messages.is_empty() {
-        tx.execute(
+        rows.push(Statement::new(
             "insert into agent_run_messages (run_id, position, step, role, content, tool_calls, call_id, is_error, usage, created_at) \
              select $1, cast(value->>'position' as bigint), cast(value->>'step' as bigint), value->>'role', value->>'content', \
-             value->'tool_calls', value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now} from {each:$2}",
+             value->'tool_calls', value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now} from {each:$2} where {fenced}",
             args![run_id, json!(progress.messages)],
-        )
-        .await?;
+        ));
     }
     if !progress.calls.is_empty() {
-        tx.execute(
+        rows.push(Statement::new(
             "insert into agent_run_tool_calls (run_id, call_id, step, position, name, input, effect, status, schema, expires_at, \
              output, error, duration_ms, created_at, completed_at) \
              select $1, value->>'call_id', cast(value->>'step' as bigint), cast(value->>'position' as bigint), value->>'name', \
              value->'input', value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'}, value->>'output', \
              value->'error', cast(value->>'duration_ms' as bigint), {now}, \
-             case when value->>'status' = 'completed' then {now} end from {each:$2} where true \
+             case when value->>'status' = 'completed' then {now} end from {each:$2} where {fenced} \
              on conflict (run_id, call_id) do update set input = excluded.input, effect = excluded.effect, status = excluded.status, schema = excluded.schema, \
              expires_at = excluded.expires_at, output = excluded.output, error = excluded.error, duration_ms = excluded.duration_ms, \
              completed_at = excluded.completed_at",
             args![run_id, json!(progress.calls)],
-        )
-        .await?;
+        ));
     }
     if !progress.approvals.is_empty() {
-        tx.execute(
+        rows.push(Statement::new(
             "insert into agent_run_approvals (id, run_id, call_id, kind, name, input, schema, status, requested_at, expires_at) \
              select {uuid:value->>'id'}, $1, value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema', \
-             'pending', {now}, {time:value->>'expires_at'} from {each:$2}",
+             'pending', {now}, {time:value->>'expires_at'} from {each:$2} where {fenced}",
             args![run_id, json!(progress.approvals)],
-        )
-        .await?;
+        ));
     }
     if !progress.checkpoints.is_empty() {
-        tx.execute(
+        rows.push(Statement::new(
             "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
              select {uuid:value->>'id'}, (select conversation_id from agent_runs where id = $1), $1, \
              cast(value->>'event_id' as bigint), value->>'node', cast(value->>'step' as bigint), \
-             cast(value->>'messages' as bigint), value->'metadata', {now} from {each:$2}",
+             cast(value->>'messages' as bigint), value->'metadata', {now} from {each:$2} where {fenced}",
             args![run_id, json!(progress.checkpoints)],
-        )
-        .await?;
+        ));
     }
-    Ok(())
+    rows
 }
 
 fn simple<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,9 +7,11 @@ use uuid::Uuid;
 
 use super::{
     Accepted, Error, NewRun, Storage, Submitted, Target,
+    archive::{Chunk, writes_of},
     begin::merged,
     database::{Tx, args},
     end::{self, EndedRun},
+    fenced::{Fenced, Statement},
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
@@ -332,7 +334,7 @@ async fn insert_run(
     };
     let queued = Event::new(queued_id, Utc::now(), &body);
     let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
-    let (created_at,) = tx.fetch_one::<(DateTime<Utc>,)>(
+    let run = Statement::new(
         "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
          archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, agent_version) \
          values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, {now}, $11, $12, $13, $14, (select version from agent_definitions where id = $4)) returning created_at",
@@ -352,14 +354,10 @@ async fn insert_run(
             new.options.metadata.clone(),
             new.options.max_duration.map(|limit| limit.as_millis() as i64)
         ],
-    )
-    .await?;
-    let chunk = [queued.line(), &b"\n"[..]].concat();
-    tx.execute(
-        "insert into run_events (run_id, last_id, body) values ($1, $2, $3)",
-        args![new.run_id, queued_id, chunk],
-    )
-    .await?;
+    );
+    let inserted =
+        tx.write_fenced::<(DateTime<Utc>,)>(Fenced::new(run, writes_of(new.run_id, &Chunk::of(&queued)))).await?;
+    let (created_at,) = inserted.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
     let run = Run {
         id: new.run_id,
         conversation_id,

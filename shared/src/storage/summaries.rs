@@ -2,18 +2,18 @@
 
 use super::{Claim, Error, Storage, Summary, database::args, end::lock_conversation};
 
-impl Storage {
-    /// The newest summary that holds for the run: made for it or for an earlier run of its conversation, and of messages that
-    /// are still part of it.
-    pub(super) async fn summary(&self, claim: &Claim) -> Result<Option<Summary>, sqlx::Error> {
-        let sql = "select s.up_to, s.content from chat_summaries s join agent_runs r on r.id = s.run_id \
-                   where s.conversation_id = $1 and r.position <= $2 and not exists (select 1 from chat_messages m \
-                   where m.conversation_id = $1 and m.turn <= s.up_to and m.superseded_at >= s.created_at) order by s.up_to desc limit 1";
-        let args = args![claim.conversation_id, claim.position];
-        let row = self.database.fetch_optional::<(i64, String)>(sql, args).await?;
-        Ok(row.map(|(up_to, content)| Summary { up_to, content }))
-    }
+/// The newest summary that holds for a run of the conversation `$2` at the position `$3`: made for it or for an earlier run,
+/// and of messages that are still part of the conversation.
+macro_rules! newest_summary {
+    () => {
+        "select s.up_to, s.content from chat_summaries s join agent_runs r on r.id = s.run_id \
+         where s.conversation_id = $2 and r.position <= $3 and not exists (select 1 from chat_messages m \
+         where m.conversation_id = $2 and m.turn <= s.up_to and m.superseded_at >= s.created_at) order by s.up_to desc limit 1"
+    };
+}
+pub(super) use newest_summary;
 
+impl Storage {
     /// Keeps a summary for this run and those after it, if the run is still held and part of the conversation.
     pub async fn keep_summary(&self, claim: &Claim, summary: &Summary) -> Result<(), Error> {
         let keep = async {

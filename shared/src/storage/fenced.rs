@@ -1,0 +1,102 @@
+//! Writes that stand or fall with one row: the row's own statement is the fence, and where it touches nothing, nothing else
+//! is written. PostgreSQL is sent all of them as one statement, so that they cost one round trip; SQLite, which is in this
+//! process, runs one after the other.
+
+use sqlx::{AssertSqlSafe, PgExecutor};
+
+use super::database::{Database, Row, Tx, Value, postgres, postgres_args};
+
+/// More statements than this in one are too rare to be kept prepared.
+const USUAL: usize = 6;
+
+/// A statement and its parameters.
+pub(super) struct Statement {
+    sql: &'static str,
+    args: Vec<Value>,
+}
+
+impl Statement {
+    pub(super) const fn new(sql: &'static str, args: Vec<Value>) -> Self {
+        Self { sql, args }
+    }
+}
+
+/// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
+/// condition has `{fenced}`, in any order, and see nothing of one another.
+pub(super) struct Fenced {
+    fence: Statement,
+    writes: Vec<Statement>,
+}
+
+impl Fenced {
+    pub(super) const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
+        Self { fence, writes }
+    }
+
+    async fn send<T: Row>(self, executor: impl PgExecutor<'_>) -> Result<Vec<T>, sqlx::Error> {
+        let is_usual = self.writes.len() <= USUAL;
+        let mut text = format!("with fence as ({})", postgres(self.fence.sql));
+        let mut args = self.fence.args;
+        for (index, write) in self.writes.into_iter().enumerate() {
+            text.push_str(&format!(", write_{index} as ({})", renumbered(&postgres(write.sql), args.len())));
+            args.extend(write.args);
+        }
+        text.push_str(" select * from fence");
+        let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual);
+        query.fetch_all(executor).await
+    }
+}
+
+impl Database {
+    /// Makes the writes in a transaction of their own. Answers what the fence has returned.
+    pub(super) async fn write_fenced<T: Row>(&self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => super::database::within(fenced.send(pool)).await,
+            Self::Sqlite { .. } => {
+                let mut tx = self.begin().await?;
+                let rows = tx.write_fenced(fenced).await?;
+                tx.commit().await?;
+                Ok(rows)
+            }
+        }
+    }
+}
+
+impl Tx {
+    /// Makes the writes as part of the transaction. Answers what the fence has returned.
+    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+        if let Self::Postgres(tx) = self {
+            return super::database::within(fenced.send(&mut **tx)).await;
+        }
+        let rows = self.fetch_all(fenced.fence.sql, fenced.fence.args).await?;
+        if !rows.is_empty() {
+            for write in fenced.writes {
+                self.execute(write.sql, write.args).await?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The text with its parameters' numbers moved up by `by`.
+fn renumbered(sql: &str, by: usize) -> String {
+    let mut parts = sql.split('$');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|character: char| character.is_ascii_digit()).len();
+        let number: usize = part[..digits].parse().expect("a parameter in SQL is a number");
+        text.push_str(&format!("${}{}", number + by, &part[digits..]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renumbered;
+
+    #[test]
+    fn parameters_are_numbered_behind_those_of_the_statements_before() {
+        assert_eq!(renumbered("select $1, $12 where $1 = {x}", 3), "select $4, $15 where $4 = {x}");
+        assert_eq!(renumbered("select 1", 3), "select 1");
+    }
+}
