@@ -4,6 +4,7 @@
 //! belong: events of an attempt that a later one has fenced, and events behind a gap.
 //! Wake-ups and cancel signals are not here but in `queue`.
 
+mod carrier;
 mod memory;
 mod redis;
 

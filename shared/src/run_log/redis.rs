@@ -1,20 +1,18 @@
 //! The run log of the scaled-out mode: one stream and one channel per run, both named `holdfast:run:<id>`.
 
-use std::{sync::LazyLock, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use redis::{PushInfo, PushKind, RedisError, Script, Value, aio::ConnectionManager};
+use redis::{PushInfo, PushKind, RedisError, Value, aio::ConnectionManager};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::{Appended, Batch, Error, Gap, Push};
+use super::{Appended, Batch, Error, Gap, Push, carrier::Carrier};
 use crate::{
     event_id::EventId,
     redis_link::{self, within},
 };
-
-static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
 /// An entry of a stream: its id, and its one field with the lines.
 type Entry = (String, (String, Vec<u8>));
@@ -22,6 +20,7 @@ type Entry = (String, (String, Vec<u8>));
 #[derive(Clone)]
 pub struct RedisLog {
     commands: ConnectionManager,
+    appends: Carrier,
     /// A connection of its own, so that pushes never wait behind answers.
     subscriptions: ConnectionManager,
     ttl: Duration,
@@ -39,17 +38,13 @@ impl RedisLog {
                 None => Ok(()),
             });
         let subscriptions = redis_link::open(&client, relayed).await.map_err(doing("open a connection"))?;
-        Ok((Self { commands, subscriptions, ttl }, pushes))
+        let appends = Carrier::start(commands.clone());
+        Ok((Self { commands, appends, subscriptions, ttl }, pushes))
     }
 
     pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
-        let mut invocation = APPEND.key(name(run_id));
-        invocation.arg(batch.attempt).arg(batch.first).arg(batch.last);
-        invocation.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
-        invocation.arg(&batch.lines[..]).arg(self.ttl.as_millis() as u64);
-        let answer: String = within(APPEND_LIMIT, invocation.invoke_async(&mut self.commands.clone()))
-            .await
-            .map_err(doing("append events"))?;
+        let append = self.appends.append(name(run_id), batch, gap, self.ttl);
+        let answer = within(APPEND_LIMIT, append).await.map_err(doing("append events"))?;
         match answer.as_str() {
             "fenced" => Ok(Appended::Fenced),
             "behind" => Ok(Appended::Behind),

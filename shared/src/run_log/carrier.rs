@@ -1,0 +1,103 @@
+//! Carries the appends of all runs of a process to Redis, many in one write: a write of its own for each token would cost
+//! more than all the rest of its way.
+
+use std::{sync::LazyLock, time::Duration};
+
+use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind, aio::ConnectionManager};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{Batch, Gap};
+
+static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
+
+/// Shortest time between two writes. What comes after a pause goes at once.
+const LINGER: Duration = Duration::from_millis(1);
+
+/// Most appends in one write.
+const LOAD: usize = 256;
+
+/// The way to Redis; cheap to clone.
+#[derive(Clone)]
+pub struct Carrier {
+    waiting: mpsc::UnboundedSender<Waiting>,
+}
+
+struct Waiting {
+    append: Cmd,
+    answer: oneshot::Sender<RedisResult<String>>,
+}
+
+impl Carrier {
+    /// Carries until the last clone is gone.
+    pub fn start(connection: ConnectionManager) -> Self {
+        let (waiting, appends) = mpsc::unbounded_channel();
+        tokio::spawn(carry(appends, connection));
+        Self { waiting }
+    }
+
+    /// Appends a batch to the stream of this name, and answers what the script says.
+    pub async fn append(&self, name: String, batch: &Batch, gap: Gap, ttl: Duration) -> RedisResult<String> {
+        let mut append = redis::cmd("EVALSHA");
+        append.arg(APPEND.get_hash()).arg(1).arg(name).arg(batch.attempt).arg(batch.first).arg(batch.last);
+        append.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
+        append.arg(&batch.lines[..]).arg(ttl.as_millis() as u64);
+        let (answer, answered) = oneshot::channel();
+        // Nobody hears that nobody carries any more but at the end of the process.
+        let _ = self.waiting.send(Waiting { append, answer });
+        answered.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the process ends").into()))
+    }
+}
+
+async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: ConnectionManager) {
+    let mut not_before = Instant::now();
+    let mut load = Vec::new();
+    while let Some(first) = appends.recv().await {
+        tokio::time::sleep_until(not_before).await;
+        load.push(first);
+        while load.len() < LOAD
+            && let Ok(next) = appends.try_recv()
+        {
+            load.push(next);
+        }
+        not_before = Instant::now() + LINGER;
+        // A slow answer holds up nobody but those who wait for it: a run has one append on its way.
+        tokio::spawn(write(std::mem::take(&mut load), connection.clone()));
+    }
+}
+
+async fn write(load: Vec<Waiting>, mut connection: ConnectionManager) {
+    let mut answers = ask(&load, &mut connection).await;
+    // Redis was started anew, or its scripts were flushed.
+    if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
+        answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
+            Ok(_) => ask(&load, &mut connection).await,
+            Err(error) => Err(error),
+        };
+    }
+    match answers {
+        Ok(answers) => load.into_iter().zip(answers).for_each(|(waiting, answer)| waiting.settle(answer)),
+        Err(error) => load.into_iter().for_each(|waiting| waiting.settle(Err(error.clone()))),
+    }
+}
+
+async fn ask(load: &[Waiting], connection: &mut ConnectionManager) -> RedisResult<Vec<RedisResult<String>>> {
+    let mut pipe = redis::Pipeline::with_capacity(load.len());
+    for waiting in load {
+        pipe.add_command(waiting.append.clone());
+    }
+    pipe.ignore_errors().query_async(connection).await
+}
+
+fn is_unknown(answer: &RedisResult<String>) -> bool {
+    answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
+}
+
+impl Waiting {
+    fn settle(self, answer: RedisResult<String>) {
+        // Whoever has waited too long asks again.
+        let _ = self.answer.send(answer);
+    }
+}
