@@ -1,17 +1,20 @@
 //! SIGTERM during load loses nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use crate::support::{Events, Frame, ScaledOut, fold};
 
-/// Reads until the stream is broken off; a clean end would be a lie.
-async fn until_broken(mut stream: Events) -> Vec<Frame> {
+/// Reads until the stream is broken off; a clean end would be a lie. Answers also what was said last.
+async fn until_broken(mut stream: Events) -> (Vec<Frame>, String) {
     let mut frames = Vec::new();
     loop {
         match stream.next().await {
             Ok(Some(frame)) => frames.push(frame),
             Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
-            Err(_) => return frames,
+            Err(_) => return (frames, stream.unfinished().to_owned()),
         }
     }
 }
@@ -30,14 +33,18 @@ async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewher
     first.signal("TERM");
     let stopped = Instant::now();
     let client = second.client();
+    let mut pauses = HashSet::new();
     for (stream, mut frames) in streams {
         let run_id = stream.run_id.clone();
-        frames.extend(until_broken(stream).await);
+        let (read, last_words) = until_broken(stream).await;
+        frames.extend(read);
+        pauses.insert(last_words.strip_prefix("retry: ").unwrap().trim_end().parse::<u64>().unwrap());
         let cursor = frames.last().unwrap().id.clone();
         frames.extend(client.rest_after(&run_id, &cursor).await);
         assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 150);
         assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
     }
+    assert!(pauses.iter().all(|pause| (50..1_000).contains(pause)) && pauses.len() > 1, "{pauses:?}");
     assert!(first.exit().success());
     assert!(stopped.elapsed() < Duration::from_secs(30));
 }

@@ -78,6 +78,11 @@ impl Events {
         tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
     }
 
+    /// What has come of a block that has not ended.
+    pub fn unfinished(&self) -> &str {
+        &self.buffer
+    }
+
     /// Everything up to the clean end.
     pub async fn rest(mut self) -> Vec<Frame> {
         let mut frames = Vec::new();

@@ -27,6 +27,8 @@ pub struct Follower {
     /// Replayed events that are to be sent first.
     pub(super) replayed: std::vec::IntoIter<Event>,
     finished: bool,
+    /// Whether the client was told to come back.
+    leaving: bool,
     /// What the client is sent before any event.
     lead: Vec<u8>,
     /// When a heartbeat is due, unless something else is sent before.
@@ -64,7 +66,19 @@ impl Follower {
         let heartbeat_at = Instant::now() + relay.heartbeat;
         let before = Before::cursor(cursor);
         let (replayed, excerpt, lead) = (replayed.into_iter(), Excerpt::default(), wire::RETRY.to_vec());
-        Self { relay, watch, changes, cursor, before, excerpt, replayed, finished: false, lead, heartbeat_at }
+        Self {
+            relay,
+            watch,
+            changes,
+            cursor,
+            before,
+            excerpt,
+            replayed,
+            finished: false,
+            leaving: false,
+            lead,
+            heartbeat_at,
+        }
     }
 
     /// Sends a frame first that stands for everything up to the cursor.
@@ -104,6 +118,9 @@ impl Follower {
         loop {
             if self.finished {
                 return None;
+            }
+            if self.leaving {
+                return Some(self.abort().await);
             }
             if let Some(frames) = self.replayed_frames(view) {
                 return Some(Ok(frames));
@@ -146,7 +163,10 @@ impl Follower {
             match self.wait(self.cursor).await {
                 Woken::ToLook => {}
                 Woken::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
-                Woken::Draining => return Some(self.abort().await),
+                Woken::Draining => {
+                    self.leaving = true;
+                    return Some(Ok(wire::come_back()));
+                }
             }
         }
     }

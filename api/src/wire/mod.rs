@@ -15,6 +15,7 @@ mod text;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::StreamMode,
@@ -31,6 +32,13 @@ pub use agent_context::AgentContext;
 
 /// First on every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
+
+/// Last on a stream that is broken off by a shutdown: another moment for each client, so that they do not all come at once.
+/// No blank line here either.
+pub fn come_back() -> Bytes {
+    let chance = getrandom::u32().expect("the system gives random bytes");
+    Bytes::from(format!("retry: {}\n", 50 + chance % 950))
+}
 
 /// Sent when nothing else is. There is no blank line after it, which some clients would take for an event.
 pub const HEARTBEAT: &[u8] = b": hb\n";
