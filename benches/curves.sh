@@ -54,4 +54,6 @@ python3 benches/table.py "$out"
 if [ ! -x target/bench/venv/bin/python ]; then
   python3 -m venv target/bench/venv && target/bench/venv/bin/pip install --quiet -r benches/requirements.txt
 fi
-target/bench/venv/bin/python benches/plot.py "$out"
+plots=docs/plots
+[ "$scale" = 1 ] || plots=target/bench/plots
+target/bench/venv/bin/python -B benches/plot.py "$out" "$plots"

@@ -19,13 +19,14 @@ from matplotlib.ticker import FuncFormatter
 from table import CURVES, read
 
 # Text stays text, and the same figures make the same file.
-plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "holdfast", "font.size": 9, "font.family": "sans-serif"})
+plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "holdfast", "font.size": 9, "font.family": ["DejaVu Sans", "sans-serif"]})
 TITLES = {
     "workers": "Cost of a run, by workers (2 cores in all)",
     "conversations": "Cost of a run, by conversations that exist",
     "logs": "Cost of an event, by events of the run",
     "watchers": "One run, by its watchers",
 }
+PLAIN = FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}")
 COLOURS = ["#1f6f8b", "#c8553d", "#5b8c5a", "#8a5a9e"]
 
 
@@ -35,12 +36,18 @@ def draw(name, points, file):
     columns = CURVES[name]
     figure, panels = plt.subplots(1, len(columns), figsize=(2.7 * len(columns), 2.4), squeeze=False, layout="constrained")
     for panel, (what, get), colour in zip(panels[0], columns, COLOURS):
-        panel.plot(sizes, [get(points[size]) for size in sizes], marker="o", markersize=4, color=colour)
+        values = [get(points[size]) for size in sizes]
+        panel.plot(sizes, values, marker="o", markersize=4, color=colour)
         panel.set_xscale("log")
         panel.set_xticks(sizes, minor=False)
+        panel.xaxis.set_major_formatter(PLAIN)
+        # On a scale from 0 small figures beside large ones could not be told apart.
+        if max(values) > 20 * min(values):
+            panel.set_yscale("log")
+            panel.yaxis.set_major_formatter(PLAIN)
+        else:
+            panel.set_ylim(0, 1.12 * max(values))
         panel.minorticks_off()
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}" if size < 10_000 else f"{size / 1000:,.0f}k"))
-        panel.set_ylim(bottom=0)
         panel.set_xlabel(name if name != "logs" else "events")
         panel.set_title(what, fontsize=9)
         panel.grid(axis="y", color="#e4e4e4", linewidth=0.7)
