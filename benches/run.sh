@@ -41,7 +41,7 @@ scenario() {
   esac
 }
 
-# Smaller sizes, because a peer may be slower by far.
+# Smaller sizes, because a peer may be slower by far; last, what it may not be able to keep up with.
 peer() {
   . "$BENCH_PEER"
   stop_holdfast
@@ -55,8 +55,8 @@ peer() {
   measure idle-streams idle --connections "$(size 1000)" --hold-ms 15000
   measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 20
   measure watchers-5000 fanout --subscribers "$(size 5000)" --tokens 20 --lead-ms 20000
-  measure paced paced --runs "$(size 500)" --tokens 40
   measure idle-runs idle --connections "$(size 500)" --distinct --hold-ms 20000
+  measure paced paced --runs "$(size 500)" --tokens 40
 }
 
 start_services
