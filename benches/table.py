@@ -93,11 +93,13 @@ def figures(results, name, getters):
     return [get(result) for get in getters]
 
 
-def verdict(values, must, aim):
+def verdict(result, values, must, aim):
     if not must:
         return ""
     if not values or None in values:
         return "not measured"
+    if result["failed"]:
+        return f"{result['failed']} failed"
     reaches = lambda limits: all(v >= l if aim > must else v <= l for v, l in zip(values, limits))
     return "aim met" if reaches(aim) else "met" if reaches(must) else "missed"
 
@@ -109,7 +111,7 @@ def table_of_limits(ours, peers):
         values = figures(ours, name, getters)
         if values is None and name not in ours:
             continue
-        line = [what, numbers(must), numbers(aim), numbers(values), verdict(values, must, aim)]
+        line = [what, numbers(must), numbers(aim), numbers(values), verdict(ours[name], values, must, aim)]
         lines.append(line + ([numbers(figures(peers, name, getters))] if peers else []))
     return lines
 
