@@ -1,77 +1,69 @@
 #!/usr/bin/env bash
 # Measures Holdfast scaled out (1 api, 1 worker, a private PostgreSQL and Redis, the fake upstream and the load generator,
-# all on this machine) in a release build, and prints a table. One scenario or all: benches/run.sh [ttft|throughput|…]
-# Results as JSON lines: $BENCH_OUT (default: target/bench/results.jsonl). Measure on a quiet machine.
+# all on this machine) and embedded, in a release build, and prints a table. One scenario or more, or all:
+#   benches/run.sh all
+# Results: target/bench/results.jsonl. More settings: services.sh. Measure on a quiet machine.
+#   BENCH_PEER=FILE   measure another server too, in the same run: docs/benchmarks.md says what the file must define
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-cargo build --release --quiet -p holdfast -p loadgen -p fake-upstream
-bin=$PWD/target/release
 out=${BENCH_OUT:-$PWD/target/bench/results.jsonl}
-work=$(mktemp -d)
-mkdir -p "$(dirname "$out")"
-: >"$out"
-pids=()
-stop() {
-  kill "${pids[@]}" 2>/dev/null || true
-  sleep 1
-  [ -s "$work/pg/postmaster.pid" ] && kill -INT "$(head -1 "$work/pg/postmaster.pid")" 2>/dev/null
-  sleep 1
-  rm -rf "$work"
-}
-trap stop EXIT
-ulimit -n "$(ulimit -Hn)"
+. benches/services.sh
 
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-await() { for _ in $(seq 200); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.05; done; echo "port $1 did not open" >&2; exit 1; }
-redis_port=$(port) pg_port=$(port) upstream_port=$(port) api_port=$(port)
-
-redis-server --port "$redis_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$work" >"$work/redis.log" &
-redis=$!; pids+=("$redis")
-pgbin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
-as=()
-if [ "$(id -u)" = 0 ]; then as=(setpriv --reuid postgres --regid nogroup --clear-groups); chmod 755 "$work"; install -d -o postgres "$work/pg"; fi
-(cd / && "${as[@]}" "$pgbin/initdb" -D "$work/pg" -A trust -U postgres >"$work/initdb.log")
-(cd / && exec "${as[@]}" "$pgbin/postgres" -D "$work/pg" -p "$pg_port" -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$work/pg" \
-  -c max_connections=200 -c shared_buffers=256MB) >"$work/pg.log" 2>&1 &
-pids+=($!)
-await "$redis_port"; await "$pg_port"
-pg=$(head -1 "$work/pg/postmaster.pid")
-until "$pgbin/psql" -h 127.0.0.1 -p "$pg_port" -U postgres -qc 'create database holdfast' 2>/dev/null; do sleep 0.1; done
-
-"$bin/fake-upstream" --listen "127.0.0.1:$upstream_port" >"$work/upstream.log" 2>&1 &
-upstream=$!; pids+=("$upstream")
-await "$upstream_port"
-export DATABASE_URL=postgres://postgres@127.0.0.1:$pg_port/holdfast REDIS_URL=redis://127.0.0.1:$redis_port HOLDFAST_LOG=warn
-export CHAT_MODEL_PROVIDER=openai CHAT_MODEL_NAME=fake OPENAI_BASE_URL=http://127.0.0.1:$upstream_port/v1 OPENAI_API_KEY=none
-export HOLDFAST_ADDR=127.0.0.1:$api_port HOLDFAST_WORKER_CONCURRENCY=${HOLDFAST_WORKER_CONCURRENCY:-2048}
-"$bin/holdfast" migrate
-"$bin/holdfast" api 2>"$work/api.log" & api=$!; pids+=("$api")
-"$bin/holdfast" worker 2>"$work/worker.log" & worker=$!; pids+=("$worker")
-await "$api_port"
-
-measure() {
-  echo "[$(date +%T)] $*" >&2
-  timeout 200 "$bin/loadgen" --base "127.0.0.1:$api_port" --adapter holdfast \
-    --pids "api=$api,worker=$worker,redis=$redis,pg=$pg,upstream=$upstream" --label holdfast --timeout-s 60 "$@" >>"$out" ||
-    echo "{\"scenario\":\"$1\",\"aborted\":true}" >>"$out"
-}
+all=(ttft throughput jobs paced resume fanout idle replay embedded tools)
 scenario() {
   case $1 in
-    ttft) measure ttft --n 300; measure ttft --n 1000 --concurrency 32 ;;
-    throughput) measure throughput --runs 64 --n 640 ;;
-    paced) measure paced --runs 500 --tokens 100 ;;
-    resume) measure resume --runs 500 --tokens 60 ;;
-    idle) measure idle --connections 2000 --hold-ms 15000 ;;
-    fanout) measure fanout --subscribers 1000 --tokens 40 ;;
-    jobs) measure jobs --n 3000 ;;
+    ttft)
+      measure ttft-1 ttft --n "$(size 300)"
+      measure ttft-32 ttft --n "$(size 2000)" --concurrency 32 ;;
+    throughput) measure throughput throughput --runs 64 --n "$(size 3200)" ;;
+    jobs) measure jobs jobs --n "$(size 5000)" ;;
+    paced) measure paced paced --runs "$(size 500)" --tokens 200 --redis "127.0.0.1:$redis_port" ;;
+    resume) measure resume resume --runs "$(size 500)" ;;
+    fanout)
+      measure watchers-1000 fanout --subscribers "$(size 1000)"
+      measure watchers-5000 fanout --subscribers "$(size 5000)" --lead-ms 12000 --tokens 30 ;;
+    # What earlier scenarios have left in the processes would hide what these need.
+    idle)
+      start_holdfast; measure idle-streams idle --connections "$(size 2000)" --hold-ms 12000
+      start_holdfast; measure idle-runs idle --connections "$(size 1000)" --distinct --hold-ms 15000 ;;
+    replay)
+      start_holdfast; measure replay replay --tokens "$(size 50000)"
+      start_holdfast; measure replay-archive replay --tokens "$(size 50000)" --empty-redis "127.0.0.1:$redis_port" ;;
+    embedded)
+      local target=(--base "127.0.0.1:$(port)" --adapter holdfast)
+      measure embedded embedded --program "$bin/holdfast" --n "$(size 200)" ;;
+    # Last, because its agents outlive the server of their tools, and every new worker would look for it.
     tools)
       local body='{"agent_id":"{prep}","input":"{msg}"}'
-      measure tools --n 60 --calls 10 --start-body "$body"; measure tools --n 300 --calls 10 --concurrency 32 --start-body "$body" ;;
-    *) echo "unknown scenario $1" >&2; exit 2 ;;
+      measure tools-1 tools --n "$(size 60)" --calls 10 --start-body "$body"
+      measure tools-32 tools --n "$(size 300)" --calls 10 --concurrency 32 --start-body "$body" ;;
+    *) echo "unknown scenario $1; there are: ${all[*]}" >&2; exit 2 ;;
   esac
 }
-for name in "${@:-all}"; do
-  if [ "$name" = all ]; then for each in ttft throughput paced resume idle fanout jobs tools; do scenario "$each"; done; else scenario "$name"; fi
-done
-cat "$work/api.log" "$work/worker.log" >&2
+
+# Smaller sizes, because a peer may be slower by far; last, what it may not be able to keep up with.
+peer() {
+  . "$BENCH_PEER"
+  stop_holdfast
+  who=peer
+  start_peer
+  measure ttft-1 ttft --n "$(size 150)"
+  measure ttft-32 ttft --n "$(size 300)" --concurrency 32
+  measure throughput throughput --runs 64 --n "$(size 128)"
+  measure jobs jobs --n "$(size 1000)"
+  measure resume resume --runs "$(size 500)" --tokens 40
+  measure idle-streams idle --connections "$(size 1000)" --hold-ms 15000
+  measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 20
+  measure watchers-5000 fanout --subscribers "$(size 5000)" --tokens 20 --lead-ms 20000
+  measure idle-runs idle --connections "$(size 500)" --distinct --hold-ms 20000
+  measure paced paced --runs "$(size 500)" --tokens 40
+}
+
+start_services
+start_holdfast
+names=("$@")
+[ "${names[*]:-all}" = all ] && names=("${all[@]}")
+for name in "${names[@]}"; do scenario "$name"; done
+[ -z "${BENCH_PEER:-}" ] || peer
+sed 's/^/holdfast: /' "$work/holdfast.log" >&2
 python3 benches/table.py "$out"

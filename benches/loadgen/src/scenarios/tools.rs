@@ -43,10 +43,10 @@ pub async fn run(adapter: &Arc<Adapter>, args: ToolsArgs) -> Result<Value> {
     let agent = adapter.post_json("/v1/agents", definition).await?;
     let agent = agent["id"].as_str().context("no agent id in the answer")?.to_owned();
     let message: Arc<str> = format!("[tokens=1] [delay=0] {}", "[call=kb__count] ".repeat(args.calls)).into();
-    let (overhead, all) = (Arc::new(Latency::new()), Arc::new(Latency::new()));
+    let (overhead, all) = (Arc::new(Latency::default()), Arc::new(Latency::default()));
     let (mut running, mut started, mut completed, mut first_error) = (JoinSet::new(), 0, 0, None);
     // One run first, so that the connection to the server is there.
-    one_run(adapter, &agent, &message, &times, &Latency::new(), &Latency::new()).await?;
+    one_run(adapter, &agent, &message, &times, &Latency::default(), &Latency::default()).await?;
     while started < args.n || !running.is_empty() {
         while started < args.n && running.len() < args.concurrency {
             let (adapter, agent, message, times) = (adapter.clone(), agent.clone(), message.clone(), times.clone());

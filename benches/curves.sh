@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What a run costs as things grow: workers, conversations, logs, watchers. Prints tables and draws docs/plots/*.svg. All or some:
+#   benches/curves.sh [workers|conversations|logs|watchers]
+# Results: target/bench/curves.jsonl. More settings: services.sh. Measure on a quiet machine.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+out=${BENCH_OUT:-$PWD/target/bench/curves.jsonl}
+. benches/services.sh
+
+workers() {
+  who=workers
+  for count in 1 2 4; do
+    start_holdfast "$count"
+    measure "$count" throughput --runs 64 --n "$(size 4000)" --tokens 20
+  done
+}
+
+# The same runs, spread over ever more conversations. Eight at a time, because runs of one conversation wait for each other.
+conversations() {
+  who=conversations
+  local made=0
+  for count in 10 100 1000 10000; do
+    sql holdfast -v from="$made" -v to="$count" -f benches/conversations.sql
+    made=$count
+    start_holdfast
+    target+=(--conversations "$count" --start-path '/v1/conversations/{conversation}/messages' --start-body '{"content":"{msg}"}')
+    measure "$count" throughput --runs 8 --n "$(size 4000)" --tokens 20
+  done
+}
+
+# Runs of ever more events, 100,000 events in all at each point; then replays, 1,000,000 events in all.
+logs() {
+  who=logs
+  for events in 100 1000 10000 50000; do
+    start_holdfast
+    measure "$events" replay --tokens "$events" --runs "$(size $((100000 / events)))" --reads "$(size $((1000000 / events)))" --clients 0
+  done
+}
+
+watchers() {
+  who=watchers
+  start_holdfast
+  for count in 1 10 100 1000 5000; do
+    measure "$count" fanout --subscribers "$count" --tokens "$(size 100)" --lead-ms $((1000 + 2 * count))
+  done
+}
+
+start_services
+names=("$@")
+[ $# -gt 0 ] || names=(workers conversations logs watchers)
+for name in "${names[@]}"; do "$name"; done
+sed 's/^/holdfast: /' "$work/holdfast.log" >&2
+python3 benches/table.py "$out"
+if [ ! -x target/bench/venv/bin/python ]; then
+  python3 -m venv target/bench/venv && target/bench/venv/bin/pip install --quiet -r benches/requirements.txt
+fi
+plots=docs/plots
+[ "$scale" = 1 ] || plots=target/bench/plots
+target/bench/venv/bin/python -B benches/plot.py "$out" "$plots"
