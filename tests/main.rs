@@ -17,6 +17,7 @@ mod cuts;
 mod drain;
 mod durable_streams;
 mod effects;
+mod first_process;
 mod limits;
 mod model;
 mod ownership;
