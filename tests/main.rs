@@ -24,6 +24,7 @@ mod model;
 mod ownership;
 mod page;
 mod postgres;
+mod proxied;
 mod queueing;
 mod rate_limit;
 mod redis;
