@@ -18,7 +18,7 @@ FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin holdfast \
+    && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin holdfast \
     && install --directory --owner=holdfast --group=holdfast --mode=0700 /var/lib/holdfast
 COPY --from=build /usr/local/bin/holdfast /usr/local/bin/holdfast
 # By number, so that an orchestrator can see that it is not root.
