@@ -9,7 +9,7 @@ use clap::{
 };
 use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig, ToolsConfig, UsersConfig};
 
-use crate::chat::ChatArgs;
+use crate::{chat::ChatArgs, healthcheck::HealthcheckArgs};
 
 /// Agent runs that outlive the connection.
 ///
@@ -37,6 +37,8 @@ pub enum Role {
     Worker,
     /// Bring the database's schema up to date.
     Migrate,
+    /// Ask the process with these settings whether it is well, for the health checks of containers.
+    Healthcheck(HealthcheckArgs),
     /// Chat with a Holdfast server in the terminal.
     Chat(ChatArgs),
 }

@@ -23,7 +23,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("governor", &["shared/src/rate_limit/memory.rs"]),
     ("jsonwebtoken", &["api/src/auth"]),
     ("genai", &["worker/src/model"]),
-    ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat"]),
+    ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat", "src/healthcheck.rs"]),
     ("rmcp", &["worker/src/tools/mcp"]),
     ("sse_stream", &["worker/src/tools/mcp"]),
     ("rustix", &["worker/src/tools/mcp"]),

@@ -12,7 +12,7 @@ const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [t
 /// Behind this, a client of the native wire has read the id of an event that it does not get.
 const IN_A_FRAME: &str = "event: message.delta\n";
 
-fn is_delta(event: &Value) -> bool {
+pub fn is_delta(event: &Value) -> bool {
     event["type"] == "message.delta"
 }
 
@@ -43,7 +43,7 @@ fn frames_of(events: &[Value]) -> Vec<Frame> {
 }
 
 /// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
-async fn is_exact(client: &Client, given: &[Value], end: &Value) {
+pub async fn is_exact(client: &Client, given: &[Value], end: &Value) {
     let run_id = given[0]["run_id"].as_str().unwrap();
     let frames = frames_of(given);
     let stored = client.ended(run_id).await["output_message"]["content"].clone();

@@ -100,6 +100,11 @@ impl Holdfast {
         Client::new(&self.base())
     }
 
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal, such as `TERM` or `STOP`.
     pub fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status().unwrap();

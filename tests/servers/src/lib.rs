@@ -1,13 +1,15 @@
-//! Private PostgreSQL, Redis and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
+//! Private PostgreSQL, Redis, nginx and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
 //! however it ends. Nothing that happens to run on the machine is used. And programs that follow runs as clients do.
 
 pub mod clients;
 mod installation;
 pub mod mcp;
+mod nginx;
 mod postgres;
 mod redis;
 mod supervised;
 
+pub use nginx::Nginx;
 pub use postgres::{Database, Postgres};
 pub use redis::Redis;
 

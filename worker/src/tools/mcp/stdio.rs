@@ -5,9 +5,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    env, io,
+    env, io, process,
     process::Stdio as Pipe,
     sync::{Arc, MutexGuard},
+    thread,
     time::Duration,
 };
 
@@ -16,7 +17,10 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage},
     transport::Transport,
 };
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid},
+};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
     io::AsyncWriteExt,
@@ -102,8 +106,20 @@ impl Group {
         // Invariant: once only, and no later than the child was waited for, or the id could be another group's.
         if let Some(leader) = self.leader.take() {
             let _ = kill_process_group(leader, Signal::KILL);
+            if process::id() == FIRST_PROCESS {
+                bury(leader);
+            }
         }
     }
+}
+
+/// The process that inherits all orphans, as this one does when it is alone in a container.
+const FIRST_PROCESS: u32 = 1;
+
+/// Waits for the dead of a group whom nobody else would wait for: the children of the child. Without it each would stay in the
+/// container's table of processes.
+fn bury(group: Pid) {
+    thread::spawn(move || while retry_on_intr(|| waitpgid(group, WaitOptions::empty())).is_ok() {});
 }
 
 impl Drop for Group {

@@ -1,0 +1,34 @@
+# syntax=docker/dockerfile:1
+# One image for every role: the command is the role. docs/operations.md, "Deploying", says what it holds.
+
+FROM rust:1.95-bookworm AS build
+WORKDIR /src
+# What .dockerignore lets through: what cargo needs, and nothing else.
+COPY . .
+# The caches stay on the machine that builds, so that only what has changed is compiled again.
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/src/target \
+    CARGO_PROFILE_RELEASE_STRIP=debuginfo cargo build --release --locked --package holdfast \
+    && cp target/release/holdfast /usr/local/bin/holdfast
+
+# The release of the builder, so that the C library is the same.
+FROM debian:bookworm-slim
+# Debian takes a version out of its archive when it has a newer one, so a pinned one would soon not build.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin holdfast \
+    && install --directory --owner=holdfast --group=holdfast --mode=0700 /var/lib/holdfast
+COPY --from=build /usr/local/bin/holdfast /usr/local/bin/holdfast
+# By number, so that an orchestrator can see that it is not root.
+USER 10001:10001
+WORKDIR /var/lib/holdfast
+ENV HOLDFAST_ADDR=0.0.0.0:8080 \
+    HOLDFAST_METRICS_ADDR=0.0.0.0:9090 \
+    HOLDFAST_DATA_DIR=/var/lib/holdfast
+EXPOSE 8080
+# An API answers the first question, a worker the second; nobody else is in the container.
+HEALTHCHECK --interval=5s --timeout=8s --start-period=60s \
+    CMD ["sh", "-c", "holdfast healthcheck api || holdfast healthcheck worker"]
+ENTRYPOINT ["holdfast"]

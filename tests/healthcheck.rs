@@ -1,0 +1,96 @@
+//! `holdfast healthcheck`: what a container's health check is told.
+
+use std::{net::TcpListener, process::Command};
+
+use test_servers::{Postgres, free_port};
+
+use crate::support::{Embedded, Holdfast, ScaledOut};
+
+/// The exit status, and what it said.
+fn healthcheck(who: Option<&str>, variable: &str, address: &str) -> (Option<i32>, String) {
+    verdict(Holdfast::command().arg("healthcheck").args(who).env(variable, address))
+}
+
+fn verdict(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap().trim_end().to_owned())
+}
+
+fn address(base: &str) -> &str {
+    base.strip_prefix("http://").unwrap()
+}
+
+#[test]
+fn an_api_on_every_address_is_asked_on_loopback() {
+    for every in ["0.0.0.0:0", "[::]:0"] {
+        let mut holdfast = Embedded::new().with("HOLDFAST_ADDR", every).start();
+        let base = holdfast.base();
+        assert!(base.starts_with(&format!("http://{}", every.trim_end_matches('0'))), "{base}");
+        assert_eq!(healthcheck(None, "HOLDFAST_ADDR", address(&base)), (Some(0), "ready".to_owned()));
+        holdfast.kill();
+        let (status, said) = healthcheck(None, "HOLDFAST_ADDR", address(&base));
+        assert_eq!(status, Some(1));
+        assert!(said.contains("HOLDFAST_ADDR") && said.contains("Connection refused"), "{said}");
+    }
+}
+
+#[test]
+fn a_proxy_in_the_environment_is_not_asked() {
+    let mut holdfast = Embedded::new().start();
+    let mut command = Holdfast::command();
+    command.arg("healthcheck").env("http_proxy", "http://127.0.0.1:1").env("HOLDFAST_ADDR", address(&holdfast.base()));
+    assert_eq!(verdict(&mut command), (Some(0), "ready".to_owned()));
+}
+
+#[test]
+fn an_api_is_well_without_redis_and_not_without_its_database() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let mut scaled = ScaledOut::on(database.url().to_owned(), Some(database));
+    let base = scaled.api().base();
+    let mut api = scaled.api();
+    assert_eq!(healthcheck(None, "HOLDFAST_ADDR", address(&base)).0, Some(1), "the first API is gone");
+    let base = api.base();
+    let ask = || healthcheck(None, "HOLDFAST_ADDR", address(&base));
+    assert_eq!(ask(), (Some(0), "ready".to_owned()));
+    scaled.redis.kill();
+    assert_eq!(ask(), (Some(0), "works, without Redis".to_owned()));
+    postgres.stop();
+    let (status, said) = ask();
+    assert_eq!(status, Some(1));
+    assert!(said.starts_with("holdfast: not ready: database: "), "{said}");
+}
+
+#[test]
+fn who_takes_the_connection_and_says_nothing_is_not_well() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (status, said) = healthcheck(None, "HOLDFAST_ADDR", &silent.local_addr().unwrap().to_string());
+    assert_eq!(status, Some(1));
+    assert!(said.ends_with("(HOLDFAST_ADDR): no answer within 3 s"), "{said}");
+}
+
+#[test]
+fn a_worker_is_asked_at_its_metrics_address() {
+    let scaled = ScaledOut::new();
+    let address = format!("0.0.0.0:{}", free_port());
+    let ask = || healthcheck(Some("worker"), "HOLDFAST_METRICS_ADDR", &address);
+    let mut worker = Holdfast::start(scaled.command("worker").env("HOLDFAST_METRICS_ADDR", &address));
+    worker.wait_for_log("worker started");
+    while ask().0 != Some(0) {}
+    assert_eq!(ask(), (Some(0), "alive".to_owned()));
+    worker.kill();
+    let (status, said) = ask();
+    assert_eq!(status, Some(1));
+    assert!(said.contains("HOLDFAST_METRICS_ADDR") && said.contains("Connection refused"), "{said}");
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_variable_to_set_is_named() {
+    let (status, said) = verdict(Holdfast::command().args(["healthcheck", "worker"]));
+    assert_eq!(status, Some(1));
+    assert!(said.contains("HOLDFAST_METRICS_ADDR says: set it"), "{said}");
+    let (status, said) = healthcheck(None, "HOLDFAST_ADDR", "127.0.0.1:0");
+    assert_eq!(status, Some(1));
+    assert!(said.contains("HOLDFAST_ADDR leaves the port open"), "{said}");
+}

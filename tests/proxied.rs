@@ -1,0 +1,177 @@
+//! Behind a real nginx, with the configuration that is shipped: two APIs, either of which may die.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use test_servers::Nginx;
+
+use crate::{
+    clients::{is_delta, is_exact},
+    support::{Client, Holdfast, Program, ScaledOut, fold, until, upstream::Upstream},
+};
+
+const WORDS: &[&str] = &["so ", "much ", "of ", "this ", "is ", "said ", "one ", "word ", "at ", "a ", "time"];
+
+struct Proxied {
+    nginx: Nginx,
+    apis: Vec<Holdfast>,
+    _worker: Holdfast,
+    _scaled: ScaledOut,
+}
+
+impl Proxied {
+    fn around(scaled: ScaledOut) -> Self {
+        let mut apis = vec![scaled.api(), scaled.api()];
+        let worker = scaled.worker();
+        let addresses: Vec<String> = apis.iter_mut().map(|api| api.base().replace("http://", "")).collect();
+        let nginx = Nginx::in_front_of([&addresses[0], &addresses[1]]);
+        Self { nginx, apis, _worker: worker, _scaled: scaled }
+    }
+
+    fn saying(upstream: &Upstream) -> Self {
+        let provider = [("CHAT_MODEL_PROVIDER", "openai"), ("CHAT_MODEL_NAME", "gpt-test")];
+        let scaled = provider.into_iter().fold(ScaledOut::new(), |scaled, (name, value)| scaled.with(name, value));
+        Self::around(scaled.with("OPENAI_BASE_URL", &upstream.base_url))
+    }
+
+    fn client(&self) -> Client {
+        Client::new(&self.nginx.base())
+    }
+
+    /// A metric of each API.
+    async fn metric(&mut self, name: &str) -> Vec<u64> {
+        let mut values = Vec::new();
+        for api in &mut self.apis {
+            let text = reqwest::get(format!("{}/metrics", api.base())).await.unwrap().text().await.unwrap();
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            values.push(value.unwrap_or(0));
+        }
+        values
+    }
+
+    /// Ends the API that serves the only stream, without a word.
+    async fn kill_the_one_that_streams(&mut self) {
+        let streams = self.metric("holdfast_streams_open ").await;
+        assert_eq!(streams.iter().sum::<u64>(), 1, "{streams:?}");
+        let at = streams.iter().position(|open| *open == 1).unwrap();
+        self.apis.remove(at).kill();
+    }
+}
+
+#[tokio::test]
+async fn each_token_arrives_before_the_provider_says_the_next() {
+    let upstream = Upstream::holding_back(WORDS).await;
+    let proxied = Proxied::saying(&upstream);
+    let mut stream = proxied.client().stream("hi").await;
+    until("the provider is asked", async || (!upstream.asked().is_empty()).then_some(())).await;
+    let mut longest = Duration::ZERO;
+    for word in WORDS {
+        upstream.let_say(1);
+        let said = Instant::now();
+        let frame = stream.up_to("message.delta").await.pop().unwrap();
+        longest = longest.max(said.elapsed());
+        assert_eq!(frame.data["text"], *word);
+    }
+    println!("from the provider through nginx to the client: {longest:?} at most");
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+}
+
+#[tokio::test]
+async fn a_run_resumes_after_every_event_at_either_api() {
+    let mut proxied = Proxied::around(ScaledOut::new());
+    let client = proxied.client();
+    let whole = client.stream("[tokens=40] [delay=5] hi").await.rest().await;
+    let run_id = whole[0].data["run_id"].as_str().unwrap();
+    for (index, frame) in whole.iter().enumerate() {
+        assert_eq!(client.rest_after(run_id, &frame.id).await, whole[index + 1..], "after {}", frame.id);
+    }
+    let relayed = proxied.metric("holdfast_events_relayed_total ").await;
+    assert!(relayed.iter().all(|events| *events > whole.len() as u64), "one API did it all: {relayed:?}");
+}
+
+#[tokio::test]
+async fn a_client_whose_api_is_killed_comes_back_by_itself_and_gets_the_rest() {
+    let upstream = Upstream::holding_back(WORDS).await;
+    let mut proxied = Proxied::saying(&upstream);
+    let mut program = Program::start("eventsource", &proxied.nginx.base(), json!({"input": "hi"})).await;
+    upstream.let_say(4);
+    let mut given = program.up_to_nth(4, is_delta).await;
+    proxied.kill_the_one_that_streams().await;
+    upstream.let_say(WORDS.len() - 4);
+    let (rest, end) = program.rest().await;
+    given.extend(rest);
+    assert_eq!(end, WORDS.concat());
+    is_exact(&proxied.client(), &given, &end).await;
+}
+
+#[tokio::test]
+async fn a_stream_whose_api_is_killed_does_not_end_cleanly() {
+    let upstream = Upstream::holding_back(WORDS).await;
+    let mut proxied = Proxied::saying(&upstream);
+    let client = proxied.client();
+    let mut stream = client.stream("hi").await;
+    upstream.let_say(2);
+    let mut frames = stream.up_to_nth("message.delta", 2).await;
+    proxied.kill_the_one_that_streams().await;
+    while let Some(frame) = stream.next().await.transpose() {
+        match frame {
+            Ok(frame) => frames.push(frame),
+            Err(_) => break,
+        }
+    }
+    assert!(frames.iter().all(|frame| !frame.is_terminal()));
+    upstream.let_say(WORDS.len());
+    frames.extend(client.rest_after(&stream.run_id, &frames.last().unwrap().id).await);
+    assert_eq!(fold(&frames), WORDS.concat());
+}
+
+#[tokio::test]
+async fn a_post_while_one_api_is_away_succeeds_at_the_other() {
+    let mut proxied = Proxied::around(ScaledOut::new());
+    let client = proxied.client();
+    // Both are known to nginx, with a connection that it keeps.
+    for _ in 0..4 {
+        client.start("[tokens=1] hi").await;
+    }
+    proxied.apis.remove(0).kill();
+    for _ in 0..4 {
+        let started = client.start("[tokens=1] hi").await;
+        assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    }
+    let runs = client.get("/v1/runs").await.unwrap();
+    assert_eq!(runs["items"].as_array().unwrap().len(), 8, "none was started twice");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_in_the_words_of_the_api() {
+    let proxied = Proxied::around(ScaledOut::new());
+    let client = proxied.client();
+    let frame = json!({"input": ""}).to_string().len();
+    let post = |bytes: usize| client.post("/v1/runs", json!({"input": "x".repeat(bytes - frame)}));
+    assert_eq!(post(1_048_576).await.unwrap_err().code, "content_too_long", "an API has read it");
+    let failure = post(1_048_577).await.unwrap_err();
+    let detail = "A request body has at most 1048576 bytes.";
+    let said = json!({"status": 413, "code": "body_too_large", "title": "Payload Too Large", "detail": detail});
+    assert_eq!((failure.status, failure.body), (413, said));
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_say_where_it_comes_from() {
+    let limited = ScaledOut::new().with("CHAT_RATE_LIMIT", "2/hour").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
+    let proxied = Proxied::around(limited);
+    let client = proxied.client();
+    let mut statuses = Vec::new();
+    for last in 1..=3 {
+        let request = client.request(reqwest::Method::POST, "/v1/runs").json(&json!({"input": "[tokens=1] hi"}));
+        let answer = request.header("x-forwarded-for", format!("198.51.100.{last}")).send().await.unwrap();
+        statuses.push(answer.status().as_u16());
+    }
+    assert_eq!(statuses, [202, 202, 429]);
+}
+
+#[tokio::test]
+async fn the_metrics_of_one_api_are_not_shown_for_all() {
+    let proxied = Proxied::around(ScaledOut::new());
+    let asked = async |path: &str| reqwest::get(format!("{}{path}", proxied.nginx.base())).await.unwrap().status();
+    assert_eq!((asked("/metrics").await.as_u16(), asked("/healthz").await.as_u16()), (404, 200));
+}

@@ -1,0 +1,70 @@
+//! A private nginx in front of two APIs, with the configuration of `deploy/`.
+
+use std::{fs, net::TcpStream, path::Path};
+
+use tempfile::TempDir;
+
+use crate::{free_port, supervised::Supervised};
+
+/// A running nginx.
+pub struct Nginx {
+    port: u16,
+    _server: Supervised,
+    _folder: TempDir,
+}
+
+/// What nginx's official image has around the configuration, with nothing outside of one folder. As root, its processes stay
+/// root, because nobody else may look into that folder.
+const AROUND: &str = "user root;
+daemon off;
+pid nginx.pid;
+error_log stderr;
+events {}
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    include holdfast.conf;
+}
+";
+
+impl Nginx {
+    /// In front of APIs that are given as `host:port`.
+    pub fn in_front_of(apis: [&str; 2]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let port = free_port();
+        let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/nginx.conf.template");
+        let template = fs::read_to_string(template).expect("the configuration is in the repository");
+        let filled_in = template
+            .replace("${HOLDFAST_API_1}", apis[0])
+            .replace("${HOLDFAST_API_2}", apis[1])
+            .replace("${HOLDFAST_LISTEN}", &format!("127.0.0.1:{port}"));
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file can be written");
+        write("holdfast.conf", &filled_in);
+        write("nginx.conf", AROUND);
+        let prefix = folder.path().display().to_string();
+        let command = [&binary(), "-e", "stderr", "-p", &prefix, "-c", "nginx.conf"].map(str::to_owned);
+        let log = folder.path().join("nginx.log");
+        let server = Supervised::start(&command, "TERM", folder.path(), &log);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            assert!(!said.contains("[emerg]"), "nginx does not start: {said}");
+            std::thread::yield_now();
+        }
+        Self { port, _server: server, _folder: folder }
+    }
+
+    /// Where clients come to.
+    pub fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+/// Debian keeps it out of an ordinary user's search path.
+fn binary() -> String {
+    let debians = "/usr/sbin/nginx";
+    if Path::new(debians).is_file() { debians } else { "nginx" }.to_owned()
+}
