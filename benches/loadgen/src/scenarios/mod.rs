@@ -7,6 +7,7 @@ mod idle;
 mod paced;
 mod replay;
 mod resume;
+mod rolling;
 mod tools;
 mod ttft;
 
@@ -32,6 +33,8 @@ pub enum Scenario {
     Fanout(fanout::FanoutArgs),
     /// Drop each connection at a random token, reconnect, check the union.
     Resume(resume::ResumeArgs),
+    /// Paced runs while the servers are replaced, with clients that come back until they have everything.
+    Rolling(rolling::RollingArgs),
     /// Memory per idle SSE connection, or per idle run.
     Idle(idle::IdleArgs),
     /// Long runs, then their whole logs read again from the start.
@@ -50,6 +53,7 @@ pub async fn run(bench: &Arc<Bench>, scenario: Scenario) -> Result<Value> {
         Scenario::Paced(args) => paced::run(bench, args).await,
         Scenario::Fanout(args) => fanout::run(bench, args).await,
         Scenario::Resume(args) => resume::run(bench, args).await,
+        Scenario::Rolling(args) => rolling::run(bench, args).await,
         Scenario::Idle(args) => idle::run(bench, args).await,
         Scenario::Replay(args) => replay::run(bench, args).await,
         Scenario::Tools(args) => tools::run(&bench.adapter, args).await,

@@ -1,0 +1,115 @@
+//! Runs at a human reading rate while the servers are replaced, read by clients that come back until they have everything.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use rand::Rng;
+use serde_json::{json, Value};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::bench::{merge, plan, Bench, Tally, Totals};
+use crate::client::{Run, Stream};
+use crate::stats::{round, Latency};
+
+#[derive(Args)]
+pub struct RollingArgs {
+    #[arg(long, default_value_t = 200)]
+    runs: usize,
+    #[arg(long, default_value_t = 800)]
+    tokens: u32,
+    #[arg(long, default_value_t = 50_000)]
+    interval_us: u64,
+    /// The runs begin within this time.
+    #[arg(long, default_value_t = 1_000)]
+    ramp_ms: u64,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The longest time between two events of each stream, and between a cut and the next event.
+    longest_gap: Latency,
+    after_cut: Latency,
+    cuts: AtomicU64,
+}
+
+pub async fn run(bench: &Arc<Bench>, args: RollingArgs) -> Result<Value> {
+    let (seen, totals, args) = (Arc::new(Seen::default()), Arc::new(Totals::default()), Arc::new(args));
+    let started = Instant::now();
+    let mut runs = JoinSet::new();
+    for index in 0..args.runs {
+        let (bench, seen, totals, args) = (bench.clone(), seen.clone(), totals.clone(), args.clone());
+        runs.spawn(async move {
+            sleep(Duration::from_millis(args.ramp_ms * index as u64 / args.runs as u64)).await;
+            totals.finish(bench.guarded(read_whole(&bench, &args, &seen)).await);
+        });
+    }
+    runs.join_all().await;
+    Ok(merge(
+        totals.json(),
+        json!({
+            "scenario": "rolling", "runs": args.runs, "cuts": seen.cuts.load(Relaxed),
+            "longest_gap": seen.longest_gap.summary(), "after_cut": seen.after_cut.summary(),
+            "wall_s": round(started.elapsed().as_secs_f64()),
+        }),
+    ))
+}
+
+async fn read_whole(bench: &Bench, args: &RollingArgs, seen: &Seen) -> Result<Tally> {
+    let (run, mut stream) = begin(bench, args).await?;
+    let mut tally = Tally::new(args.tokens);
+    let (mut last_id, mut last_at, mut longest, mut done) = (Vec::new(), Instant::now(), Duration::ZERO, false);
+    let mut cut_at = None::<Instant>;
+    while !done {
+        let read = stream
+            .read(|event| {
+                if event.id.is_empty() {
+                    return;
+                }
+                longest = longest.max(last_at.elapsed());
+                last_at = Instant::now();
+                if let Some(cut) = cut_at.take() {
+                    seen.after_cut.record(cut.elapsed());
+                }
+                last_id.clear();
+                last_id.extend_from_slice(event.id);
+                done |= bench.adapter.read_event(&event, |seq, _| tally.add(seq));
+            })
+            .await;
+        if !done && !matches!(read, Ok(true)) {
+            seen.cuts.fetch_add(1, Relaxed);
+            cut_at.get_or_insert_with(Instant::now);
+            stream = come_back(bench, &run, &last_id).await?;
+        }
+    }
+    seen.longest_gap.record(longest);
+    Ok(tally)
+}
+
+/// A POST that nobody took is made again.
+async fn begin(bench: &Bench, args: &RollingArgs) -> Result<(Run, Stream)> {
+    loop {
+        match bench.start(&plan(args.tokens, args.interval_us, 0)).await {
+            Ok(begun) => return Ok(begun),
+            Err(_) => pause().await,
+        }
+    }
+}
+
+async fn come_back(bench: &Bench, run: &Run, last_id: &[u8]) -> Result<Stream> {
+    loop {
+        pause().await;
+        if let Ok(resumed) = bench.adapter.resume(run, last_id).await {
+            return resumed.context("the run's stream is gone");
+        }
+    }
+}
+
+/// As the server asks for when it shuts down: another moment for each.
+async fn pause() {
+    let pause = rand::rng().random_range(50..1_000);
+    sleep(Duration::from_millis(pause)).await;
+}
