@@ -44,6 +44,9 @@ impl Tally {
     pub fn duplicates(&self) -> u64 {
         self.0.iter().map(|c| u64::from(c.saturating_sub(1))).sum()
     }
+    pub fn has_some(&self) -> bool {
+        self.arrived() > 0
+    }
     fn arrived(&self) -> u64 {
         self.0.len() as u64 - self.gaps()
     }

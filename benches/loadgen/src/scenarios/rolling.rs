@@ -34,6 +34,7 @@ struct Seen {
     longest_gap: Latency,
     after_cut: Latency,
     cuts: AtomicU64,
+    begun_anew: AtomicU64,
 }
 
 pub async fn run(bench: &Arc<Bench>, args: RollingArgs) -> Result<Value> {
@@ -52,6 +53,7 @@ pub async fn run(bench: &Arc<Bench>, args: RollingArgs) -> Result<Value> {
         totals.json(),
         json!({
             "scenario": "rolling", "runs": args.runs, "cuts": seen.cuts.load(Relaxed),
+            "begun_anew": seen.begun_anew.load(Relaxed),
             "longest_gap": seen.longest_gap.summary(), "after_cut": seen.after_cut.summary(),
             "wall_s": round(started.elapsed().as_secs_f64()),
         }),
@@ -76,6 +78,11 @@ async fn read_whole(bench: &Bench, args: &RollingArgs, seen: &Seen) -> Result<Ta
                 }
                 last_id.clear();
                 last_id.extend_from_slice(event.id);
+                // A run that was handed over in mid-step says what it has said anew.
+                if event.name == b"attempt.started" && tally.has_some() {
+                    seen.begun_anew.fetch_add(1, Relaxed);
+                    tally = Tally::new(args.tokens);
+                }
                 done |= bench.adapter.read_event(&event, |seq, _| tally.add(seq));
             })
             .await;
