@@ -4,7 +4,7 @@ use std::{net::TcpListener, process::Command};
 
 use test_servers::{Postgres, free_port};
 
-use crate::support::{Embedded, Holdfast, ScaledOut};
+use crate::support::{Embedded, Holdfast, ScaledOut, until};
 
 /// The exit status, and what it said.
 fn healthcheck(who: Option<&str>, variable: &str, address: &str) -> (Option<i32>, String) {
@@ -23,7 +23,7 @@ fn address(base: &str) -> &str {
 
 #[test]
 fn an_api_on_every_address_is_asked_on_loopback() {
-    for every in ["0.0.0.0:0", "[::]:0"] {
+    for (every, loopback) in [("0.0.0.0:0", "127.0.0.1:"), ("[::]:0", "[::1]:")] {
         let mut holdfast = Embedded::new().with("HOLDFAST_ADDR", every).start();
         let base = holdfast.base();
         assert!(base.starts_with(&format!("http://{}", every.trim_end_matches('0'))), "{base}");
@@ -31,7 +31,7 @@ fn an_api_on_every_address_is_asked_on_loopback() {
         holdfast.kill();
         let (status, said) = healthcheck(None, "HOLDFAST_ADDR", address(&base));
         assert_eq!(status, Some(1));
-        assert!(said.contains("HOLDFAST_ADDR") && said.contains("Connection refused"), "{said}");
+        assert!(said.contains(loopback) && said.contains("(HOLDFAST_ADDR): Connection refused"), "{said}");
     }
 }
 
@@ -70,15 +70,15 @@ fn who_takes_the_connection_and_says_nothing_is_not_well() {
     assert!(said.ends_with("(HOLDFAST_ADDR): no answer within 3 s"), "{said}");
 }
 
-#[test]
-fn a_worker_is_asked_at_its_metrics_address() {
+#[tokio::test]
+async fn a_worker_is_asked_at_its_metrics_address() {
     let scaled = ScaledOut::new();
     let address = format!("0.0.0.0:{}", free_port());
     let ask = || healthcheck(Some("worker"), "HOLDFAST_METRICS_ADDR", &address);
     let mut worker = Holdfast::start(scaled.command("worker").env("HOLDFAST_METRICS_ADDR", &address));
     worker.wait_for_log("worker started");
-    while ask().0 != Some(0) {}
-    assert_eq!(ask(), (Some(0), "alive".to_owned()));
+    let well = until("the worker says that it is alive", async || Some(ask()).filter(|(status, _)| *status == Some(0)));
+    assert_eq!(well.await.1, "alive");
     worker.kill();
     let (status, said) = ask();
     assert_eq!(status, Some(1));
