@@ -19,6 +19,7 @@ mod durable_streams;
 mod effects;
 mod limits;
 mod model;
+mod operations;
 mod ownership;
 mod page;
 mod postgres;
