@@ -1,6 +1,6 @@
 //! What an operator is given: metrics, a dashboard, alerts, and pages that explain them.
 
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -135,6 +135,8 @@ async fn what_a_client_makes_up_is_no_label() {
     let metrics = metrics(&process.base()).await;
     let counted = "holdfast_http_request_seconds_count{method=\"other\",route=\"none\",status=\"404\"}";
     assert_eq!(value(&metrics, counted), 1.0);
+    assert_eq!(value(&metrics, "holdfast_oldest_queued_run_seconds"), 0.0);
+    assert_eq!(value(&metrics, "holdfast_database_connections_max"), 5.0);
 }
 
 #[tokio::test]
@@ -157,7 +159,7 @@ async fn a_run_that_waits_for_a_worker_has_an_age_and_one_behind_another_has_not
 }
 
 #[tokio::test]
-async fn what_is_away_is_seen_in_the_metrics_and_they_are_answered_all_the_same() {
+async fn what_is_away_is_seen_in_the_metrics() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();
     let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 60_000);
@@ -173,9 +175,7 @@ async fn what_is_away_is_seen_in_the_metrics_and_they_are_answered_all_the_same(
     assert_eq!(value(&without_redis, "holdfast_reachable{place=\"database\"}"), 1.0);
     postgres.stop();
     until_at_least(&worker_url, "holdfast_flush_failures_total", 1.0).await;
-    let asked = std::time::Instant::now();
     let without_both = metrics(&api.base()).await;
-    assert!(asked.elapsed() < Duration::from_secs(8), "Prometheus waits 10 s; it took {:?}", asked.elapsed());
     assert_eq!(value(&without_both, "holdfast_reachable{place=\"database\"}"), 0.0);
     // A count of before would look as if it were one of now.
     assert!(value(&without_both, "holdfast_runs{status=\"running\"}").is_nan());
