@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use anyhow::{Context, bail};
-use holdfast_api::{Api, Auth, Listener, Metrics, serve_metrics};
+use holdfast_api::{Api, Auth, Listener, Metrics, Role, serve_metrics};
 use holdfast_shared::{
     config::{Provider, Stores},
     queue::{self, Queue},
@@ -31,7 +31,7 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let models = Models::new(&settings.model)?;
     let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
-    let metrics = Metrics::install();
+    let metrics = Metrics::install(Role::Both, shutdown.clone());
     let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_what_it_uses(&stores, &places.storage, &settings)?;
@@ -47,7 +47,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
     let stores = scaled_out(&settings, "api")?;
     let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
-    let metrics = Metrics::install();
+    let metrics = Metrics::install(Role::Api, shutdown.clone());
     let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_where_it_listens(&listener, &auth);
@@ -59,19 +59,25 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
 pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
-    let metrics = Metrics::install();
+    let metrics = Metrics::install(Role::Worker, shutdown.clone());
     let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
     say_what_it_uses(&stores, &places.storage, &settings)?;
     if let Some(address) = settings.run.metrics_addr {
-        let served = serve_metrics(address, metrics, shutdown.clone());
+        // Whoever watches a drain sees it to its end.
+        let stop = CancellationToken::new();
+        let served = serve_metrics(address, metrics, places.storage.clone(), stop.clone());
         let served = async move {
             served.await.with_context(|| {
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
         let worker = make_worker(&places, &settings, models);
-        let (served, ()) = tokio::join!(served, worker.run(shutdown));
-        return served;
+        let work = async {
+            worker.run(shutdown).await;
+            stop.cancel();
+            Ok(())
+        };
+        return tokio::try_join!(served, work).map(drop);
     }
     make_worker(&places, &settings, models).run(shutdown).await;
     Ok(())

@@ -14,6 +14,8 @@ const BUDGET: usize = 400;
 const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["api/src"]),
     ("hyper", &["api/src"]),
+    ("metrics_exporter_prometheus", &["api/src/metrics"]),
+    ("metrics_process", &["api/src/metrics"]),
     ("utoipa_axum", &["api/src/routes"]),
     ("apalis", &["worker/src/consumer.rs"]),
     ("apalis_core", &["shared/src/queue/backend.rs"]),
@@ -199,6 +201,69 @@ fn every_setting_is_documented() {
         }
     }
     assert!(missing.is_empty(), "docs/configuration.md lacks {missing:#?}");
+}
+
+#[test]
+fn every_limit_has_its_edge_described() {
+    let described = fs::read_to_string(root().join("docs/operations/limits.md")).unwrap();
+    let configuration = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let settings = configuration.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let limits = settings.filter(|(name, _)| {
+        let parts = [
+            "_MAX_",
+            "_BYTES",
+            "_CHARS",
+            "_TOKENS",
+            "_CONCURRENCY",
+            "_POOL",
+            "_LIMIT",
+            "_RETRIES",
+            "TIMEOUT",
+            "_TTL_MS",
+            "_IDLE_MS",
+        ];
+        parts.iter().any(|part| name.contains(part))
+    });
+    let missing: Vec<&str> =
+        limits.map(|(name, _)| name).filter(|name| !described.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/operations/limits.md lacks {missing:#?}");
+}
+
+#[test]
+fn links_between_the_pages_lead_somewhere() {
+    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into()];
+    for folder in ["docs", "docs/operations"] {
+        let files =
+            fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect::<String>()
+    };
+    let mut broken = Vec::new();
+    for page in &pages {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let target =
+                if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
+            let found = match fs::read_to_string(&target) {
+                _ if !target.exists() => false,
+                Ok(text) if !heading.is_empty() => {
+                    text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+                }
+                _ => true,
+            };
+            if !found {
+                broken.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod first_process;
 mod healthcheck;
 mod limits;
 mod model;
+mod operations;
 mod ownership;
 mod page;
 mod postgres;

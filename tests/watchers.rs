@@ -42,7 +42,8 @@ async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
     // It has read nothing so far; what it gets now ends without the end of the body.
     crate::support::until("the stalled connection is closed", || async {
         let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
-        metrics.contains("holdfast_streams_open 0").then_some(())
+        let closed = ["holdfast_streams_open 0", "holdfast_connections_stalled_total 1"];
+        closed.iter().all(|line| metrics.contains(line)).then_some(())
     })
     .await;
     stalled.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use app::App;
 pub use auth::Auth;
-pub use metrics::{Metrics, serve_metrics};
+pub use metrics::{Metrics, Role, serve_metrics};
 pub use serve::{ListenError, Listener};
 
 /// All that answering requests needs.

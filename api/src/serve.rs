@@ -3,7 +3,7 @@
 //! It is not `axum::serve`, which limits neither the time of a request's head nor the number of connections, and whose
 //! connections take about twice the memory.
 
-use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{error::Error, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use holdfast_shared::config::ApiConfig;
@@ -128,6 +128,21 @@ async fn serve_connection(socket: TcpStream, peer: Peer, router: Router, stall: 
         }
     };
     if let Err(error) = served {
+        if is_stalled(&error) {
+            metrics::counter!("holdfast_connections_stalled_total").increment(1);
+        }
         tracing::trace!(%error, "a connection ended");
     }
+}
+
+/// Whether the client's socket accepted nothing for as long as it may.
+fn is_stalled(error: &hyper::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut) {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }

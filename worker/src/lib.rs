@@ -65,6 +65,7 @@ impl Worker {
             slots = shared.worker.config.worker_concurrency,
             "worker started"
         );
+        metrics::gauge!("holdfast_worker_slots").set(shared.worker.config.worker_concurrency as f64);
         let background = CancellationToken::new();
         let keeper = tokio::spawn(lease::keep(Arc::clone(&shared), background.clone()));
         let cancels = tokio::spawn(lease::listen_for_cancels(Arc::clone(&shared), background.clone()));

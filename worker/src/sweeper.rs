@@ -7,6 +7,7 @@ use std::{error::Error, sync::Arc};
 
 use holdfast_shared::{
     event::Event,
+    run::RunStatus,
     run_log::{Batch, Gap},
 };
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,9 @@ async fn sweep_once(shared: &Shared) {
         Ok(ended) => {
             for run in ended {
                 metrics::counter!("holdfast_runs_ended_total", "status" => run.status.as_str()).increment(1);
+                if run.status == RunStatus::Failed {
+                    metrics::counter!("holdfast_run_failures_total", "code" => "max_attempts").increment(1);
+                }
                 tracing::warn!(run.id = %run.run_id, run.attempt = run.attempt, "ended a run whose worker is gone");
                 if run.next_waits {
                     let _ = worker.queue.wake().await;

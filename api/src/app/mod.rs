@@ -122,7 +122,7 @@ impl App {
         let (posted, queued) = submitted?;
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
-            None => self.relay.open(posted.run.id, cursor).await?,
+            None => self.relay.resume(posted.run.id, cursor).await?,
         };
         Ok((posted, opened))
     }

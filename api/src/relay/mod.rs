@@ -124,6 +124,15 @@ impl Relay {
         }
     }
 
+    /// The same for a client that comes back, which is counted.
+    pub async fn resume(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
+        let opened = self.open(run_id, cursor).await?;
+        if cursor != EventId::ORIGIN && matches!(opened, Opened::Stream(_)) {
+            metrics::counter!("holdfast_streams_resumed_total").increment(1);
+        }
+        Ok(opened)
+    }
+
     /// Follows a run that was just made, from its first event on.
     pub fn open_new(self: &Arc<Self>, watch: Watch, queued: Event) -> Follower {
         Follower::new(Arc::clone(self), watch, EventId::ORIGIN, vec![queued])

@@ -87,7 +87,7 @@ pub async fn follow(
     if wants_json {
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
-    let mut opened = app.relay().open(id, cursor).await?;
+    let mut opened = app.relay().resume(id, cursor).await?;
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
     {

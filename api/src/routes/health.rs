@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     extract::State,
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
+use holdfast_shared::storage::Backlog;
 use serde_json::json;
 
 use crate::app::App;
@@ -44,10 +45,10 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-async fn sign_of_life<E: std::fmt::Display>(
+async fn sign_of_life<T, E: std::fmt::Display>(
     place: &'static str,
-    ping: impl Future<Output = Result<(), E>>,
-) -> Result<(), (&'static str, String)> {
+    ping: impl Future<Output = Result<T, E>>,
+) -> Result<T, (&'static str, String)> {
     match tokio::time::timeout(PATIENCE, ping).await {
         Ok(answer) => answer.map_err(|error| (place, error.to_string())),
         Err(_) => Err((place, format!("no answer within {} s", PATIENCE.as_secs()))),
@@ -56,18 +57,17 @@ async fn sign_of_life<E: std::fmt::Display>(
 
 /// Metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "The metrics.", body = String)))]
-pub async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
-    match app.storage().count_unfinished().await {
-        Ok(counts) => {
-            let count =
-                |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0, |(_, count)| *count);
-            for status in ["queued", "running", "waiting"] {
-                metrics::gauge!("holdfast_runs", "status" => status).set(count(status) as f64);
-            }
-        }
-        Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the number of runs is not in the metrics")
-        }
+pub async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let (backlog, redis) =
+        tokio::join!(sign_of_life("database", app.storage().backlog()), sign_of_life("redis", app.run_log().ping()));
+    for (place, answered) in [("database", backlog.is_ok()), ("redis", redis.is_ok())] {
+        metrics::gauge!("holdfast_reachable", "place" => place).set(f64::from(u8::from(answered)));
     }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics().render())
+    // Without an answer, what was counted last would look as if it were so now.
+    let backlog = backlog.unwrap_or(Backlog::UNKNOWN);
+    for (status, runs) in [("queued", backlog.queued), ("running", backlog.running), ("waiting", backlog.waiting)] {
+        metrics::gauge!("holdfast_runs", "status" => status).set(runs);
+    }
+    metrics::gauge!("holdfast_oldest_queued_run_seconds").set(backlog.oldest_queued_seconds);
+    app.metrics().answer(app.storage())
 }

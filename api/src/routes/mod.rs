@@ -54,6 +54,7 @@ use crate::{
     app::App,
     auth::{self, Caller},
     extract::idempotency_key,
+    metrics::measure,
     problem::Problem,
     wire::Wire,
 };
@@ -119,6 +120,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(measure))
         .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{
-    AssertSqlSafe, FromRow, PgPool, Postgres, Sqlite, SqlitePool, Transaction,
+    AssertSqlSafe, FromRow, PgPool, Pool, Postgres, Sqlite, SqlitePool, Transaction,
     postgres::{PgArguments, PgRow},
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -42,6 +42,14 @@ pub(super) enum Database {
         writer: SqlitePool,
         reader: SqlitePool,
     },
+}
+
+/// How many connections a process has, and may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    pub used: u32,
+    pub idle: u32,
+    pub max: u32,
 }
 
 /// A transaction; dropping it rolls it back, sooner or later.
@@ -108,6 +116,20 @@ const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
 const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
 
 impl Database {
+    pub(super) fn connections(&self) -> Connections {
+        match self {
+            Self::Postgres(pool) => connections(pool),
+            Self::Sqlite { writer, reader } => {
+                let (writer, reader) = (connections(writer), connections(reader));
+                Connections {
+                    used: writer.used + reader.used,
+                    idle: writer.idle + reader.idle,
+                    max: writer.max + reader.max,
+                }
+            }
+        }
+    }
+
     /// Begins a transaction that may write.
     pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
         match self {
@@ -226,6 +248,11 @@ impl Tx {
             Self::Sqlite(tx) => within(tx.commit()).await,
         }
     }
+}
+
+fn connections<D: sqlx::Database>(pool: &Pool<D>) -> Connections {
+    let (open, idle) = (pool.size(), pool.num_idle() as u32);
+    Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }
 
 pub(super) fn postgres(sql: &'static str) -> String {

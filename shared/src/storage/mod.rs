@@ -44,6 +44,7 @@ pub use cancel::Cancelled;
 pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};
 pub use connect::{connect, migrate};
+pub use database::Connections;
 pub use end::{Answer, EndedRun};
 pub use error::Error;
 pub use flush::{Finished, Flushed, Leave, Left};
@@ -51,7 +52,7 @@ pub use messages::Which;
 pub use new_run::{Accepted, NewRun, RunOptions, Said, Submitted, Target};
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
-pub use runs::RunFilter;
+pub use runs::{Backlog, RunFilter};
 
 use database::Database;
 
@@ -68,6 +69,11 @@ impl Storage {
     /// What whoever relies on this database should know, if it is not the one that was asked for.
     pub fn caution(&self) -> Option<&Caution> {
         self.caution.as_ref()
+    }
+
+    /// The connections that this process has to the database.
+    pub fn connections(&self) -> Connections {
+        self.database.connections()
     }
 
     /// Asks the database for a sign of life.

@@ -33,6 +33,22 @@ macro_rules! select_owned_runs {
     };
 }
 
+/// What has not ended, as metrics have it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Backlog {
+    pub queued: f64,
+    pub running: f64,
+    pub waiting: f64,
+    /// Of the runs that wait for their first claim and for nothing else.
+    pub oldest_queued_seconds: f64,
+}
+
+impl Backlog {
+    /// Nobody can tell: not a number, in any of them.
+    pub const UNKNOWN: Self =
+        Self { queued: f64::NAN, running: f64::NAN, waiting: f64::NAN, oldest_queued_seconds: f64::NAN };
+}
+
 impl Storage {
     /// The owner's run of that id.
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
@@ -109,10 +125,25 @@ impl Storage {
         Ok(row.await.map_err(Error::doing("read a run's options"))?.is_none_or(|row| row.0))
     }
 
-    /// How many runs there are in each status that is not terminal; those without any are left out.
-    pub async fn count_unfinished(&self) -> Result<Vec<(String, i64)>, Error> {
-        let sql =
+    /// What has not ended, in the whole deployment.
+    pub async fn backlog(&self) -> Result<Backlog, Error> {
+        let counts =
             "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
-        self.database.fetch_all(sql, args![]).await.map_err(Error::doing("count runs"))
+        // A run that was claimed before has not waited since it was made, and one behind another does not wait for a worker.
+        let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \
+                      and not exists (select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id \
+                      and earlier.position < r.position and earlier.status in ('queued', 'running', 'waiting'))";
+        let counts = self.database.fetch_all::<(String, i64)>(counts, args![]);
+        let counts = counts.await.map_err(Error::doing("count runs"))?;
+        let oldest = self.database.fetch_optional::<(Option<i64>,)>(oldest, args![]);
+        let (oldest,) = oldest.await.map_err(Error::doing("look for the oldest queued run"))?.unwrap_or_default();
+        let count =
+            |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0.0, |(_, count)| *count as f64);
+        Ok(Backlog {
+            queued: count("queued"),
+            running: count("running"),
+            waiting: count("waiting"),
+            oldest_queued_seconds: oldest.unwrap_or(0).max(0) as f64 / 1000.0,
+        })
     }
 }

@@ -1,16 +1,18 @@
 //! Private PostgreSQL, Redis, nginx and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
-//! however it ends. Nothing that happens to run on the machine is used. And programs that follow runs as clients do.
+//! however it ends. Nothing that happens to run on the machine is used. And programs that follow runs as clients do, or judge what an operator is given.
 
 pub mod clients;
 mod installation;
 pub mod mcp;
 mod nginx;
 mod postgres;
+mod promtool;
 mod redis;
 mod supervised;
 
 pub use nginx::Nginx;
 pub use postgres::{Database, Postgres};
+pub use promtool::promtool;
 pub use redis::Redis;
 
 use std::net::TcpListener;

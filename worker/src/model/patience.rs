@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, future::BoxFuture};
 use holdfast_shared::config::ModelConfig;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
@@ -86,9 +86,10 @@ impl<U: Upstream> Model for Patience<U> {
             let mut tries = 1;
             loop {
                 let error = match first_delta(&*upstream, &request, limits, ends_at, &subject).await {
-                    Ok(answer) => return Ok(answer.boxed()),
+                    Ok(answer) => return Ok(answer.inspect_err(count).boxed()),
                     Err(error) => error,
                 };
+                count(&error);
                 let Some(pause) = limits.pause_after(&error, tries) else { return Err(error) };
                 if Instant::now() + pause >= ends_at {
                     return Err(error);
@@ -105,6 +106,11 @@ impl<U: Upstream> Model for Patience<U> {
         }
         .boxed()
     }
+}
+
+/// Counts a failure, before the first delta or behind it.
+fn count(error: &Error) {
+    metrics::counter!("holdfast_model_failures_total", "code" => error.code()).increment(1);
 }
 
 /// Makes one try and waits for the first delta, which is then the first item of the stream.

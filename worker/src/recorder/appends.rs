@@ -192,6 +192,7 @@ impl Appends {
                 Ok(Step::Behind)
             }
             Err(error) => {
+                metrics::counter!("holdfast_append_failures_total").increment(1);
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "the run log is away; events go by way of the archive"

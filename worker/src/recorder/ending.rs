@@ -79,6 +79,9 @@ impl Recorder {
             match finish.await {
                 Ok(Finished::Ended { events, next_waits }) => {
                     self.release();
+                    if let Ending::Failed(error) = ending {
+                        metrics::counter!("holdfast_run_failures_total", "code" => error.code.clone()).increment(1);
+                    }
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }

@@ -41,6 +41,8 @@ pub struct Flushes {
     due_at: Option<Instant>,
     /// The flush that is being tried, and since it failed, when it is tried again.
     chunk: Option<Chunk>,
+    /// When it was tried first.
+    begun: Option<Instant>,
     in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
     /// Times that the database was there and refused the chunk.
     refusals: usize,
@@ -75,6 +77,7 @@ impl Flushes {
             claim,
             due_at: None,
             chunk: None,
+            begun: None,
             in_flight: None,
             refusals: 0,
             refused: false,
@@ -170,6 +173,7 @@ impl Flushes {
             }
         };
         self.chunk = Some(chunk.clone());
+        self.begun.get_or_insert_with(Instant::now);
         let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
         self.in_flight = Some(Box::pin(async move {
             match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
@@ -189,12 +193,15 @@ impl Flushes {
             Ok(Flushed::Durable) => {
                 self.backoff = BACKOFF;
                 self.refusals = 0;
+                let took = self.begun.take().expect("the flush was begun").elapsed();
+                metrics::histogram!("holdfast_flush_seconds").record(took.as_secs_f64());
                 let chunk = self.chunk.take().expect("the chunk that was flushed");
                 self.archived_to = chunk.last;
                 Ok(Step::Durable(chunk.last))
             }
             Ok(Flushed::Fenced) => Err(Fenced),
             Err(error) => {
+                metrics::counter!("holdfast_flush_failures_total").increment(1);
                 self.refusals += usize::from(error.refuses_data());
                 if self.refusals >= REFUSALS {
                     self.refused = true;

@@ -1,0 +1,24 @@
+//! promtool, which judges what Prometheus is given.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Runs it in the repository with something on its standard input; what it has said, if it is content.
+pub fn promtool(args: &[&str], input: &str) -> Result<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = root.join("target/promtool/usr/bin/promtool");
+    let program = if own.exists() { own } else { PathBuf::from("promtool") };
+    let mut command = Command::new(program);
+    command.args(args).current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}; ./check says what is needed"));
+    let mut stdin = child.stdin.take().expect("its standard input is a pipe");
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("it reads its standard input");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    // It only warns of what its linter finds.
+    if output.status.success() { Ok(said) } else { Err(said) }
+}
