@@ -33,6 +33,7 @@ mod start;
 mod stores;
 mod takeover;
 mod tools;
+mod traces;
 mod users;
 mod watchers;
 mod wires;

@@ -24,6 +24,7 @@ pub struct Spans {
     parent: Option<Traceparent>,
     run_id: Uuid,
     conversation_id: Uuid,
+    attempt: u32,
 }
 
 /// Appends to the run log, one after the other.
@@ -40,7 +41,8 @@ pub struct Stretch {
 impl Spans {
     /// Under the request that has submitted the run.
     pub fn of(claim: &Claim) -> Self {
-        Self { parent: claim.traceparent, run_id: claim.run_id, conversation_id: claim.conversation_id }
+        let Claim { traceparent, run_id, conversation_id, attempt, .. } = *claim;
+        Self { parent: traceparent, run_id, conversation_id, attempt }
     }
 
     /// Under another span of the same run.
@@ -57,7 +59,6 @@ impl Spans {
     pub fn attempt(self, claim: &Claim) -> Span {
         let mut span = self.begun(Kind::Internal, "invoke_agent", claim.asked_at);
         span.set("gen_ai.operation.name", "invoke_agent");
-        span.set("run.attempt", i64::from(claim.attempt));
         span.set(
             "run.attempt.reason",
             match claim.reason {
@@ -145,6 +146,7 @@ impl Spans {
     fn about(self, mut span: Span) -> Span {
         if span.is_recorded() {
             span.set("run.id", self.run_id.to_string());
+            span.set("run.attempt", i64::from(self.attempt));
             span.set("gen_ai.conversation.id", self.conversation_id.to_string());
         }
         span
