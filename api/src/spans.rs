@@ -68,7 +68,9 @@ pub fn concerns(run: &Run) {
 /// The commit of a message with its run.
 pub fn submit(parent: Option<Traceparent>, run_id: Uuid) -> Span {
     let mut span = Span::begin(parent, Kind::Internal, "submit");
-    span.set("run.id", run_id.to_string());
+    if span.is_recorded() {
+        span.set("run.id", run_id.to_string());
+    }
     span
 }
 
@@ -86,6 +88,8 @@ fn with_request<T>(with: impl FnOnce(&mut Span) -> T) -> Option<T> {
 }
 
 fn about(span: &mut Span, run_id: Uuid, conversation_id: Uuid) {
-    span.set("run.id", run_id.to_string());
-    span.set("gen_ai.conversation.id", conversation_id.to_string());
+    if span.is_recorded() {
+        span.set("run.id", run_id.to_string());
+        span.set("gen_ai.conversation.id", conversation_id.to_string());
+    }
 }

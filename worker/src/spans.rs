@@ -11,7 +11,7 @@ use holdfast_shared::{
     config::Provider,
     event::AttemptReason,
     storage::{self, Chunk, Claim, Leave},
-    telemetry::{Kind, Span, Traceparent},
+    telemetry::{self, Kind, Span, Traceparent},
     usage::Usage,
 };
 use uuid::Uuid;
@@ -42,7 +42,7 @@ impl Spans {
     /// Under the request that has submitted the run.
     pub fn of(claim: &Claim) -> Self {
         let Claim { traceparent, run_id, conversation_id, attempt, .. } = *claim;
-        Self { parent: traceparent, run_id, conversation_id, attempt }
+        Self { parent: traceparent.filter(|_| telemetry::is_on()), run_id, conversation_id, attempt }
     }
 
     /// Under another span of the same run.
@@ -110,7 +110,7 @@ impl Spans {
     /// A transaction of events: `flush`, `finish` or `leave`.
     pub fn commit(self, name: &'static str, chunk: Option<&Chunk>) -> Span {
         let mut span = self.begin(Kind::Internal, name);
-        if let Some(chunk) = chunk {
+        if let Some(chunk) = chunk.filter(|_| self.are_recorded()) {
             span.set("run.events.to", chunk.last.to_string());
             span.set("run.events.bytes", chunk.body.len() as i64);
         }
@@ -132,7 +132,7 @@ impl Spans {
 
     /// Whether anybody will see them. What costs more than a span that is not made asks first.
     pub fn are_recorded(self) -> bool {
-        self.trace_id().is_some()
+        self.parent.is_some_and(Traceparent::is_sampled)
     }
 
     fn begin(self, kind: Kind, name: impl Into<std::borrow::Cow<'static, str>>) -> Span {
@@ -155,6 +155,9 @@ impl Spans {
 
 /// Who answers in this attempt.
 pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen: &Chosen) {
+    if !span.is_recorded() {
+        return;
+    }
     if let Some((id, version)) = claim.agent {
         span.rename(format!("invoke_agent {}", definition.name));
         span.set("gen_ai.agent.id", id.to_string());

@@ -30,7 +30,7 @@ pub struct Span(Option<SdkSpan>);
 impl Span {
     /// Begins a span under another one, if that is recorded.
     pub fn begin(parent: Option<Traceparent>, kind: Kind, name: impl Into<Cow<'static, str>>) -> Self {
-        match parent.filter(|parent| parent.sampled) {
+        match parent.filter(|parent| parent.is_sampled()) {
             Some(parent) => Self::build(Some(parent), kind, name.into(), None),
             None => Self::default(),
         }
@@ -43,7 +43,7 @@ impl Span {
         name: impl Into<Cow<'static, str>>,
         since: SystemTime,
     ) -> Self {
-        match parent.filter(|parent| parent.sampled) {
+        match parent.filter(|parent| parent.is_sampled()) {
             Some(parent) => Self::build(Some(parent), kind, name.into(), Some(since)),
             None => Self::default(),
         }

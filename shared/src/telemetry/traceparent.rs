@@ -16,6 +16,11 @@ pub struct Traceparent {
 pub struct Malformed;
 
 impl Traceparent {
+    /// Whether the trace is recorded.
+    pub const fn is_sampled(self) -> bool {
+        self.sampled
+    }
+
     /// The trace's id as its readers know it, 32 hexadecimal digits, if the trace is recorded.
     pub fn trace_id(self) -> Option<String> {
         self.sampled.then(|| format!("{:032x}", self.trace_id))
