@@ -15,7 +15,8 @@ mod shutdown;
 
 use std::process::ExitCode;
 
-use cli::Role;
+use cli::{Role, Settings};
+use holdfast_shared::telemetry;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -28,14 +29,7 @@ async fn main() -> ExitCode {
         Some(Role::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
         role => {
             logging::start(&cli.settings);
-            let shutdown = shutdown::on_signals();
-            match role {
-                None => roles::embedded(cli.settings, shutdown).await,
-                Some(Role::Api) => roles::api(cli.settings, shutdown).await,
-                Some(Role::Worker) => roles::worker(cli.settings, shutdown).await,
-                Some(Role::Migrate) => roles::migrate(cli.settings, shutdown).await,
-                Some(Role::Chat(_) | Role::Healthcheck(_)) => unreachable!("they were taken above"),
-            }
+            play(role, cli.settings).await
         }
     };
     match result {
@@ -45,4 +39,26 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Is what the process was started as, to its end.
+async fn play(role: Option<Role>, settings: Settings) -> anyhow::Result<()> {
+    let name = match role {
+        None => "embedded",
+        Some(Role::Api) => "api",
+        Some(Role::Worker) => "worker",
+        Some(Role::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
+        Some(Role::Chat(_) | Role::Healthcheck(_)) => unreachable!("they are no roles of the server"),
+    };
+    let exporting = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
+    let shutdown = shutdown::on_signals();
+    let played = match role {
+        Some(Role::Api) => roles::api(settings, shutdown).await,
+        Some(Role::Worker) => roles::worker(settings, shutdown).await,
+        _ => roles::embedded(settings, shutdown).await,
+    };
+    if let Some(exporting) = exporting {
+        exporting.finish();
+    }
+    played
 }

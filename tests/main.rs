@@ -37,6 +37,7 @@ mod start;
 mod stores;
 mod takeover;
 mod tools;
+mod traces;
 mod users;
 mod watchers;
 mod wires;

@@ -1,7 +1,7 @@
 //! Holdfast's HTTP API.
 //!
 //! In the order of a request's way: `serve` (sockets), `auth` (who is asking), `routes` (the whole HTTP surface), `app` (the
-//! use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's log), `wire` (what a client's protocol makes of an event).
+//! use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
 
 mod app;
 mod auth;
@@ -11,6 +11,7 @@ mod problem;
 mod relay;
 mod routes;
 mod serve;
+mod spans;
 mod strangers;
 mod wire;
 

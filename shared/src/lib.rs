@@ -3,7 +3,7 @@
 //! Read in this order: the words (`event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
 //! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `config`
-//! says which back ends they get; `redis_link` is how three of them reach Redis.
+//! says which back ends they get; `redis_link` is how three of them reach Redis. `telemetry` exports spans, where that is wanted.
 
 pub mod agent;
 pub mod approval;
@@ -26,6 +26,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod storable;
 pub mod storage;
+pub mod telemetry;
 mod text_enum;
 pub mod timestamp;
 pub mod tokens;

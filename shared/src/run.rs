@@ -29,6 +29,8 @@ pub struct Run {
     pub last_event_id: EventId,
     /// What the client has sent with the message, for itself.
     pub metadata: Option<Value>,
+    /// The run's OpenTelemetry trace, as 32 hexadecimal digits, if one is recorded.
+    pub trace_id: Option<String>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]

@@ -105,6 +105,13 @@ impl Holdfast {
         self.child.id()
     }
 
+    /// The names of its threads, of which the system keeps 15 characters.
+    pub fn threads(&self) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        tasks.map(|task| name(task.unwrap()).trim().to_owned()).collect()
+    }
+
     /// Sends a signal, such as `TERM` or `STOP`.
     pub fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status().unwrap();

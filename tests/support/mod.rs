@@ -2,6 +2,7 @@
 
 mod blocks;
 mod client;
+mod collector;
 mod deployment;
 mod holdfast;
 mod programs;
@@ -13,6 +14,7 @@ pub mod upstream;
 
 pub use blocks::{Block, Blocks};
 pub use client::{Client, Failure, answer};
+pub use collector::{Collector, Traced};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
 pub use programs::Program;

@@ -2,7 +2,8 @@
 //!
 //! In the order of a run's way: `consumer` (apalis hands out claims), `lease` (keeps them, and carries the signals that
 //! end them early), `agents` (what runs were submitted with), `executor` (what a run does), `model` (who answers), `tools`
-//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer.
+//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer. `spans`
+//! has what is told of all this to OpenTelemetry.
 
 mod agents;
 mod consumer;
@@ -10,6 +11,7 @@ mod executor;
 mod lease;
 pub mod model;
 mod recorder;
+mod spans;
 mod sweeper;
 mod tools;
 

@@ -1,17 +1,30 @@
 //! Answers to what a waiting run has asked: a human's decision, or the result of a tool that the client executes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use holdfast_shared::{
     approval::Decision,
     excerpt,
     run::Run,
     storage::{Answered, ClientResult},
+    telemetry::Traceparent,
 };
 use uuid::Uuid;
 
 use super::App;
-use crate::problem::Problem;
+use crate::{problem::Problem, spans};
+
+/// When an answer came, and with which request.
+struct Begun {
+    at: SystemTime,
+    request: Option<Traceparent>,
+}
+
+impl Begun {
+    fn now() -> Self {
+        Self { at: SystemTime::now(), request: spans::of_request() }
+    }
+}
 
 impl App {
     /// Answers what a run has asked about one call; the first answer counts.
@@ -22,10 +35,10 @@ impl App {
         approval_id: Uuid,
         decision: Decision,
     ) -> Result<Run, Problem> {
-        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let (app, user, begun) = (Arc::clone(self), owner.to_owned(), Begun::now());
         let answered = self.to_its_end(async move {
             let answered = app.storage.decide(&user, run_id, approval_id, &decision).await?;
-            Ok(app.go_on_after(answered))
+            Ok(app.go_on_after(answered, begun))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
         self.answered(owner, run_id, answered.await?, not_found).await
@@ -44,18 +57,19 @@ impl App {
             ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
             ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
         };
-        let (app, user, call) = (Arc::clone(self), owner.to_owned(), call_id.clone());
+        let (app, user, call, begun) = (Arc::clone(self), owner.to_owned(), call_id.clone(), Begun::now());
         let answered = self.to_its_end(async move {
             let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
-            Ok(app.go_on_after(answered))
+            Ok(app.go_on_after(answered, begun))
         });
         let not_found = || Problem::call_not_found(&call_id, run_id);
         self.answered(owner, run_id, answered.await?, not_found).await
     }
 
     /// Shows an answer that was accepted, and wakes a worker for its run.
-    fn go_on_after(self: &Arc<Self>, answered: Answered) -> Answered {
+    fn go_on_after(self: &Arc<Self>, answered: Answered, begun: Begun) -> Answered {
         if let Answered::Accepted(run) = &answered {
+            spans::answer(run, begun.at, begun.request);
             if run.queued {
                 self.wake();
             }
@@ -75,7 +89,9 @@ impl App {
     ) -> Result<Run, Problem> {
         match answered {
             Answered::Accepted(_) => {
-                self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+                let run = self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
+                spans::concerns(&run);
+                Ok(run)
             }
             Answered::Decided(first) => Err(Problem::already_decided(*first)),
             Answered::Completed => Err(Problem::already_completed(run_id)),

@@ -24,6 +24,7 @@ use crate::{
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
+    spans,
     strangers::Strangers,
 };
 
@@ -213,7 +214,9 @@ impl App {
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {
+            let span = spans::submit(new.traceparent, new.run_id);
             let submitted = app.storage.submit(&user, &new).await?;
+            drop(span);
             Ok(match submitted {
                 // From here on the message is committed: whatever fails now costs time only.
                 Submitted::Accepted(accepted) => {
@@ -230,7 +233,8 @@ impl App {
                 refused => Err(refused),
             })
         });
-        submitted.await?.map_err(|refused| match refused {
+        let submitted = submitted.await?.inspect(|(posted, _)| spans::concerns(&posted.run));
+        submitted.map_err(|refused| match refused {
             Submitted::KeyReused => Problem::key_reused(),
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),

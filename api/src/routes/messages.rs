@@ -23,6 +23,7 @@ use crate::{
     auth::Caller,
     extract::{Body, ConversationId, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
+    spans,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -149,6 +150,7 @@ pub async fn say(
         max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
+        traceparent: spans::of_request(),
     };
     if accepts_event_stream(headers) {
         let (posted, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;

@@ -36,6 +36,7 @@ use holdfast_shared::{
     snapshot::Snapshot,
     storable::{is_too_deep, storable, storable_json},
     storage::{NewRun, RunOptions, Said, Target},
+    telemetry,
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,7 @@ use crate::{
     extract::idempotency_key,
     metrics::measure,
     problem::Problem,
+    spans,
     wire::Wire,
 };
 
@@ -109,7 +111,7 @@ pub fn router(app: Arc<App>) -> Router {
         .split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
     let auth = Arc::clone(app.auth());
-    router
+    let router = router
         .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
         .fallback(|OriginalUri(uri): OriginalUri| async move { Problem::route_not_found(uri.path()) })
@@ -121,7 +123,11 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(measure))
-        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()))
+        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()));
+    match telemetry::is_on() {
+        true => router.layer(middleware::from_fn(spans::traced)),
+        false => router,
+    }
 }
 
 /// The chat page, for browsers. It is compressed as it is sent, which streams are not.
@@ -222,6 +228,7 @@ fn plain_run(
         options,
         max_metadata: app.config().max_metadata_bytes,
         max_unfinished: app.config().max_queued,
+        traceparent: spans::of_request(),
     })
 }
 

@@ -31,6 +31,7 @@ use crate::{
     extract::{Body, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
     relay::Opened,
+    spans,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -117,6 +118,7 @@ pub async fn create(
         max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
+        traceparent: spans::of_request(),
     };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;

@@ -36,6 +36,7 @@ fn of_board(shows: Shows) -> View {
         error: None,
         last_event_id: EventId::ORIGIN,
         metadata: Some(metadata),
+        trace_id: None,
         created_at: DateTime::UNIX_EPOCH,
         started_at: None,
         finished_at: None,

@@ -13,6 +13,7 @@ use super::{
     archive::{Chunk, writes_of},
     database::{Tx, args},
     fenced::{Fenced, Statement},
+    rows::traceparent,
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     run::RunStatus,
     schema,
     storable::{MAX_DEPTH, is_too_deep, storable, storable_json},
+    telemetry::Traceparent,
     tool::{ToolCallStatus, ToolError},
 };
 
@@ -50,6 +52,9 @@ pub struct AnsweredRun {
     pub event: Event,
     /// Whether a worker can go on with it.
     pub queued: bool,
+    pub conversation_id: Uuid,
+    /// The span under which the run was submitted, if that was recorded.
+    pub traceparent: Option<Traceparent>,
 }
 
 /// The result of a call that the client has executed.
@@ -294,11 +299,11 @@ async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody)
     let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
                or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued";
+               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
     let fenced = Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &Chunk::of(&event)));
-    let queued = tx.write_fenced::<(bool,)>(fenced).await?.into_iter().next();
-    let (queued,) = queued.ok_or(sqlx::Error::RowNotFound)?;
-    Ok(AnsweredRun { run_id, event, queued })
+    let answered = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
+    let (queued, conversation_id, stored) = answered.ok_or(sqlx::Error::RowNotFound)?;
+    Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<Waiting>, sqlx::Error> {

@@ -1,6 +1,6 @@
 //! CLAIM and RENEW: how a worker gets a run, and how it keeps it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -11,11 +11,13 @@ use super::{
     Error, Storage,
     database::{Tx, args},
     end::EndedRun,
+    rows::traceparent,
 };
 use crate::{
     agent::Limits,
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
+    telemetry::Traceparent,
 };
 
 /// A worker process of one boot, by a name that is never used again.
@@ -64,6 +66,10 @@ pub struct Claim {
     pub reason: AttemptReason,
     /// Time since the first attempt, waiting for people not counted.
     pub worked: Duration,
+    /// The span under which the run was submitted, if that was recorded.
+    pub traceparent: Option<Traceparent>,
+    /// When the database was asked for it, by this host's clock.
+    pub asked_at: SystemTime,
     /// The attempt's first event, `attempt.started`, already archived.
     pub started: Event,
 }
@@ -100,6 +106,7 @@ struct ClaimRow {
     agent_version: Option<i64>,
     stream: bool,
     max_duration_ms: Option<i64>,
+    traceparent: Option<String>,
     worked_ms: i64,
 }
 
@@ -124,7 +131,7 @@ macro_rules! take {
             "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, max_duration_ms, {ms since:started_at} - waited_ms as worked_ms"
+            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms"
         )
     };
 }
@@ -165,11 +172,12 @@ impl Storage {
     }
 
     async fn take(&self, sql: &'static str, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, sqlx::Error> {
+        let asked_at = SystemTime::now();
         let last_chance = terms.max_crashes.saturating_sub(1).max(1);
         let mut tx = self.database.begin().await?;
         let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, last_chance];
         let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
-        let claims = start_attempts(&mut tx, rows, terms.max_crashes).await?;
+        let claims = start_attempts(&mut tx, rows, terms.max_crashes, asked_at).await?;
         tx.commit().await?;
         Ok(claims)
     }
@@ -238,7 +246,12 @@ impl Storage {
 }
 
 /// Archives `attempt.started` for each claimed row.
-async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) -> Result<Vec<Claim>, sqlx::Error> {
+async fn start_attempts(
+    tx: &mut Tx,
+    rows: Vec<ClaimRow>,
+    max_crashes: usize,
+    asked_at: SystemTime,
+) -> Result<Vec<Claim>, sqlx::Error> {
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
@@ -270,6 +283,8 @@ async fn start_attempts(tx: &mut Tx, rows: Vec<ClaimRow>, max_crashes: usize) ->
             checkpoint: row.checkpoint,
             reason,
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
+            traceparent: traceparent(row.traceparent),
+            asked_at,
             started,
         });
     }

@@ -12,6 +12,7 @@ use crate::{
     idempotency::IdempotencyKey,
     message::Message,
     run::{Run, SubmitMode},
+    telemetry::Traceparent,
     tool::ClientTool,
 };
 
@@ -31,6 +32,8 @@ pub struct NewRun {
     pub key: Option<IdempotencyKey>,
     /// Runs that may wait in one conversation.
     pub max_unfinished: usize,
+    /// The span that the run's own begin under, wherever it is executed.
+    pub traceparent: Option<Traceparent>,
 }
 
 /// How a run is to be executed, as its client or its route wants it.

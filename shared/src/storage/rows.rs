@@ -10,6 +10,7 @@ use crate::{
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunError, RunStatus},
+    telemetry::Traceparent,
     usage::Usage,
 };
 
@@ -45,7 +46,7 @@ pub(super) use conversation_columns;
 macro_rules! run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
-         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.created_at, r.started_at, r.finished_at, \
+         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at, \
          o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.retrieval_context as output_context, \
          o.superseded_at as output_superseded_at, o.created_at as output_created_at"
     };
@@ -140,6 +141,7 @@ pub(super) struct RunRow {
     #[sqlx(try_from = "i64")]
     archived_to: EventId,
     metadata: Option<Json<Value>>,
+    traceparent: Option<String>,
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
@@ -184,9 +186,15 @@ impl From<RunRow> for Run {
             error: row.error_code.zip(row.error_message).map(|(code, message)| RunError { code, message }),
             last_event_id: row.archived_to,
             metadata: row.metadata.map(|metadata| metadata.0),
+            trace_id: traceparent(row.traceparent).and_then(Traceparent::trace_id),
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,
         }
     }
+}
+
+/// The span of a run's submission; a text that nobody can read any more counts as none.
+pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
+    stored?.parse().ok()
 }

@@ -23,6 +23,7 @@ use crate::{
     idempotency::IdempotencyKey,
     message::{Message, Role},
     run::{Run, RunStatus, SubmitMode},
+    telemetry::Traceparent,
 };
 
 /// The conversation, its row locked, and the message's place in it.
@@ -336,8 +337,8 @@ async fn insert_run(
     let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
     let run = Statement::new(
         "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
-         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, agent_version) \
-         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, {now}, $11, $12, $13, $14, (select version from agent_definitions where id = $4)) returning created_at",
+         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, agent_version) \
+         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, {now}, $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4)) returning created_at",
         args![
             new.run_id,
             owner,
@@ -352,7 +353,8 @@ async fn insert_run(
             new.options.stream,
             (!new.options.client_tools.is_empty()).then(|| serde_json::json!(new.options.client_tools)),
             new.options.metadata.clone(),
-            new.options.max_duration.map(|limit| limit.as_millis() as i64)
+            new.options.max_duration.map(|limit| limit.as_millis() as i64),
+            new.traceparent.map(|parent| parent.to_string())
         ],
     );
     let inserted =
@@ -372,6 +374,7 @@ async fn insert_run(
         error: None,
         last_event_id: queued_id,
         metadata: new.options.metadata.clone(),
+        trace_id: new.traceparent.and_then(Traceparent::trace_id),
         created_at,
         started_at: None,
         finished_at: None,

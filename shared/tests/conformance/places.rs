@@ -101,6 +101,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
         options: Default::default(),
         max_metadata: 100,
         max_unfinished: 100,
+        traceparent: None,
     }
 }
 

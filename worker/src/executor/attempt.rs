@@ -9,6 +9,7 @@ use holdfast_shared::{
     run::RunError,
     storable::storable,
     storage::{self, Answer, Begun, Claim, NewCheckpoint, Progress, Window},
+    telemetry::Span,
     tool::ClientTool,
     trace::{Node, TraceRole},
     usage::Usage,
@@ -22,6 +23,7 @@ use crate::{
     lease::Lease,
     model::Chosen,
     recorder::Recorder,
+    spans::Spans,
     tools::{Missing, Toolbox},
 };
 
@@ -43,6 +45,10 @@ pub struct Attempt<'a> {
     pub toolbox: Toolbox,
     pub limits: Limits,
     pub memory: Memory,
+    /// Where spans hang that belong to no step.
+    pub spans: Spans,
+    /// The step under way.
+    pub step: Span,
     /// Ends the run when its time is over.
     deadline: Pin<Box<Sleep>>,
     first_token: bool,
@@ -55,6 +61,7 @@ impl<'a> Attempt<'a> {
         claim: &'a Claim,
         lease: &'a mut Lease,
         recorder: &'a mut Recorder,
+        spans: Spans,
     ) -> Result<Self, Stop> {
         let worker = &shared.worker;
         // Once per run: the checkpoint behind the input is also behind this.
@@ -94,6 +101,8 @@ impl<'a> Attempt<'a> {
             toolbox: Toolbox::default(),
             limits,
             memory,
+            spans,
+            step: Span::default(),
             deadline,
             first_token: true,
         };
@@ -152,6 +161,14 @@ impl<'a> Attempt<'a> {
             Node::Input => self.recorder.note_without_haste(progress),
             _ => self.recorder.note(progress),
         }
+    }
+
+    /// Where the spans of the present step hang. A step that an earlier attempt has begun gets a span of its own here.
+    pub fn spans_of_step(&mut self) -> Spans {
+        if self.step.traceparent().is_none() {
+            self.step = self.spans.step(self.memory.step);
+        }
+        self.spans.under(&self.step)
     }
 
     /// Measures the time to the first piece of the answer.

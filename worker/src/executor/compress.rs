@@ -20,7 +20,10 @@ use super::{
     attempt::{Attempt, answered},
     context::{turn_of_message, turn_of_summary},
 };
-use crate::model::{self, Delta, Request, Turn};
+use crate::{
+    model::{self, Delta, Request, Turn},
+    spans,
+};
 
 /// Of the budget, the part of newest messages that stay as they are, and the part that a summary is to have.
 const KEPT: u32 = 2;
@@ -120,6 +123,17 @@ fn request(attempt: &Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Request 
 
 /// The whole text of an answer.
 async fn ask(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let mut span = attempt.spans.chat(&attempt.chosen);
+    let answered = hear(attempt, request).await;
+    match &answered {
+        Ok(Ok((_, usage))) => spans::tell_usage(&mut span, *usage),
+        Ok(Err(error)) => span.fail(error.code()),
+        Err(_) => {}
+    }
+    answered
+}
+
+async fn hear(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
     let asked = attempt.chosen.model.ask(request);
     let mut answer = match attempt.alongside(asked).await? {
         Ok(answer) => answer,

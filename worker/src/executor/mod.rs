@@ -19,6 +19,7 @@ use holdfast_shared::{
     event::AttemptReason,
     run::RunError,
     storage::{Claim, Leave},
+    telemetry::Span,
     trace::Node,
 };
 use tracing::Instrument;
@@ -27,6 +28,7 @@ use crate::{
     Shared,
     lease::{Lease, Signal},
     recorder::{Ended, Fenced, Recorder},
+    spans::{self, Spans},
 };
 use attempt::Attempt;
 
@@ -63,8 +65,13 @@ impl From<Signal> for Stop {
 
 /// Executes a claim to its end, whatever that is.
 pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
-    let first_token_ms = tracing::field::Empty;
-    let span = tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, first_token_ms);
+    let spans = Spans::of(&claim);
+    let mut span = spans.attempt(&claim);
+    let spans = spans.under(&span);
+    drop(spans.claim(&claim));
+    let (first_token_ms, trace_id) = (tracing::field::Empty, spans.trace_id());
+    let logged =
+        tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, trace_id, first_token_ms);
     async {
         let worker = &shared.worker;
         match claim.reason {
@@ -75,12 +82,13 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
             AttemptReason::Drain | AttemptReason::Resumed => {}
         }
         let executing = Executing::begin();
-        let mut recorder = Recorder::start(worker, claim.clone());
-        let outcome = work(&shared, &claim, &mut lease, &mut recorder).await;
+        let mut recorder = Recorder::start(worker, claim.clone(), spans);
+        let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
         let ended = match outcome {
             Ok(()) => recorder.finish(Ending::Completed).await,
             Err(Stop::Failed(error)) => {
                 // The message may quote the provider, and so the user.
+                span.fail(&error.code);
                 tracing::warn!(error.code = error.code, "run failed");
                 tracing::debug!(error.message = error.message, "run failed");
                 recorder.finish(Ending::Failed(error)).await
@@ -91,6 +99,7 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
             Err(Stop::Fenced) => Ended::Fenced,
         };
         drop(executing);
+        spans::tell_end(&mut span, ended);
         match ended {
             Ended::Finished { status, next_waits } => {
                 if next_waits {
@@ -108,7 +117,7 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
             Ended::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
         }
     }
-    .instrument(span)
+    .instrument(logged)
     .await;
 }
 
@@ -137,18 +146,29 @@ enum Next {
 }
 
 /// One attempt's way through the graph.
-async fn work(shared: &Shared, claim: &Claim, lease: &mut Lease, recorder: &mut Recorder) -> Result<(), Stop> {
-    let mut attempt = Attempt::begin(shared, claim, lease, recorder).await?;
+async fn work(
+    shared: &Shared,
+    claim: &Claim,
+    lease: &mut Lease,
+    recorder: &mut Recorder,
+    (span, spans): (&mut Span, Spans),
+) -> Result<(), Stop> {
+    let mut attempt = Attempt::begin(shared, claim, lease, recorder, spans).await?;
+    spans::tell_agent(span, claim, &attempt.definition, &attempt.chosen);
     let mut next = attempt.memory.next();
     loop {
-        next = match next {
-            Next::Process => process::process(&mut attempt).await?,
-            Next::Tools => tools::call_tools(&mut attempt).await?,
+        let gone_on = match next {
+            Next::Process => process::process(&mut attempt).await,
+            Next::Tools => tools::call_tools(&mut attempt).await,
             Next::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());
             }
         };
+        if let Err(Stop::Failed(error)) = &gone_on {
+            attempt.step.fail(&error.code);
+        }
+        next = gone_on?;
     }
 }
 

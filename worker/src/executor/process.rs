@@ -6,6 +6,7 @@ use holdfast_shared::{
     run::RunError,
     storable::{is_too_deep, storable, storable_json},
     storage::Progress,
+    telemetry::Span,
     trace::{Node, RequestedCall, TraceRole},
     usage::Usage,
 };
@@ -13,7 +14,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Next, Stop, attempt::Attempt, context};
-use crate::model::{self, CallDelta, Delta};
+use crate::{
+    model::{self, CallDelta, Delta},
+    spans,
+};
 
 /// Between what two steps have said, so that it reads as two paragraphs.
 const PARAGRAPH: &str = "\n\n";
@@ -46,6 +50,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     }
     attempt.memory.step += 1;
     let step = attempt.memory.step;
+    attempt.step = attempt.spans.step(step);
     let mut tools = attempt.toolbox.specs();
     let limit = match tools.is_empty() {
         true => None,
@@ -82,6 +87,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     };
     if calls.is_empty() {
         attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage });
+        attempt.step = Span::default();
         progress.step_completed = true;
     }
     attempt.checkpoint(Node::Process, progress);
@@ -90,6 +96,17 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
 }
 
 async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
+    let mut span = attempt.spans_of_step().chat(&attempt.chosen);
+    let said = hear(attempt, request).await;
+    match &said {
+        Ok(said) => spans::tell_usage(&mut span, said.usage),
+        Err(Stop::Failed(error)) => span.fail(&error.code),
+        Err(_) => {}
+    }
+    said
+}
+
+async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
     let asked = attempt.chosen.model.ask(request);
     let mut answer = attempt.alongside(asked).await?.map_err(failed)?;
     let mut said = Said::default();

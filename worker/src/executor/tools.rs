@@ -12,6 +12,7 @@ use holdfast_shared::{
     excerpt,
     storable::storable,
     storage::{CallState, NewApproval, Progress},
+    telemetry::Span,
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
 };
@@ -123,10 +124,16 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             attempt.recorder.note(Progress { calls: before, ..Progress::default() });
             return Err(stop);
         }
+        let spans = attempt.spans_of_step();
         for (index, tool, input) in next {
             let key = attempt.memory.calls[index].state.call_id.clone();
+            let mut span = spans.tool(&tool.spec.name, &key);
             under_way.spawn(async move {
                 let (outcome, duration) = tool.call(input, key).await;
+                if let Err(error) = &outcome {
+                    span.fail(&error.code);
+                }
+                drop(span);
                 metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
                 (index, outcome, duration)
             });
@@ -251,6 +258,7 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
     let tool_calls = attempt.memory.calls.len();
     attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage });
+    attempt.step = Span::default();
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }
 

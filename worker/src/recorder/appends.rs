@@ -1,6 +1,6 @@
 //! The way to the run log: one append in flight, and what comes meanwhile goes with the next.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -11,7 +11,7 @@ use holdfast_shared::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Fenced;
+use super::{Fenced, stretch::Stretches};
 
 /// Under load, the shortest time between two appends: it widens the batches.
 const LINGER: Duration = Duration::from_millis(2);
@@ -48,6 +48,9 @@ pub struct Appends {
     /// Appends in a row that came right after the one before.
     hurried: u32,
     backoff: Duration,
+    stretches: Stretches,
+    /// When the append in flight was begun, if its run is traced.
+    begun: Option<SystemTime>,
 }
 
 /// What a step has shown.
@@ -66,7 +69,7 @@ impl Step {
 }
 
 impl Appends {
-    pub fn new(run_log: RunLog, run_id: Uuid, attempt: u32) -> Self {
+    pub fn new(run_log: RunLog, run_id: Uuid, attempt: u32, stretches: Stretches) -> Self {
         Self {
             run_log,
             run_id,
@@ -81,6 +84,8 @@ impl Appends {
             last_begun: None,
             hurried: 0,
             backoff: BACKOFF,
+            stretches,
+            begun: None,
         }
     }
 
@@ -95,6 +100,7 @@ impl Appends {
 
     /// Everything up to `archived_to` is durable: a log that lost it may go on behind it.
     pub fn archived_to(&mut self, archived_to: EventId) {
+        self.stretches.cut();
         let failing = self.behind || self.backoff > BACKOFF;
         let reaches = archived_to >= EventId::new(self.attempt, self.first.saturating_sub(1));
         if !failing || !reaches || self.in_flight.is_some() {
@@ -152,6 +158,7 @@ impl Appends {
         self.hurried = if hurried { self.hurried + 1 } else { 0 };
         // The first events after a pause go at once; only a run that appends again and again lingers.
         self.not_before = (self.hurried >= HURRIED).then_some(now + LINGER);
+        self.begun = self.stretches.begin();
         let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
         let append = async move { run_log.append(run_id, &sent, gap).await };
@@ -178,6 +185,8 @@ impl Appends {
     }
 
     fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<Step, Fenced> {
+        let stored = matches!(appended, Ok(Appended::Stored)).then(|| batch.last + 1 - batch.first);
+        self.stretches.add(self.begun.take(), stored);
         match appended {
             Ok(Appended::Stored) => {
                 metrics::counter!("holdfast_events_appended_total").increment(u64::from(batch.last + 1 - batch.first));

@@ -13,6 +13,7 @@ use holdfast_shared::{
 };
 
 use super::{Ended, Fenced, Recorder};
+use crate::spans;
 
 /// Wait after a failed try; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
@@ -37,7 +38,11 @@ impl Recorder {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         loop {
-            match self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await {
+            let mut span = self.spans.commit("leave", tail.as_ref());
+            let left = self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await;
+            let left = left.inspect_err(|error| spans::refused(&mut span, error));
+            drop(span);
+            match left {
                 Ok(Left::Gone) => {
                     self.release();
                     self.append_rest().await;
@@ -76,7 +81,10 @@ impl Recorder {
             // A database that is there and refuses the answer again and again will not take it later either.
             let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&given_up, &no_answer) };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
-            match finish.await {
+            let mut span = self.spans.commit("finish", tail.as_ref());
+            let finished = finish.await.inspect_err(|error| spans::refused(&mut span, error));
+            drop(span);
+            match finished {
                 Ok(Finished::Ended { events, next_waits }) => {
                     self.release();
                     if let Ending::Failed(error) = ending {

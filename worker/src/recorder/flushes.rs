@@ -14,7 +14,10 @@ use holdfast_shared::{
 use tokio::time::Instant;
 
 use super::{Fenced, ending::REFUSALS};
-use crate::Worker;
+use crate::{
+    Worker,
+    spans::{self, Spans},
+};
 
 /// Wait after a failed flush; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
@@ -26,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Flushes {
     storage: Storage,
     claim: Claim,
+    spans: Spans,
     lease: Duration,
     interval: Duration,
     flush_bytes: usize,
@@ -62,7 +66,7 @@ pub enum Step {
 }
 
 impl Flushes {
-    pub fn new(worker: &Worker, claim: Claim) -> Self {
+    pub fn new(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let config = &worker.config;
         Self {
             storage: worker.storage.clone(),
@@ -75,6 +79,7 @@ impl Flushes {
             progress: Progress::default(),
             archived_to: claim.started.id,
             claim,
+            spans,
             due_at: None,
             chunk: None,
             begun: None,
@@ -175,11 +180,13 @@ impl Flushes {
         self.chunk = Some(chunk.clone());
         self.begun.get_or_insert_with(Instant::now);
         let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
+        let mut span = self.spans.commit("flush", Some(&chunk));
         self.in_flight = Some(Box::pin(async move {
-            match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
+            let flushed = match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
                 Ok(flushed) => flushed,
                 Err(_) => Err(Error::TooSlow { doing: "archive events of a run" }),
-            }
+            };
+            flushed.inspect_err(|error| spans::refused(&mut span, error))
         }));
     }
 

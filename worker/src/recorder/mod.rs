@@ -7,6 +7,7 @@
 mod appends;
 mod ending;
 mod flushes;
+mod stretch;
 
 use std::{convert::Infallible, future::Future};
 
@@ -18,13 +19,15 @@ use holdfast_shared::{
     storage::{Answer, Claim, Leave, Progress},
 };
 
-use crate::Worker;
+use crate::{Worker, spans::Spans};
 use appends::Appends;
 use flushes::Flushes;
+use stretch::Stretches;
 
 /// Writes the events of one attempt.
 pub struct Recorder {
     claim: Claim,
+    spans: Spans,
     /// The newest event that was emitted.
     last: EventId,
     /// All that the run has said and used, in earlier attempts too.
@@ -60,14 +63,15 @@ pub struct Fenced;
 
 impl Recorder {
     /// Begins with the claim's own event, which is archived already and not yet in the log.
-    pub fn start(worker: &Worker, claim: Claim) -> Self {
+    pub fn start(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let last = claim.started.id;
         let knows_answer = claim.is_fresh();
-        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt);
+        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, Stretches::new(spans));
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
-        let flushes = Flushes::new(worker, claim.clone());
+        let flushes = Flushes::new(worker, claim.clone(), spans);
         Self {
             claim,
+            spans,
             last,
             answer: Answer::default(),
             knows_answer,

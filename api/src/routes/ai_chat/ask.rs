@@ -27,6 +27,7 @@ use crate::{
     problem::Problem,
     relay::Opened,
     routes::{checked_options, events::view_of},
+    spans,
     wire::Wire,
 };
 
@@ -165,6 +166,7 @@ fn new_run(
         max_metadata: app.config().max_metadata_bytes,
         key,
         max_unfinished: app.config().max_queued,
+        traceparent: spans::of_request(),
     }
 }
 

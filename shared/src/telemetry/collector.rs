@@ -1,0 +1,64 @@
+//! The collector, as the log hears of it: once when it does not take spans, not with every batch that it does not take.
+
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use opentelemetry_otlp::SpanExporter as Otlp;
+use opentelemetry_sdk::{
+    Resource,
+    error::OTelSdkResult,
+    trace::{SpanData, SpanExporter},
+};
+
+/// Time after which it is said again.
+const REMINDER: Duration = Duration::from_secs(600);
+
+/// An OTLP exporter that says in the log when it fails.
+#[derive(Debug)]
+pub struct Collector {
+    otlp: Otlp,
+    /// When it was last said that spans are lost; none while all is well.
+    complained: Mutex<Option<Instant>>,
+}
+
+impl Collector {
+    pub fn new(otlp: Otlp) -> Self {
+        Self { otlp, complained: Mutex::new(None) }
+    }
+
+    fn note(&self, exported: &OTelSdkResult, spans: usize) {
+        let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match exported {
+            Ok(()) if complained.take().is_some() => tracing::info!("the collector takes spans again"),
+            Ok(()) => {}
+            Err(_) if complained.is_some_and(|last| last.elapsed() < REMINDER) => {}
+            Err(error) => {
+                *complained = Some(Instant::now());
+                tracing::warn!(%error, spans, "spans are lost: the collector does not take them");
+            }
+        }
+    }
+}
+
+impl SpanExporter for Collector {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let exported = self.otlp.export(batch).await;
+        self.note(&exported, spans);
+        exported
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.otlp.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.otlp.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.otlp.set_resource(resource);
+    }
+}

@@ -1,0 +1,134 @@
+//! One span: a piece of work with its time, its attributes and its outcome. Where nothing is recorded, it is nothing.
+
+use std::{borrow::Cow, time::SystemTime};
+
+use opentelemetry::{
+    Context, KeyValue, Value,
+    trace::{
+        Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
+        TraceState, Tracer,
+    },
+};
+use opentelemetry_sdk::trace::Span as SdkSpan;
+
+use super::{Traceparent, export};
+
+/// What a span is beside its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A request that is answered.
+    Server,
+    /// A question to somebody else.
+    Client,
+    Internal,
+}
+
+/// A span under way; it ends when it is dropped.
+#[derive(Default)]
+pub struct Span(Option<SdkSpan>);
+
+impl Span {
+    /// Begins a span under another one, if that is recorded.
+    pub fn begin(parent: Option<Traceparent>, kind: Kind, name: impl Into<Cow<'static, str>>) -> Self {
+        match parent.filter(|parent| parent.is_sampled()) {
+            Some(parent) => Self::build(Some(parent), kind, name.into(), None),
+            None => Self::default(),
+        }
+    }
+
+    /// The same for what has begun already.
+    pub fn begun(
+        parent: Option<Traceparent>,
+        kind: Kind,
+        name: impl Into<Cow<'static, str>>,
+        since: SystemTime,
+    ) -> Self {
+        match parent.filter(|parent| parent.is_sampled()) {
+            Some(parent) => Self::build(Some(parent), kind, name.into(), Some(since)),
+            None => Self::default(),
+        }
+    }
+
+    /// Begins a trace, or goes on with the caller's. The sampler decides whether it is recorded.
+    pub fn begin_trace(caller: Option<Traceparent>, name: impl Into<Cow<'static, str>>) -> Self {
+        Self::build(caller, Kind::Server, name.into(), None)
+    }
+
+    fn build(parent: Option<Traceparent>, kind: Kind, name: Cow<'static, str>, since: Option<SystemTime>) -> Self {
+        let Some(tracer) = export::tracer() else { return Self::default() };
+        let mut builder = SpanBuilder::from_name(name).with_kind(match kind {
+            Kind::Server => SpanKind::Server,
+            Kind::Client => SpanKind::Client,
+            Kind::Internal => SpanKind::Internal,
+        });
+        builder.start_time = since;
+        let within = match parent {
+            Some(parent) => Context::new().with_remote_span_context(parent.into()),
+            None => Context::new(),
+        };
+        Self(Some(tracer.build_with_context(builder, &within)))
+    }
+
+    /// What other spans begin under, here and elsewhere.
+    pub fn traceparent(&self) -> Option<Traceparent> {
+        self.0.as_ref().map(|span| span.span_context().into())
+    }
+
+    /// Whether anybody will see it.
+    pub fn is_recorded(&self) -> bool {
+        self.0.as_ref().is_some_and(SdkSpan::is_recording)
+    }
+
+    pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        if let Some(span) = &mut self.0 {
+            span.set_attribute(KeyValue::new(key, value));
+        }
+    }
+
+    pub fn rename(&mut self, name: impl Into<Cow<'static, str>>) {
+        if let Some(span) = &mut self.0 {
+            span.update_name(name.into());
+        }
+    }
+
+    /// Marks it as failed, with a code and never with a message, which may quote somebody.
+    pub fn fail(&mut self, code: &str) {
+        if let Some(span) = &mut self.0 {
+            span.set_attribute(KeyValue::new("error.type", code.to_owned()));
+            span.set_status(Status::error(code.to_owned()));
+        }
+    }
+
+    /// Names a span of another trace that has brought this one about.
+    pub fn link(&mut self, to: Option<Traceparent>) {
+        if let (Some(span), Some(to)) = (&mut self.0, to) {
+            let Link { span_context, attributes, .. } = Link::with_context(to.into());
+            span.add_link(span_context, attributes);
+        }
+    }
+
+    /// Ends it as of a moment that is past.
+    pub fn end_at(mut self, at: SystemTime) {
+        if let Some(span) = &mut self.0 {
+            span.end_with_timestamp(at);
+        }
+    }
+}
+
+impl From<&SpanContext> for Traceparent {
+    fn from(context: &SpanContext) -> Self {
+        Self {
+            trace_id: u128::from_be_bytes(context.trace_id().to_bytes()),
+            span_id: u64::from_be_bytes(context.span_id().to_bytes()),
+            sampled: context.is_sampled(),
+        }
+    }
+}
+
+impl From<Traceparent> for SpanContext {
+    fn from(parent: Traceparent) -> Self {
+        let flags = TraceFlags::default().with_sampled(parent.sampled);
+        let (trace_id, span_id) = (TraceId::from(parent.trace_id), SpanId::from(parent.span_id));
+        Self::new(trace_id, span_id, flags, true, TraceState::default())
+    }
+}

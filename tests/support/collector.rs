@@ -1,0 +1,206 @@
+//! A collector of OpenTelemetry: a server that speaks OTLP over HTTP and keeps what it is sent.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse},
+    common::v1::{KeyValue, any_value},
+    trace::v1::{Span, status::StatusCode},
+};
+use prost::Message as _;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+use super::until;
+
+/// One that runs as long as the test.
+pub struct Collector {
+    pub url: String,
+    kept: Arc<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    spans: Mutex<Vec<Traced>>,
+    /// All bodies, one after the other.
+    bytes: Mutex<Vec<u8>>,
+    requests: AtomicUsize,
+    refuses: AtomicBool,
+    hangs: AtomicBool,
+}
+
+/// A span that was exported, and the attributes of whoever has exported it.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    pub span: Span,
+    pub resource: BTreeMap<String, String>,
+}
+
+impl Collector {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let kept = Arc::new(Kept::default());
+        let shared = Arc::clone(&kept);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(serve(socket, Arc::clone(&shared)));
+            }
+        });
+        Self { url, kept }
+    }
+
+    /// From now on, nothing is taken: each request is refused for good.
+    pub fn refuse(&self, refuses: bool) {
+        self.kept.refuses.store(refuses, Ordering::SeqCst);
+    }
+
+    /// From now on, nothing is answered.
+    pub fn hang(&self) {
+        self.kept.hangs.store(true, Ordering::SeqCst);
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> usize {
+        self.kept.requests.load(Ordering::SeqCst)
+    }
+
+    /// Whether anything that was sent has this text in it.
+    pub fn was_told(&self, text: &str) -> bool {
+        self.kept.bytes.lock().unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+    }
+
+    /// The spans of a trace so far.
+    pub fn trace(&self, trace_id: &str) -> Vec<Traced> {
+        let spans = self.kept.spans.lock().unwrap();
+        spans.iter().filter(|traced| hex(&traced.span.trace_id) == trace_id).cloned().collect()
+    }
+
+    /// The spans of a trace, once there are as many of this name.
+    pub async fn trace_with(&self, trace_id: &str, name: &str, count: usize) -> Vec<Traced> {
+        let what = format!("the collector has {count} spans {name} of {trace_id}");
+        let find = async || {
+            let trace = self.trace(trace_id);
+            (trace.iter().filter(|traced| traced.span.name == name).count() >= count).then_some(trace)
+        };
+        until(&what, find).await
+    }
+}
+
+impl Traced {
+    pub fn id(&self) -> String {
+        hex(&self.span.span_id)
+    }
+
+    pub fn parent(&self) -> String {
+        hex(&self.span.parent_span_id)
+    }
+
+    /// An attribute as text.
+    pub fn get(&self, key: &str) -> Option<String> {
+        self.span.attributes.iter().find(|attribute| attribute.key == key).map(text)
+    }
+
+    /// The code of its failure.
+    pub fn failure(&self) -> Option<&str> {
+        let status = self.span.status.as_ref()?;
+        (status.code() == StatusCode::Error).then_some(status.message.as_str())
+    }
+
+    /// The names of a trace's spans, below one another as the spans are, each with the role of its process.
+    pub fn tree(trace: &[Self]) -> String {
+        let mut tree = String::new();
+        let known: Vec<String> = trace.iter().map(Self::id).collect();
+        let roots = trace.iter().filter(|traced| !known.contains(&traced.parent()));
+        let mut roots: Vec<&Self> = roots.collect();
+        roots.sort_by_key(|traced| traced.span.start_time_unix_nano);
+        roots.into_iter().for_each(|root| root.write(trace, 0, &mut tree));
+        tree
+    }
+
+    fn write(&self, trace: &[Self], depth: usize, tree: &mut String) {
+        let role = &self.resource["holdfast.role"];
+        writeln!(tree, "{}{} ({role})", "  ".repeat(depth), self.span.name).unwrap();
+        let mut below: Vec<&Self> = trace.iter().filter(|traced| traced.parent() == self.id()).collect();
+        below.sort_by_key(|traced| traced.span.start_time_unix_nano);
+        below.into_iter().for_each(|traced| traced.write(trace, depth + 1, tree));
+    }
+}
+
+async fn serve(socket: TcpStream, kept: Arc<Kept>) {
+    let mut socket = BufReader::new(socket);
+    while let Some((head, body)) = request(&mut socket).await {
+        kept.requests.fetch_add(1, Ordering::SeqCst);
+        if kept.hangs.load(Ordering::SeqCst) {
+            return std::future::pending().await;
+        }
+        let mut status = "400 Bad Request";
+        if !kept.refuses.load(Ordering::SeqCst) {
+            assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+            assert!(head.to_ascii_lowercase().contains("content-type: application/x-protobuf"), "{head}");
+            keep(&kept, &body);
+            status = "200 OK";
+        }
+        let body = ExportTraceServiceResponse::default().encode_to_vec();
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/x-protobuf\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let _ = socket.get_mut().write_all(&[answer.as_bytes(), &body].concat()).await;
+    }
+}
+
+async fn request(socket: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if socket.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+        head += &line;
+    }
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.ok()?;
+    Some((head, body))
+}
+
+fn keep(kept: &Kept, body: &[u8]) {
+    let request = ExportTraceServiceRequest::decode(body).expect("it is OTLP");
+    kept.bytes.lock().unwrap().extend_from_slice(body);
+    let mut spans = kept.spans.lock().unwrap();
+    for of_process in request.resource_spans {
+        let attributes = of_process.resource.unwrap_or_default().attributes;
+        let resource: BTreeMap<_, _> = attributes.iter().map(|it| (it.key.clone(), text(it))).collect();
+        let of_all = of_process.scope_spans.into_iter().flat_map(|scope| scope.spans);
+        spans.extend(of_all.map(|span| Traced { span, resource: resource.clone() }));
+    }
+}
+
+fn text(attribute: &KeyValue) -> String {
+    match attribute.value.clone().and_then(|value| value.value) {
+        Some(any_value::Value::StringValue(text)) => text,
+        Some(any_value::Value::IntValue(number)) => number.to_string(),
+        Some(any_value::Value::DoubleValue(number)) => number.to_string(),
+        Some(any_value::Value::BoolValue(flag)) => flag.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

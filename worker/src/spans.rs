@@ -1,0 +1,208 @@
+//! The spans of a run in this process. All names and attributes are here; where there is one, OpenTelemetry's conventions
+//! for generative AI name them.
+//!
+//! An attempt hangs under the request that has submitted the run, in whatever process that was; all else under the attempt.
+//! No span is made per token: appends are told of in stretches.
+
+use std::time::{Duration, SystemTime};
+
+use holdfast_shared::{
+    agent::AgentDefinition,
+    config::Provider,
+    event::AttemptReason,
+    storage::{self, Chunk, Claim, Leave},
+    telemetry::{self, Kind, Span, Traceparent},
+    usage::Usage,
+};
+use uuid::Uuid;
+
+use crate::{model::Chosen, recorder::Ended};
+
+/// Where the spans of an attempt hang.
+#[derive(Clone, Copy)]
+pub struct Spans {
+    parent: Option<Traceparent>,
+    run_id: Uuid,
+    conversation_id: Uuid,
+    attempt: u32,
+}
+
+/// Appends to the run log, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch {
+    pub since: SystemTime,
+    pub until: SystemTime,
+    pub appends: i64,
+    pub events: i64,
+    pub failed: i64,
+    pub longest: Duration,
+}
+
+impl Spans {
+    /// Under the request that has submitted the run.
+    pub fn of(claim: &Claim) -> Self {
+        let Claim { traceparent, run_id, conversation_id, attempt, .. } = *claim;
+        Self { parent: traceparent.filter(|_| telemetry::is_on()), run_id, conversation_id, attempt }
+    }
+
+    /// Under another span of the same run.
+    pub fn under(self, span: &Span) -> Self {
+        Self { parent: span.traceparent(), ..self }
+    }
+
+    /// The run's trace, if it is recorded.
+    pub fn trace_id(self) -> Option<String> {
+        self.parent?.trace_id()
+    }
+
+    /// One attempt at the run, from the question for work on.
+    pub fn attempt(self, claim: &Claim) -> Span {
+        let mut span = self.begun(Kind::Internal, "invoke_agent", claim.asked_at);
+        span.set("gen_ai.operation.name", "invoke_agent");
+        span.set(
+            "run.attempt.reason",
+            match claim.reason {
+                AttemptReason::Claimed => "claimed",
+                AttemptReason::Resumed => "resumed",
+                AttemptReason::Drain => "drain",
+                AttemptReason::LeaseExpired => "lease_expired",
+            },
+        );
+        span
+    }
+
+    /// The claim itself, until the run is in the hands of a task.
+    pub fn claim(self, claim: &Claim) -> Span {
+        self.begun(Kind::Internal, "claim", claim.asked_at)
+    }
+
+    /// A model call and the tool calls that it asks for.
+    pub fn step(self, step: u32) -> Span {
+        let mut span = self.begin(Kind::Internal, "step");
+        span.set("run.step", i64::from(step));
+        span
+    }
+
+    /// One call of a model, with its retries.
+    pub fn chat(self, chosen: &Chosen) -> Span {
+        if !self.are_recorded() {
+            return Span::default();
+        }
+        let mut span = self.begin(Kind::Client, format!("chat {}", chosen.choice.name));
+        span.set("gen_ai.operation.name", "chat");
+        tell_model(&mut span, chosen);
+        span
+    }
+
+    /// One call of a tool, with its retries.
+    pub fn tool(self, name: &str, call_id: &str) -> Span {
+        if !self.are_recorded() {
+            return Span::default();
+        }
+        let mut span = self.begin(Kind::Internal, format!("execute_tool {name}"));
+        span.set("gen_ai.operation.name", "execute_tool");
+        span.set("gen_ai.tool.name", name.to_owned());
+        span.set("gen_ai.tool.call.id", call_id.to_owned());
+        span.set("gen_ai.tool.type", "function");
+        span
+    }
+
+    /// A transaction of events: `flush`, `finish` or `leave`.
+    pub fn commit(self, name: &'static str, chunk: Option<&Chunk>) -> Span {
+        let mut span = self.begin(Kind::Internal, name);
+        if let Some(chunk) = chunk.filter(|_| self.are_recorded()) {
+            span.set("run.events.to", chunk.last.to_string());
+            span.set("run.events.bytes", chunk.body.len() as i64);
+        }
+        span
+    }
+
+    /// What was appended to the run log between two transactions.
+    pub fn append(self, stretch: Stretch) {
+        let mut span = self.begun(Kind::Internal, "append", stretch.since);
+        span.set("run.appends", stretch.appends);
+        span.set("run.appends.failed", stretch.failed);
+        span.set("run.appends.longest_ms", stretch.longest.as_secs_f64() * 1000.0);
+        span.set("run.events", stretch.events);
+        if stretch.failed > 0 {
+            span.fail("log_away");
+        }
+        span.end_at(stretch.until);
+    }
+
+    /// Whether anybody will see them. What costs more than a span that is not made asks first.
+    pub fn are_recorded(self) -> bool {
+        self.parent.is_some_and(Traceparent::is_sampled)
+    }
+
+    fn begin(self, kind: Kind, name: impl Into<std::borrow::Cow<'static, str>>) -> Span {
+        self.about(Span::begin(self.parent, kind, name))
+    }
+
+    fn begun(self, kind: Kind, name: &'static str, since: SystemTime) -> Span {
+        self.about(Span::begun(self.parent, kind, name, since))
+    }
+
+    fn about(self, mut span: Span) -> Span {
+        if span.is_recorded() {
+            span.set("run.id", self.run_id.to_string());
+            span.set("run.attempt", i64::from(self.attempt));
+            span.set("gen_ai.conversation.id", self.conversation_id.to_string());
+        }
+        span
+    }
+}
+
+/// Who answers in this attempt.
+pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen: &Chosen) {
+    if !span.is_recorded() {
+        return;
+    }
+    if let Some((id, version)) = claim.agent {
+        span.rename(format!("invoke_agent {}", definition.name));
+        span.set("gen_ai.agent.id", id.to_string());
+        span.set("gen_ai.agent.name", definition.name.clone());
+        span.set("gen_ai.agent.version", version.to_string());
+    }
+    tell_model(span, chosen);
+}
+
+fn tell_model(span: &mut Span, chosen: &Chosen) {
+    let provider = match chosen.choice.provider {
+        Provider::Gemini => "gcp.gemini",
+        Provider::Vertex => "gcp.vertex_ai",
+        Provider::Anthropic => "anthropic",
+        Provider::OpenAi => "openai",
+        Provider::Ollama => "ollama",
+        Provider::Scripted => "scripted",
+    };
+    span.set("gen_ai.provider.name", provider);
+    span.set("gen_ai.request.model", chosen.choice.name.clone());
+}
+
+/// What a model call has used.
+pub fn tell_usage(span: &mut Span, usage: Usage) {
+    let tokens = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+    span.set("gen_ai.usage.input_tokens", tokens(usage.input_tokens));
+    span.set("gen_ai.usage.output_tokens", tokens(usage.output_tokens));
+    span.set("gen_ai.usage.cache_read.input_tokens", tokens(usage.cached_tokens));
+    span.set("gen_ai.usage.reasoning.output_tokens", tokens(usage.reasoning_tokens));
+}
+
+/// What has become of the run in this attempt.
+pub fn tell_end(span: &mut Span, ended: Ended) {
+    span.set(
+        "run.status",
+        match ended {
+            Ended::Finished { status, .. } => status.as_str(),
+            Ended::Left(Leave::Queued) => "queued",
+            Ended::Left(Leave::Waiting) => "waiting",
+            Ended::Fenced => "fenced",
+        },
+    );
+}
+
+/// A transaction that the database has not made.
+pub fn refused(span: &mut Span, error: &storage::Error) {
+    span.fail(if error.is_away() { "database_away" } else { "database_refused" });
+}
