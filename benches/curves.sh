@@ -49,7 +49,7 @@ start_services
 names=("$@")
 [ $# -gt 0 ] || names=(workers conversations logs watchers)
 for name in "${names[@]}"; do "$name"; done
-sed 's/^/holdfast: /' "$work/holdfast.log" >&2
+show_warnings
 python3 benches/table.py "$out"
 if [ ! -x target/bench/venv/bin/python ]; then
   python3 -m venv target/bench/venv && target/bench/venv/bin/pip install --quiet -r benches/requirements.txt

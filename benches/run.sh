@@ -65,5 +65,5 @@ names=("$@")
 [ "${names[*]:-all}" = all ] && names=("${all[@]}")
 for name in "${names[@]}"; do scenario "$name"; done
 [ -z "${BENCH_PEER:-}" ] || peer
-sed 's/^/holdfast: /' "$work/holdfast.log" >&2
+show_warnings
 python3 benches/table.py "$out"

@@ -86,6 +86,12 @@ start_holdfast() {
 }
 stop_holdfast() { finish "${holdfast[@]}"; holdfast=(); }
 
+# Holdfast's warnings: the last few here, all of them beside the results.
+show_warnings() {
+  cp "$work/holdfast.log" "${out%.jsonl}.log"
+  [ ! -s "$work/holdfast.log" ] || { echo "$(wc -l <"$work/holdfast.log") warnings in ${out%.jsonl}.log, the last:"; tail -n 5 "$work/holdfast.log"; } >&2
+}
+
 # measure NAME SCENARIO [FLAGS]: one line of results; a scenario that fails is noted, and the others go on.
 measure() {
   local name=$1; shift
