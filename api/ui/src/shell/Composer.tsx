@@ -137,7 +137,7 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
 }
 
 function hintWhile({ progress, unsent }: Chat, text: string): string {
-  if (unsent && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
+  if (unsent?.text && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
   if (progress !== "waiting") return "";
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
 }
