@@ -12,6 +12,8 @@ export class Reading {
   /** Whether the newest stream was there, and how often one after the other it was not, or was of another answer. */
   hasStream = false;
   #vain = 0;
+  /** Whose answer is to be told. */
+  #wanted: string | undefined;
   /** The conversation as it was when its history was read. */
   #seen: string | undefined;
   /** Whether something has happened that was not read yet. */
@@ -68,6 +70,7 @@ export class Reading {
     const { live } = this;
     if (this.#isUntimely) return void (this.#isBehind = true);
     const isNewest = live.begin();
+    this.#wanted = runId;
     this.hold();
     await live.sdk.stop();
     if (!isNewest()) return;
@@ -93,9 +96,15 @@ export class Reading {
     const { now, sdk } = this.live;
     const held = now.held?.at(-1);
     const told = sdk.lastMessage;
+    if (this.#wanted && held?.metadata?.runId === this.#wanted && told?.metadata?.runId !== this.#wanted) return this.#takeTurns(told);
     const isSame = held && told && held.role === "assistant" && held.metadata?.runId === told.metadata?.runId;
     const isBehind = isSame && lengthOf(told) < lengthOf(held);
     if (!isBehind || now.retrying) this.release(this.live.watch());
+  }
+
+  /** Another answer waits for its turn behind the one that is shown. When it has begun, that one is whole, and in the history. */
+  #takeTurns(next: ChatMessage | undefined): void {
+    if (next?.role === "assistant" && next.parts.length > 0) void this.read();
   }
 
   /** Shows the messages again, as soon as the view has heard of the newest. */
