@@ -24,14 +24,15 @@ describe("what was said elsewhere", () => {
     };
     speaking.send("hello");
     await until(() => expect(shown()).toEqual(["hello", "Half"]));
-    reading.hear();
-    expect(asked(CONVERSATION)).toHaveLength(0);
-    expect(state.progress).toBe("streaming");
-
     const [said] = state.sdk.messages;
     has([said!, { ...answer, id: "a" }, other], "run-2");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you too.") + END));
-    told!.end(frame({ type: "text-delta", id: "t", delta: " and half" }) + END);
+    reading.hear();
+    await write(told!, frame({ type: "text-delta", id: "t", delta: " and half" }));
+    await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
+    expect(asked(CONVERSATION)).toHaveLength(0);
+
+    told!.end(END);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you too."]));
     await until(() => expect(state.progress).toBe("idle"));
     expect(asked(MESSAGES)).toHaveLength(1);
