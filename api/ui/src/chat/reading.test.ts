@@ -38,6 +38,17 @@ describe("what was said elsewhere", () => {
     expect(asked(MESSAGES)).toHaveLength(1);
   });
 
+  it("is read, too, when it is heard of at the very end of an answer", async () => {
+    const { state, reading, shown, asked } = chatWith([question]);
+    has([question, answer, other]);
+    routes[STREAM] = answers("Whole.");
+    await reading.resume(RUN);
+    expect(state.isAsking).toBe(true);
+    reading.hear();
+    expect(asked(CONVERSATION)).toHaveLength(0);
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere"]));
+  });
+
   it("waits for its turn behind the answer that is shown", async () => {
     const { state, reading, shown, asked } = chatWith([question, unfinished]);
     has([question, other], RUN);
