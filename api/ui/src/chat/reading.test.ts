@@ -30,7 +30,9 @@ describe("what was said elsewhere", () => {
     reading.hear();
     await write(told!, frame({ type: "text-delta", id: "t", delta: " and half" }));
     await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
-    expect(asked(CONVERSATION)).toHaveLength(0);
+    // What was asked before this would be there now.
+    await fetch("/v1/conversations/conversation");
+    expect(asked(CONVERSATION)).toHaveLength(1);
 
     told!.end(END);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you too."]));
