@@ -1,3 +1,4 @@
+/// <reference types="vitest/config" />
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
@@ -17,6 +18,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
+  // However busy the machine is.
+  test: { testTimeout: 60_000 },
   // `npm run dev` shows the page with what is being written, on a server that runs.
   server: { proxy: { "/api": server, "/v1": server, "/readyz": server } },
 });

@@ -30,7 +30,8 @@ export type Failed =
 
 /** What was said last, as long as the server does not have it. */
 export interface Unsent {
-  text: string;
+  /** Nothing where only another answer is wanted. */
+  text?: string;
   /** The message that it was to be said instead of. */
   instead?: string;
   /** Whether it is still on its way, and shown as said. Else it was refused, and is no longer among the messages. */
@@ -65,6 +66,8 @@ export interface Chat {
   regenerate(messageId: string): void;
   /** Says it differently: what follows is superseded. */
   edit(messageId: string, text: string): void;
+  /** Resolves as soon as nothing is on its way to the server, also after the chat was left; with what it does not have. */
+  settled(): Promise<Unsent | undefined>;
   /** Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, as of an input that does not fit. */
   decide(message: ChatMessage, approvalId: string, decision: Decision): Promise<Outcome>;
   /** Answers a call of one of the front end's tools. */

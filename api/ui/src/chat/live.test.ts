@@ -1,76 +1,11 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 
-import type { UIMessageChunk } from "ai";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 
-import { TestServer, cut, refuse, stream, write, type Asked } from "../client/fixture";
-import { LiveChat } from "./live";
+import { cut, refuse, stream, write } from "../client/fixture";
+import { CHAT, END, RUN, answer, answers, asking, begin, chatWith, has, json, limited, open, question, routes, server, text, until } from "./fixture";
 import type { ChatMessage } from "./message";
-
-const CHAT = "chat";
-const RUN = "run-1";
-
-let server: TestServer;
-/** What the server does with a request, by its beginning such as `POST /api/chat`; the longest that fits. */
-let routes: Record<string, (asked: Asked, response: ServerResponse) => void | Promise<void>>;
-
-beforeEach(async () => {
-  routes = {};
-  server = await TestServer.start((asked, response) => {
-    const fits = Object.keys(routes).filter((route) => `${asked.method} ${asked.path}`.startsWith(route));
-    const route = fits.sort((one, other) => other.length - one.length)[0];
-    return route === undefined ? refuse(response, 404, "not_found") : routes[route]!(asked, response);
-  });
-  const ask = fetch;
-  vi.stubGlobal("fetch", (path: string, init?: RequestInit) => ask(server.url + path, init));
-});
-afterEach(async () => {
-  vi.unstubAllGlobals();
-  await server.stop();
-});
-
-/** However busy the machine is. */
-const until = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 10 });
-
-const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
-const begin = (messageId = "new") => frame({ type: "start", messageId, messageMetadata: { runId: RUN, conversationId: "conversation" } });
-const text = (delta: string) => frame({ type: "text-start", id: "t" }) + frame({ type: "text-delta", id: "t", delta });
-const END = frame({ type: "text-end", id: "t" }) + frame({ type: "finish" }) + "data: [DONE]\n\n";
-
-const question: ChatMessage = { id: "q", role: "user", parts: [{ type: "text", text: "hello" }] };
-const answer: ChatMessage = {
-  id: "a",
-  role: "assistant",
-  metadata: { runId: "run-0", conversationId: "conversation", status: "completed" },
-  parts: [{ type: "text", text: "Hello to you." }],
-};
-const asking = { ...answer, metadata: { runId: RUN, conversationId: "conversation" }, parts: [{ type: "tool-ask_user", toolCallId: "c", state: "input-available", input: {} }] } as ChatMessage;
-
-const json = (value: unknown) => (_: Asked, response: ServerResponse) => {
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(value));
-};
-const answers = (said: string) => (_: Asked, response: ServerResponse) => {
-  stream(response, RUN);
-  response.end(begin() + text(said) + END);
-};
-const limited = (_: Asked, response: ServerResponse) => refuse(response, 429, "rate_limited", { "retry-after": "7" });
-
-/** A server that has these messages, and this run at work. */
-const has = (messages: ChatMessage[], runId: string | null = null) => {
-  routes["GET /v1/conversations/"] = json({ id: "conversation", agent_id: null, live_run_id: runId, last_message_at: null });
-  routes[`GET /api/chat/conversation/messages`] = json(messages);
-  routes[`GET /api/chat/${CHAT}/messages`] = json(messages);
-};
-
-function chatWith(messages: ChatMessage[] = []) {
-  const chat = new LiveChat(CHAT, true);
-  chat.sdk.messages = messages;
-  const { state, speaking, reading, sdk } = chat;
-  const shown = () => state.shown.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
-  const asked = (route: string) => server.asked.filter(({ method, path }) => `${method} ${path}` === route);
-  return { state, speaking, reading, sdk, shown, asked };
-}
 
 describe("what is refused", () => {
   it("leaves the messages as they were, and is the same when it is said again", async () => {
@@ -107,6 +42,8 @@ describe("what is refused", () => {
     const { state, speaking, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.regenerate("a");
+    // It is no message, and says nothing of one that was refused before.
+    expect(state.now.unsent).toEqual({ isUnderway: true });
     await until(() => expect(state.now.failed).toBe("sending"));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     routes["POST /api/chat"] = answers("Again.");
@@ -149,6 +86,53 @@ describe("what is refused", () => {
   });
 });
 
+describe("what was to be said instead of a message", () => {
+  it("is a message of its own when that is gone", async () => {
+    const later = [{ ...question, id: "q2" }, { ...answer, id: "a2" }];
+    const { state, speaking, reading, shown } = chatWith([question, answer, ...later]);
+    routes["POST /api/chat"] = limited;
+    speaking.edit("q2", "hi");
+    await until(() => expect(shown()).toHaveLength(4));
+    await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q2", isUnderway: false }));
+    has([{ ...question, id: "q1" }, answer]);
+    await reading.read();
+    expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "hi", instead: undefined, isUnderway: false } });
+    routes["POST /api/chat"] = answers("Hi.");
+    speaking.retry();
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "hi", "Hi."]));
+  });
+});
+
+describe("a chat that is left", () => {
+  it("lets arrive what is on its way", async () => {
+    const { chat, state, speaking } = chatWith();
+    let accepted: ServerResponse | undefined;
+    routes["POST /api/chat"] = (_, response) => void (accepted = response);
+    const leave = open(chat);
+    speaking.send("first");
+    await until(() => expect(accepted).toBeDefined());
+    const hungUp = once(accepted!, "close");
+    leave();
+    const settled = state.settled();
+    stream(accepted!, RUN);
+    expect(await settled).toBeUndefined();
+    await hungUp;
+  });
+
+  it("knows what has not arrived", async () => {
+    const { chat, state, speaking } = chatWith();
+    let refused: ServerResponse | undefined;
+    routes["POST /api/chat"] = (_, response) => void (refused = response);
+    const leave = open(chat);
+    speaking.send("first");
+    await until(() => expect(refused).toBeDefined());
+    leave();
+    const settled = state.settled();
+    limited(undefined, refused!);
+    expect(await settled).toEqual({ text: "first", isUnderway: false });
+  });
+});
+
 describe("a stop", () => {
   it("that comes late does not mean what was said since", async () => {
     const { state, speaking, shown, asked } = chatWith();
@@ -188,6 +172,21 @@ describe("a stop", () => {
     accept();
     await until(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
+  });
+
+  it("counts also when the network is lost only then", async () => {
+    const { state, speaking, asked } = chatWith();
+    let lost: ServerResponse | undefined;
+    routes["POST /api/chat"] = (_, response) => void (lost = response);
+    speaking.send("first");
+    await until(() => expect(lost).toBeDefined());
+    await speaking.stop();
+    expect(state.progress).toBe("submitted");
+    routes["GET /api/chat/"] = (_, response) => void response.socket?.resetAndDestroy();
+    lost!.socket?.resetAndDestroy();
+    await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(asked("POST /api/chat")).toHaveLength(1);
   });
 
   it("while the network is away reaches the run that was begun all the same", async () => {

@@ -7,10 +7,10 @@ import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
 import { authorization } from "../client/token";
 import { HoldfastTransport } from "../client/transport";
+import { Answering } from "./answering";
 import { onReturn } from "./away";
 import { LiveState } from "./liveState";
 import type { ChatMessage } from "./message";
-import type { Verdict } from "./questions";
 import { Reading } from "./reading";
 import { Speaking } from "./speaking";
 import { retryingOf } from "./state";
@@ -22,6 +22,7 @@ export class LiveChat {
   readonly state: LiveState;
   readonly reading: Reading;
   readonly speaking: Speaking;
+  readonly answering: Answering;
 
   constructor(id: string, isNew: boolean) {
     this.sdk = new SdkChat<ChatMessage>({
@@ -36,6 +37,7 @@ export class LiveChat {
         // A stream that was let go of goes on in another one.
         if (isAbort) return;
         this.state.set({ retrying: undefined, isReconnecting: false });
+        if (!isError && this.state.now.failed === "reading") this.state.set({ problem: undefined, failed: undefined });
         if (!isError && this.state.progress === "idle") this.speaking.dropStop();
       },
       onError: (error) => this.speaking.fail(error),
@@ -43,23 +45,25 @@ export class LiveChat {
     this.state = new LiveState(this.sdk, isNew);
     this.reading = new Reading(this.state);
     this.speaking = new Speaking(this.state, this.reading);
+    this.answering = new Answering(this.state, this.reading, this.speaking);
   }
 
-  /** Begins to live; gives back how to end it. The run goes on without us. */
+  /** Begins to live; gives back how to end it. The run goes on without us, and what is on its way arrives before. */
   open(): () => void {
     const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
     this.reading.open();
     return () => {
       this.reading.close();
-      this.state.begin();
       this.speaking.dropStop();
       stops.forEach((stop) => stop());
-      void this.sdk.stop();
+      if (this.state.said?.isUnderway) void this.state.settled().then(() => this.#hangUp());
+      else this.#hangUp();
     };
   }
 
-  judge(approvalId: string, verdict: Verdict): void {
-    this.state.set({ verdicts: new Map(this.state.now.verdicts).set(approvalId, verdict) });
+  #hangUp(): void {
+    this.state.begin();
+    void this.sdk.stop();
   }
 
   #transport(): HoldfastTransport<ChatMessage> {
@@ -71,12 +75,13 @@ export class LiveChat {
       onConnection: (connection) => {
         this.reading.hasStream ||= connection === "connected";
         this.state.set({ isReconnecting: connection === "reconnecting" });
+        if (connection === "reconnecting" && this.state.said?.wantsStop) void this.speaking.stop();
       },
       onTakenBack: (attempt) => {
         this.reading.hold();
         this.state.set({ retrying: retryingOf(attempt) });
         // Where nobody knows why, everything may be another one.
-        void (attempt ? this.reading.resume() : this.reading.read());
+        void (attempt ? this.reading.resume(this.sdk.lastMessage?.metadata?.runId) : this.reading.read());
       },
       onChunk: (chunk, isPast) => {
         if (isPast || !isContent(chunk)) return;
@@ -87,12 +92,10 @@ export class LiveChat {
   }
 
   #hear(ids: string[]): void {
-    const { conversationId, said } = this.state;
+    const { conversationId } = this.state;
     if (!ids.includes(this.sdk.id) && !(conversationId && ids.includes(conversationId))) return;
     this.speaking.dropStop();
-    // What is being said here goes first; the rest is found on the next look.
-    if (said?.isUnderway) this.reading.forget();
-    else void this.reading.read();
+    this.reading.hear();
   }
 }
 

@@ -2,7 +2,7 @@
 // newest, because what comes of an older one is of no interest.
 import type { Chat as SdkChat } from "@ai-sdk/react";
 
-import type { Progress } from "./chat";
+import type { Progress, Unsent } from "./chat";
 import type { ChatMessage } from "./message";
 import { withVerdicts } from "./questions";
 import { initially, progressOf, type State } from "./state";
@@ -13,7 +13,14 @@ import type { Utterance } from "./utterance";
 export const THROTTLE_MS = 50;
 
 /** What is no longer so when something new begins. */
-export const QUIET: Partial<State> = { isLoading: false, doing: undefined, isReconnecting: false, problem: undefined, failed: undefined };
+export const QUIET: Partial<State> = {
+  isLoading: false,
+  doing: undefined,
+  retrying: undefined,
+  isReconnecting: false,
+  problem: undefined,
+  failed: undefined,
+};
 
 export class LiveState {
   /** What was said last, as long as nobody knows that the server has it. */
@@ -46,6 +53,19 @@ export class LiveState {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
+
+  /** Resolves as soon as nothing is on its way to the server; with what it does not have. */
+  settled(): Promise<Unsent | undefined> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (this.said?.isUnderway) return;
+        stop();
+        resolve(this.said?.unsent);
+      };
+      const stop = this.subscribe(check);
+      check();
+    });
+  }
 
   /** Begins something; gives back how to know whether it is still the newest. */
   begin(): () => boolean {

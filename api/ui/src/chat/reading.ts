@@ -9,11 +9,15 @@ import { failureOf, verdictsWith } from "./outcome";
 import { type State, withAnswer } from "./state";
 
 export class Reading {
-  /** Whether the newest stream was there, and how often one after the other it was not. */
+  /** Whether the newest stream was there, and how often one after the other it was not, or was of another answer. */
   hasStream = false;
   #vain = 0;
+  /** Whose answer is to be told. */
+  #wanted: string | undefined;
   /** The conversation as it was when its history was read. */
   #seen: string | undefined;
+  /** Whether something has happened that was not read yet. */
+  #isBehind = false;
   #closed = new AbortController();
 
   constructor(readonly live: LiveState) {}
@@ -30,14 +34,17 @@ export class Reading {
   /** Reads the history, and takes up what is being answered. */
   async read(): Promise<void> {
     const { live } = this;
+    this.#isBehind = true;
+    if (this.#isUntimely) return;
     const isNewest = live.begin();
     try {
       // Order matters: a run that ends between the two is in the history then.
-      const conversation = await this.#conversation();
-      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? live.sdk.id));
+      const conversation = await this.#conversation(isNewest);
+      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? live.sdk.id), isNewest);
       if (!isNewest()) return;
       await live.sdk.stop();
       if (!isNewest()) return;
+      this.#isBehind = false;
       live.agentId ??= conversation?.agent_id ?? undefined;
       this.#seen = conversation && versionOf(conversation);
       const runId = conversation?.live_run_id;
@@ -45,22 +52,25 @@ export class Reading {
       live.sdk.messages = messages;
       live.set({ ...this.#quietAfter(messages), conversationId: conversation?.id, held });
       // A chat that has no name yet may be at work all the same, if there is something in it.
-      if (runId || (!conversation && messages.length > 0)) return void this.resume();
+      if (runId || (!conversation && messages.length > 0)) return void this.resume(runId ?? undefined);
       this.release(isNewest);
       const failure = failureOf(messages.at(-1));
       if (failure && !live.now.problem) live.set({ problem: failure, failed: "run" });
     } catch (error) {
       if (!isNewest()) return;
+      this.#isBehind = false;
       this.#keepHeld();
       live.set({ ...QUIET, problem: problemFrom(error), failed: "reading" });
       this.release(isNewest);
     }
   }
 
-  /** Has the newest answer told once more from its beginning. */
-  async resume(): Promise<void> {
+  /** Has the newest answer told once more from its beginning: this run's, unless another one waits for its turn already. */
+  async resume(runId?: string): Promise<void> {
     const { live } = this;
+    if (this.#isUntimely) return void (this.#isBehind = true);
     const isNewest = live.begin();
+    this.#wanted = runId;
     this.hold();
     await live.sdk.stop();
     if (!isNewest()) return;
@@ -68,7 +78,8 @@ export class Reading {
     await live.sdk.resumeStream();
     if (!isNewest()) return;
     // It has ended since one has looked, and the history has it.
-    const isOver = !this.hasStream && live.sdk.status === "ready" && this.#vain < 2;
+    const isThere = this.hasStream && (!runId || live.sdk.lastMessage?.metadata?.runId === runId);
+    const isOver = !isThere && live.sdk.status === "ready" && this.#vain < 2;
     this.#vain = isOver ? this.#vain + 1 : 0;
     if (isOver) return this.read();
     if (live.sdk.status === "error" && live.now.failed === "reading") this.#keepHeld();
@@ -85,16 +96,24 @@ export class Reading {
     const { now, sdk } = this.live;
     const held = now.held?.at(-1);
     const told = sdk.lastMessage;
+    if (this.#wanted && held?.metadata?.runId === this.#wanted && told?.metadata?.runId !== this.#wanted) return this.#takeTurns(told);
     const isSame = held && told && held.role === "assistant" && held.metadata?.runId === told.metadata?.runId;
     const isBehind = isSame && lengthOf(told) < lengthOf(held);
     if (!isBehind || now.retrying) this.release(this.live.watch());
+  }
+
+  /** Another answer waits for its turn behind the one that is shown. When it has begun, that one is whole, and in the history. */
+  #takeTurns(next: ChatMessage | undefined): void {
+    if (next?.role === "assistant" && next.parts.length > 0) void this.read();
   }
 
   /** Shows the messages again, as soon as the view has heard of the newest. */
   release(isNewest: () => boolean): void {
     void this.#learnVerdicts();
     setTimeout(() => {
-      if (isNewest()) this.live.set({ held: undefined, isResuming: false });
+      if (!isNewest()) return;
+      this.live.set({ held: undefined, isResuming: false });
+      this.catchUpWithOthers();
     }, THROTTLE_MS + 10);
   }
 
@@ -108,29 +127,40 @@ export class Reading {
     if (!id || live.isAsking || live.said?.isUnderway) return;
     const isNewest = live.watch();
     const conversation = await readConversation(id).catch(() => undefined);
-    if (!conversation || !isNewest() || versionOf(conversation) === this.#seen) return;
+    if (!conversation || !isNewest() || (!this.#isBehind && versionOf(conversation) === this.#seen)) return;
     await this.read();
   }
 
-  /** Has the next look read, whatever it sees. */
-  forget(): void {
-    this.#seen = undefined;
+  /** Something has happened elsewhere. What is said or told here goes first. */
+  hear(): void {
+    this.#isBehind = true;
+    this.catchUpWithOthers();
+  }
+
+  /** Reads what has happened elsewhere while something was said or told here. */
+  catchUpWithOthers(): void {
+    if (this.#isBehind && !this.live.isAsking) void this.read();
+  }
+
+  /** Whether what is being said here goes first, or nobody wants to know any more. */
+  get #isUntimely(): boolean {
+    return this.live.said?.isUnderway || this.#closed.signal.aborted;
   }
 
   /** Nothing for a chat that has only the name that this page has given it. */
-  async #conversation(): Promise<Conversation | undefined> {
+  async #conversation(isNewest: () => boolean): Promise<Conversation | undefined> {
     const { live } = this;
     const id = live.conversationId ?? (live.isNew ? undefined : live.sdk.id);
-    return id === undefined ? undefined : this.#patiently(() => readConversation(id));
+    return id === undefined ? undefined : this.#patiently(() => readConversation(id), isNewest);
   }
 
   /** What is no longer so when the history was read. What has not arrived is still to be said. */
   #quietAfter(history: ChatMessage[]): Partial<State> {
     const { live } = this;
-    if (live.said?.isIn(history)) live.said = undefined;
-    const { problem, failed, unsent } = live.now;
+    live.said = live.said?.after(history);
+    const { problem, failed } = live.now;
     const isUnsent = live.said !== undefined && failed === "sending";
-    return { ...QUIET, unsent: live.said && unsent, ...(isUnsent ? { problem, failed } : {}) };
+    return { ...QUIET, unsent: live.said?.unsent, ...(isUnsent ? { problem, failed } : {}) };
   }
 
   /** What was held is what there is, unless more has come: what should have taken its place did not. */
@@ -141,12 +171,17 @@ export class Reading {
 
   async #learnVerdicts(): Promise<void> {
     const { live } = this;
-    const verdicts = await verdictsWith(live.sdk.lastMessage, live.now.verdicts).catch(() => live.now.verdicts);
-    if (verdicts !== live.now.verdicts) live.set({ verdicts });
+    const known = live.now.verdicts;
+    const verdicts = await verdictsWith(live.sdk.lastMessage, known).catch(() => known);
+    // What was answered here meanwhile is known better.
+    if (verdicts !== known) live.set({ verdicts: new Map([...verdicts, ...live.now.verdicts]) });
   }
 
-  #patiently<T>(ask: () => Promise<T>): Promise<T> {
-    return patiently(ask, { signal: this.#closed.signal, onTrouble: () => this.live.set({ isReconnecting: true }) });
+  #patiently<T>(ask: () => Promise<T>, isNewest: () => boolean): Promise<T> {
+    const onTrouble = () => {
+      if (isNewest()) this.live.set({ isReconnecting: true });
+    };
+    return patiently(ask, { signal: this.#closed.signal, onTrouble });
   }
 }
 

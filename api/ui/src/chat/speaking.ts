@@ -86,14 +86,16 @@ export class Speaking {
     utterance.wantsStop = false;
     utterance.isUnderway = true;
     // The conversation's name must not go with the answer that has told it.
-    live.set({ ...QUIET, retrying: undefined, unsent: utterance.unsent, conversationId: live.conversationId });
+    live.set({ ...QUIET, unsent: utterance.unsent, conversationId: live.conversationId });
     // A stream that is still open would write on into what comes now.
     await live.sdk.stop();
     if (!isNewest()) return;
     const { shown } = live;
     if (live.now.isResuming || live.now.held) this.reading.release(isNewest);
     await utterance.say(shown).catch((error: unknown) => this.fail(error));
-    if (isNewest() && live.said === utterance) utterance.takeBack();
+    if (!isNewest()) return;
+    if (live.said === utterance) utterance.takeBack();
+    this.reading.catchUpWithOthers();
   }
 
   /** What is said again in the same words may have arrived the first time. */

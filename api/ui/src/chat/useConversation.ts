@@ -3,12 +3,12 @@ import { useChat } from "@ai-sdk/react";
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 
 import { Problem } from "../client/problem";
-import { bringToolResult, decideApproval, forkConversation, readCheckpoints } from "../client/server";
-import type { Chat, Decision, Outcome, ToolAnswer } from "./chat";
+import { forkConversation, readCheckpoints } from "../client/server";
+import type { Chat } from "./chat";
 import { LiveChat } from "./live";
 import { THROTTLE_MS } from "./liveState";
 import type { ChatMessage } from "./message";
-import { isWaiting, withOutcome, withVerdicts, type Verdicts } from "./questions";
+import { withVerdicts, type Verdicts } from "./questions";
 import { progressOf } from "./state";
 
 export interface Named {
@@ -65,61 +65,20 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "send" | "stop" | "retry" | "regenerate" | "edit" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "send" | "stop" | "retry" | "regenerate" | "edit" | "settled" | "decide" | "answer" | "fork">;
 
-function actionsOf(live: LiveChat): Actions {
-  const { sdk, state, reading, speaking } = live;
-
-  /** Gives an answer, and goes on with the run if nothing else is open. */
-  const give = async (message: ChatMessage, answering: (runId: string) => Promise<unknown>, keep: () => void): Promise<Outcome> => {
-    const runId = message.metadata?.runId;
-    if (!runId) throw new Problem(0, "run_not_waiting", "This message has no run.");
-    try {
-      await answering(runId);
-    } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 409) throw error;
-      void reading.read();
-      return "answered elsewhere";
-    }
-    keep();
-    state.tell();
-    const last = state.shown.at(-1);
-    if (!last || !isWaiting(withVerdicts(last, state.now.verdicts))) void reading.resume();
-    return "done";
-  };
-
+function actionsOf({ state, speaking, answering }: LiveChat): Actions {
   return {
     send: (text) => speaking.send(text),
     stop: () => void speaking.stop(),
     retry: () => speaking.retry(),
     regenerate: (messageId) => speaking.regenerate(messageId),
     edit: (messageId, text) => speaking.edit(messageId, text),
-    decide: (message, approvalId, decision) =>
-      give(
-        message,
-        (runId) => decideApproval(runId, approvalId, asked(decision)),
-        () => live.judge(approvalId, verdictOf(decision)),
-      ),
-    answer: (message, toolCallId, answer: ToolAnswer) =>
-      give(
-        message,
-        (runId) => bringToolResult(runId, toolCallId, answer),
-        () => {
-          sdk.messages = withOutcome(sdk.messages, toolCallId, answer);
-        },
-      ),
+    settled: () => state.settled(),
+    decide: (message, approvalId, decision) => answering.decide(message, approvalId, decision),
+    answer: (message, toolCallId, answer) => answering.answer(message, toolCallId, answer),
     fork: (message) => fork(message, state.conversationId),
   };
-}
-
-function asked(decision: Decision): Parameters<typeof decideApproval>[2] {
-  if (decision.decision === "deny") return { decision: "deny", reason: decision.reason || undefined };
-  return { decision: "approve", edited_input: decision.editedInput };
-}
-
-function verdictOf(decision: Decision): { approved: boolean; reason?: string } {
-  if (decision.decision === "approve") return { approved: true };
-  return { approved: false, ...(decision.reason ? { reason: decision.reason } : {}) };
 }
 
 /** From the last checkpoint of the answer's run: there, all of the answer is told. */

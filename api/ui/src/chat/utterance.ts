@@ -57,10 +57,8 @@ export class Utterance {
     this.sdk.messages = this.#before;
   }
 
-  get unsent(): Unsent | undefined {
-    if (!this.written) return undefined;
-    const { text, instead } = this.written;
-    return { text, instead, isUnderway: this.isUnderway };
+  get unsent(): Unsent {
+    return { text: this.written?.text, instead: this.written?.instead, isUnderway: this.isUnderway };
   }
 
   /** Whether it is these words, said instead of the same message. */
@@ -68,11 +66,13 @@ export class Utterance {
     return this.written !== undefined && this.written.text === text && this.written.instead === instead;
   }
 
-  /** Whether the server has it after all. Of another answer its history shows all that there is to know. */
-  isIn(history: ChatMessage[]): boolean {
+  /** What is still to be said: nothing, if the server has it after all. Of another answer its history shows all that there is
+   * to know. What was to be said instead of a message that is gone is a message of its own. */
+  after(history: ChatMessage[]): Utterance | undefined {
     const { written } = this;
-    if (!written) return true;
-    return history.some(({ id, parts }) => id === written.id && parts.some((part) => part.type === "text" && part.text === written.text));
+    const said = history.find(({ id }) => id === written?.id);
+    if (!written || said?.parts.some((part) => part.type === "text" && part.text === written.text)) return undefined;
+    return written.instead !== undefined && !said ? Utterance.message(this.sdk, written.text) : this;
   }
 }
 

@@ -6,6 +6,7 @@ import { delayAfter, pause } from "./backoff";
 import { merged } from "./merge";
 import { Known } from "./passage";
 import { Past } from "./past";
+import { SILENCE_MS, Waiting } from "./patience";
 import { CUT_OFF, Problem, SUPERSEDED } from "./problem";
 import { TIMEOUT_MS, follow } from "./processor";
 import type { Frame } from "./sse";
@@ -24,7 +25,7 @@ export interface Source {
 
 export interface LineOptions {
   fetch?: typeof fetch;
-  /** Milliseconds without a byte after which a connection is dead: three heartbeats. */
+  /** Milliseconds without a byte after which a connection is dead; `SILENCE_MS` unless told. */
   silence?: number;
   /** Milliseconds without a byte, over all connections, after which it is given up. */
   patience?: number;
@@ -50,7 +51,8 @@ export class Line {
   #past: Past | undefined;
   /** What one piece of the network has brought. */
   #piece: UIMessageChunk[] = [];
-  #livedAt = Date.now();
+  /** For a byte, over all connections. */
+  #waiting = new Waiting();
   /** What the attempt that has taken something back says of itself. */
   #attempt: unknown;
   #controller!: ReadableStreamDefaultController<UIMessageChunk>;
@@ -96,11 +98,12 @@ export class Line {
   }
 
   async #run(onOpen: () => void): Promise<End> {
-    for (let failures = 0; ; ) {
+    const silence = this.options.silence ?? SILENCE_MS;
+    for (let [failures, wait] = [0, 0]; ; ) {
       const { count } = this.#known;
       let problem = new Problem(0, CUT_OFF, "The stream ended before its end.");
       try {
-        const end = await this.#connect(onOpen);
+        const end = await this.#connect(silence, onOpen);
         if (end === "taken back") break;
         if (end !== "cut off") return end;
       } catch (error) {
@@ -109,14 +112,16 @@ export class Line {
         if (error.code === "chunks_superseded") break;
         problem = error;
       }
+      const waited = this.#waiting.after(silence + wait);
       const wish = (problem.retryAfter ?? 0) * 1000;
       // Nor is a server waited for that says "in an hour".
-      const isTooLong = Date.now() - this.#livedAt + wish >= (this.options.patience ?? TIMEOUT_MS);
+      const isTooLong = waited + wish >= (this.options.patience ?? TIMEOUT_MS);
       if (isTooLong || this.source.isFinal(problem)) throw problem;
       this.options.onConnection?.("reconnecting");
       failures = this.#known.count > count ? 1 : failures + 1;
       const delay = (this.options.delay ?? delayAfter)(failures);
-      await pause(Math.max(delay, wish), this.#hangUp.signal);
+      wait = Math.max(delay, wish);
+      await pause(wait, this.#hangUp.signal);
     }
     if (!this.options.onTakenBack) throw new Problem(0, SUPERSEDED, "The answer is no longer what it was.");
     this.options.onTakenBack(this.#attempt);
@@ -124,7 +129,7 @@ export class Line {
   }
 
   /** One connection, to its end. */
-  async #connect(onOpen: () => void): Promise<End> {
+  async #connect(silence: number, onOpen: () => void): Promise<End> {
     const { isReplay } = this.source;
     const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
     const passage = isReplay ? this.#known.passageFromStart() : this.#known.passage();
@@ -155,7 +160,7 @@ export class Line {
     try {
       const answer = await follow(url, init, {
         fetch: this.options.fetch,
-        timeout: this.options.silence ?? 45_000,
+        timeout: silence,
         signal: connection.signal,
         onOpen: (response) => {
           if (response.status === 204) return;
@@ -166,7 +171,7 @@ export class Line {
           timer = setTimeout(() => passage.isThrough || finish("taken back"), PASSAGE_MS);
         },
         onLife: () => {
-          this.#livedAt = Date.now();
+          this.#waiting.restart();
           past?.beginPiece();
         },
         onProgress: (progress) => {

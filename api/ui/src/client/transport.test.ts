@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 
 import type { UIMessage, UIMessageChunk } from "ai";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 
 import { TestServer, cut, refuse, stream, write, type Handler } from "./fixture";
 import { merged } from "./merge";
@@ -10,7 +11,10 @@ import { UNREACHABLE } from "./problem";
 import { HoldfastTransport, type TransportOptions } from "./transport";
 
 let server: TestServer;
-afterEach(() => server.stop());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await server.stop();
+});
 
 const CHUNKS: UIMessageChunk[] = [
   { type: "start", messageId: "answer" },
@@ -188,9 +192,33 @@ it("a stream that is gone for good fails with the reason", async () => {
 });
 
 it("patience has an end", async () => {
-  const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy()], { patience: 100, delay: () => 20 });
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  const delay = () => {
+    now += 40;
+    return 5;
+  };
+  const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy()], { patience: 100, delay });
   await expect(send()).rejects.toMatchObject({ status: 0, code: UNREACHABLE });
-  expect(server.asked.length).toBeGreaterThan(2);
+  expect(server.asked).toHaveLength(4);
+});
+
+it("a computer that slept is no reason to give up", async () => {
+  let response: ServerResponse | undefined;
+  const { send, connections } = await transport([
+    async (_, first) => {
+      stream(first);
+      await write(first, frames(0, 4));
+      response = first;
+    },
+    rest,
+  ]);
+  const reading = send().then(all);
+  await vi.waitFor(() => expect([response, connections]).toMatchObject([{}, ["connected"]]), { timeout: 10_000, interval: 10 });
+  const now = Date.now;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + 600_000);
+  response!.socket?.resetAndDestroy();
+  expect(await reading).toEqual(SAME);
 });
 
 it("what is no stream is not taken for one", async () => {

@@ -5,6 +5,7 @@ import { type ChatMessage, textOf } from "../chat/message";
 import { words } from "../i18n";
 import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
+import { formAfter } from "./editing";
 import { Icon } from "./icons";
 import { endKey, onEscape } from "./keys";
 import { LongText } from "./LongText";
@@ -18,25 +19,24 @@ type Props = {
 };
 
 export function Said({ message, unsent, onEdit }: Props) {
-  const [isEditing, setEditing] = useState(false);
-  // It can be mended in its place, until it is sent again, from here or from elsewhere.
-  useEffect(() => setEditing(unsent !== undefined), [unsent]);
-  const editButton = useRef<HTMLButtonElement>(null);
   const text = textOf(message);
+  const [form, setForm] = useState<string>();
+  useEffect(() => setForm((form) => formAfter(form, text, unsent)), [text, unsent]);
+  const editButton = useRef<HTMLButtonElement>(null);
   const cancel = () => {
-    setEditing(false);
+    setForm(undefined);
     // The button is there again after the form is gone.
     requestAnimationFrame(() => editButton.current?.focus());
   };
-  if (isEditing) {
+  if (form !== undefined) {
     return (
       <Edit
-        text={unsent ?? text}
-        note={unsent === undefined ? words.message.editNote : words.message.editUnsent}
+        text={form}
+        note={form === text ? words.message.editNote : words.message.editUnsent}
         onCancel={cancel}
         onSend={(changed) => {
           if (changed === text) return cancel();
-          setEditing(false);
+          setForm(undefined);
           messageField()?.focus({ preventScroll: true });
           onEdit(message.id, changed);
         }}
@@ -51,7 +51,7 @@ export function Said({ message, unsent, onEdit }: Props) {
       <div className="actions" role="group" aria-label={words.message.actions}>
         <SaidAt message={message} />
         <CopyButton text={() => text} label={words.message.copy} />
-        <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setEditing(true)}>
+        <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setForm(unsent ?? text)}>
           <Icon name="pencil" />
         </button>
       </div>

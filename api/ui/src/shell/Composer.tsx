@@ -7,7 +7,7 @@ import { words } from "../i18n";
 import { isComposing } from "../isComposing";
 import { messageField, useRefocus } from "../refocus";
 import { draftIn, next, type Composing } from "./composing";
-import { draftOf, keepDraft } from "./drafts";
+import { draftOf, keepDraft, replaceDraft } from "./drafts";
 import { Icon } from "./icons";
 import { useVoice } from "./voice";
 import "./Composer.css";
@@ -32,6 +32,7 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
 
   useEffect(() => happen({ is: "told", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat.unsent));
+  useLeft(draft, text, chat);
   useHeight(field, text);
   const isTall = useTall(field, text) || Boolean(children);
 
@@ -137,7 +138,7 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
 }
 
 function hintWhile({ progress, unsent }: Chat, text: string): string {
-  if (unsent && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
+  if (unsent?.text && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
   if (progress !== "waiting") return "";
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
 }
@@ -150,6 +151,22 @@ function useKept(name: string, text: string) {
     last.current = name;
     keepDraft(name, text);
   }, [name, text]);
+}
+
+/** What is on its way when the chat is left is no draft any more as soon as it has arrived. */
+function useLeft(name: string, text: string, chat: Chat) {
+  const newest = useRef({ name, text, chat });
+  useLayoutEffect(() => {
+    newest.current = { name, text, chat };
+  });
+  useEffect(
+    () => () => {
+      const { name, text, chat } = newest.current;
+      const kept = draftOf(name);
+      if (chat.unsent?.isUnderway) void chat.settled().then((unsent) => unsent ?? replaceDraft(name, kept, text));
+    },
+    [],
+  );
 }
 
 const growsByItself = CSS.supports("field-sizing", "content");

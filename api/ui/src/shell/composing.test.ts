@@ -36,6 +36,16 @@ test("what has arrived after all leaves the field, unless it was changed", () =>
   expect(next(next(now, write("hello you")), told()).text).toBe("hello you");
 });
 
+test("what could not be sent stays while something else is said", () => {
+  const now = after(write("hello"), sent, told(underway), told(refused));
+  const edit = { text: "hi", instead: "message", isUnderway: true };
+  const again = { isUnderway: true };
+  for (const other of [edit, again]) {
+    expect(next(next(now, told(other)), told()).text).toBe("hello");
+    expect(draftIn(next(now, told(other)), other)).toBe("hello");
+  }
+});
+
 test("what was said instead of another message does not come into the field", () => {
   const edit = { ...refused, instead: "message" };
   expect(after(write("next"), told({ ...edit, isUnderway: true }), told(edit)).text).toBe("next");

@@ -4,9 +4,12 @@ import { joined } from "./drafts";
 
 export interface Composing {
   text: string;
-  /** What the chat has told last of what was written here. */
-  unsent?: Unsent;
+  /** What the chat has told last, if it was written here. */
+  unsent?: OfField;
 }
+
+/** What is said instead of a message is written there, and the wish for another answer nowhere. */
+type OfField = Unsent & { text: string; instead?: undefined };
 
 export type Happening =
   | { is: "written"; text: string }
@@ -21,6 +24,8 @@ export function next(now: Composing, happening: Happening): Composing {
       return { ...now, text: "" };
     case "told": {
       const unsent = ofField(happening.unsent);
+      // Something else is being said, and says nothing of what is here.
+      if (happening.unsent && !unsent) return { text: now.text };
       return { text: textAfter(now, unsent), unsent };
     }
   }
@@ -32,7 +37,7 @@ export function draftIn({ text }: Composing, unsent: Unsent | undefined): string
   return joined(underway?.isUnderway ? underway.text : "", text);
 }
 
-function textAfter({ text, unsent: before }: Composing, after: Unsent | undefined): string {
+function textAfter({ text, unsent: before }: Composing, after: OfField | undefined): string {
   const wasRefused = before !== undefined && !before.isUnderway;
   const isRefused = after !== undefined && !after.isUnderway;
   if (isRefused) return wasRefused ? text : joined(after.text, text);
@@ -40,7 +45,6 @@ function textAfter({ text, unsent: before }: Composing, after: Unsent | undefine
   return wasRefused && text.trim() === before.text.trim() ? "" : text;
 }
 
-/** What is said instead of a message is written there. */
-function ofField(unsent: Unsent | undefined): Unsent | undefined {
-  return unsent?.instead === undefined ? unsent : undefined;
+function ofField(unsent: Unsent | undefined): OfField | undefined {
+  return unsent?.text !== undefined && unsent.instead === undefined ? (unsent as OfField) : undefined;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { draftOf, forgetDrafts, joined, keepDraft, NEW_CHAT } from "./drafts";
+import { draftOf, forgetDrafts, joined, keepDraft, NEW_CHAT, replaceDraft } from "./drafts";
 import type { Kept } from "./kept";
 
 function storage(): Kept & { kept: Map<string, string> } {
@@ -25,6 +25,15 @@ test("a draft that is blank or sent leaves nothing behind", () => {
   keepDraft("a", "text", kept);
   keepDraft("a", " \n", kept);
   expect(kept.kept.size).toBe(0);
+});
+
+test("a draft that has arrived is replaced, unless it was changed", () => {
+  const kept = storage();
+  keepDraft(NEW_CHAT, "sent\n\nnext", kept);
+  replaceDraft(NEW_CHAT, "sent\n\nnext", "next", kept);
+  expect(draftOf(NEW_CHAT, kept)).toBe("next");
+  replaceDraft(NEW_CHAT, "sent\n\nnext", "", kept);
+  expect(draftOf(NEW_CHAT, kept)).toBe("next");
 });
 
 test("nothing is left for the next reader", () => {

@@ -22,6 +22,11 @@ export function keepDraft(conversation: string, text: string, storage?: Kept, no
   keep("drafts", Object.keys(drafts).length > 0 ? JSON.stringify(drafts) : undefined, storage);
 }
 
+/** Keeps the text instead of another one, if that is still there. */
+export function replaceDraft(conversation: string, before: string, text: string, storage?: Kept): void {
+  if (draftOf(conversation, storage) === before) keepDraft(conversation, text, storage);
+}
+
 /** They belong to who has written them. */
 export function forgetDrafts(storage?: Kept): void {
   keep("drafts", undefined, storage);

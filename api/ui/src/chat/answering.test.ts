@@ -1,0 +1,129 @@
+import type { ServerResponse } from "node:http";
+
+import { describe, expect, it } from "vitest";
+
+import { refuse, stream, write } from "../client/fixture";
+import { CHAT, RUN, answers, asking, begin, chatWith, frame, has, json, open, question, requesting, routes, until } from "./fixture";
+
+const APPROVAL = `POST /v1/runs/${RUN}/approvals/p`;
+const RESULT = `POST /v1/runs/${RUN}/tool_results/c`;
+const STREAM = `GET /api/chat/${CHAT}/stream`;
+const MESSAGES = "GET /api/chat/conversation/messages";
+const STOP = `POST /api/chat/${CHAT}/stop`;
+const APPROVE = { decision: "approve" } as const;
+
+describe("an answer to a card", () => {
+  it.each<[string, string, (response: ServerResponse) => void]>([
+    ["that counts", "done", (response) => json({})(undefined, response)],
+    ["that comes second", "answered elsewhere", (response) => refuse(response, 409, "already_decided")],
+  ])("%s does not interrupt what is said instead", async (_, outcome, end) => {
+    const { state, speaking, answering, shown, asked } = chatWith([question, requesting]);
+    let [decided, accepted] = [undefined, undefined] as (ServerResponse | undefined)[];
+    routes[APPROVAL] = (_, response) => void (decided = response);
+    routes["POST /api/chat"] = (_, response) => void (accepted = response);
+    const given = answering.decide(requesting, "p", APPROVE);
+    await until(() => expect(decided).toBeDefined());
+    expect(speaking.send("never mind")).toBe(true);
+    await until(() => expect(accepted).toBeDefined());
+    end(decided!);
+    expect(await given).toBe(outcome);
+    expect(state.progress).toBe("submitted");
+
+    has([question, requesting, state.sdk.lastMessage!, { ...asking, id: "b", parts: [{ type: "text", text: "All right." }] }]);
+    answers("All right.")(undefined, accepted!);
+    await until(() => expect(shown().slice(2)).toEqual(["never mind", "All right."]));
+    expect(state.now).toMatchObject({ unsent: undefined, problem: undefined });
+    // What has become of the card is read when that is told.
+    await until(() => expect(asked(MESSAGES)).toHaveLength(1));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(asked(STREAM)).toHaveLength(0);
+  });
+
+  it("has the run followed, also while the page reads", async () => {
+    const { state, reading, answering, shown, asked } = chatWith([question, asking]);
+    has([question], RUN);
+    let told: ServerResponse | undefined;
+    routes[STREAM] = async (_, response) => {
+      stream(response, RUN);
+      await write(response, begin("a") + frame({ type: "start-step" }) + frame({ type: "tool-input-available", toolCallId: "c", toolName: "ask_user", input: {} }));
+      told = response;
+    };
+    routes[RESULT] = json({});
+    void reading.read();
+    await until(() => expect(told).toBeDefined());
+    expect(state.now.held).toBeDefined();
+    routes[STREAM] = answers("Thank you.");
+    expect(await answering.answer(asking, "c", { output: { answer: "yes" } })).toBe("done");
+    await until(() => expect(shown().at(-1)).toBe("Thank you."));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(asked(STREAM)).toHaveLength(2);
+  });
+
+  it("opens no stream in a chat that was left", async () => {
+    const { chat, answering, asked } = chatWith([question, requesting]);
+    let decided: ServerResponse | undefined;
+    routes[APPROVAL] = (_, response) => void (decided = response);
+    const leave = open(chat);
+    const given = answering.decide(requesting, "p", APPROVE);
+    await until(() => expect(decided).toBeDefined());
+    leave();
+    json({})(undefined, decided!);
+    expect(await given).toBe("done");
+    await chat.reading.resume();
+    expect(asked(STREAM)).toHaveLength(0);
+  });
+
+  it("is one's own when only its receipt was lost", async () => {
+    const { answering } = chatWith([question, requesting]);
+    has([question, requesting]);
+    routes[APPROVAL] = (_, response) => void response.socket?.resetAndDestroy();
+    await expect(answering.decide(requesting, "p", APPROVE)).rejects.toMatchObject({ status: 0 });
+    routes[APPROVAL] = (_, response) => refuse(response, 409, "already_decided");
+    expect(await answering.decide(requesting, "p", APPROVE)).toBe("done");
+  });
+
+  it("takes back a stop that has not arrived", async () => {
+    const { speaking, answering, shown, asked } = chatWith([question, requesting]);
+    routes[STOP] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
+    const stopped = speaking.stop();
+    await until(() => expect(asked(STOP)).toHaveLength(1));
+    routes[APPROVAL] = json({});
+    routes[STREAM] = answers("Done.");
+    await answering.decide(requesting, "p", APPROVE);
+    // It is over before its next try.
+    await stopped;
+    await until(() => expect(shown().at(-1)).toBe("Done."));
+    expect(asked(STOP)).toHaveLength(1);
+  });
+
+  it("is known better than what was asked of the server before", async () => {
+    const known = { type: "dynamic-tool", toolName: "x", toolCallId: "c0", state: "output-available", input: {}, output: "o", approval: { id: "p0" } };
+    const both = { ...requesting, parts: [known, ...requesting.parts] } as typeof requesting;
+    const { state, reading, answering } = chatWith([question, both]);
+    let learned: ServerResponse | undefined;
+    routes[`GET /v1/runs/${RUN}/approvals`] = (_, response) => void (learned = response);
+    reading.release(state.watch());
+    await until(() => expect(learned).toBeDefined());
+    routes[APPROVAL] = json({});
+    routes[STREAM] = answers("Done.");
+    await answering.decide(both, "p", APPROVE);
+    const items = [["p0", "approved"], ["p", "pending"]].map(([id, status]) => ({ id, status, reason: null }));
+    json({ items })(undefined, learned!);
+    await until(() => expect(state.now.verdicts.get("p0")).toEqual({ approved: true }));
+    expect(state.now.verdicts.get("p")).toEqual({ approved: true });
+  });
+
+  it("ends the complaint about a reading that failed", async () => {
+    const { state, reading, answering, shown } = chatWith([question, requesting]);
+    has([question], RUN);
+    routes[STREAM] = (_, response) => refuse(response, 403, "forbidden");
+    await reading.read();
+    await until(() => expect(state.now).toMatchObject({ failed: "reading", held: undefined }));
+    routes[APPROVAL] = json({});
+    routes[STREAM] = answers("Done.");
+    await answering.decide(requesting, "p", APPROVE);
+    await until(() => expect(shown().at(-1)).toBe("Done."));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
+  });
+});

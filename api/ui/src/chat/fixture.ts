@@ -1,0 +1,82 @@
+// For tests: a chat on a real server, which does what each test says.
+import type { ServerResponse } from "node:http";
+
+import type { UIMessageChunk } from "ai";
+import { afterEach, beforeEach, vi } from "vitest";
+
+import { TestServer, refuse, stream, type Asked } from "../client/fixture";
+import { LiveChat } from "./live";
+import type { ChatMessage } from "./message";
+
+export const CHAT = "chat";
+export const RUN = "run-1";
+
+export let server: TestServer;
+/** What the server does with a request, by its beginning such as `POST /api/chat`; the longest that fits. */
+export let routes: Record<string, (asked: Asked, response: ServerResponse) => void | Promise<void>>;
+
+beforeEach(async () => {
+  routes = {};
+  server = await TestServer.start((asked, response) => {
+    const fits = Object.keys(routes).filter((route) => `${asked.method} ${asked.path}`.startsWith(route));
+    const route = fits.sort((one, other) => other.length - one.length)[0];
+    return route === undefined ? refuse(response, 404, "not_found") : routes[route]!(asked, response);
+  });
+  const ask = fetch;
+  vi.stubGlobal("fetch", (path: string, init?: RequestInit) => ask(server.url + path, init));
+});
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await server.stop();
+});
+
+/** However busy the machine is. */
+export const until = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
+
+export const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+export const begin = (messageId = "new", runId = RUN) => frame({ type: "start", messageId, messageMetadata: { runId, conversationId: "conversation" } });
+export const text = (delta: string) => frame({ type: "text-start", id: "t" }) + frame({ type: "text-delta", id: "t", delta });
+export const END = frame({ type: "text-end", id: "t" }) + frame({ type: "finish" }) + "data: [DONE]\n\n";
+
+export const question: ChatMessage = { id: "q", role: "user", parts: [{ type: "text", text: "hello" }] };
+export const answer: ChatMessage = {
+  id: "a",
+  role: "assistant",
+  metadata: { runId: "run-0", conversationId: "conversation", status: "completed" },
+  parts: [{ type: "text", text: "Hello to you." }],
+};
+/** What the run has asked the page, and what it has asked for leave to do. */
+export const asking = { ...answer, metadata: { runId: RUN, conversationId: "conversation" }, parts: [{ type: "tool-ask_user", toolCallId: "c", state: "input-available", input: {} }] } as ChatMessage;
+export const requesting = { ...asking, parts: [{ type: "dynamic-tool", toolName: "x", toolCallId: "c", state: "approval-requested", input: {}, approval: { id: "p" } }] } as ChatMessage;
+
+export const json = (value: unknown) => (_: unknown, response: ServerResponse) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+};
+export const answers = (said: string) => (_: unknown, response: ServerResponse) => {
+  stream(response, RUN);
+  response.end(begin() + text(said) + END);
+};
+export const limited = (_: unknown, response: ServerResponse) => refuse(response, 429, "rate_limited", { "retry-after": "7" });
+
+/** A server that has these messages, and this run at work. */
+export const has = (messages: ChatMessage[], runId: string | null = null) => {
+  routes["GET /v1/conversations/"] = json({ id: "conversation", agent_id: null, live_run_id: runId, last_message_at: null });
+  routes[`GET /api/chat/conversation/messages`] = json(messages);
+  routes[`GET /api/chat/${CHAT}/messages`] = json(messages);
+};
+
+export function chatWith(messages: ChatMessage[] = []) {
+  const chat = new LiveChat(CHAT, true);
+  chat.sdk.messages = messages;
+  const { state, speaking, reading, answering, sdk } = chat;
+  const shown = () => state.shown.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
+  const asked = (route: string) => server.asked.filter(({ method, path }) => `${method} ${path}` === route);
+  return { chat, state, speaking, reading, answering, sdk, shown, asked };
+}
+
+/** Opens a chat as a page does; gives back how to leave it. */
+export function open(chat: LiveChat): () => void {
+  vi.stubGlobal("document", Object.assign(new EventTarget(), { visibilityState: "visible", cookie: "" }));
+  return chat.open();
+}

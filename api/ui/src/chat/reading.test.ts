@@ -1,0 +1,145 @@
+import type { ServerResponse } from "node:http";
+
+import { describe, expect, it } from "vitest";
+
+import { refuse, stream, write } from "../client/fixture";
+import { CHAT, END, RUN, answer, answers, begin, chatWith, frame, has, question, routes, text, until } from "./fixture";
+import type { ChatMessage } from "./message";
+
+const STREAM = `GET /api/chat/${CHAT}/stream`;
+const MESSAGES = "GET /api/chat/conversation/messages";
+const CONVERSATION = "GET /v1/conversations/conversation";
+
+const other: ChatMessage = { id: "q2", role: "user", parts: [{ type: "text", text: "from elsewhere" }] };
+const unfinished: ChatMessage = { ...answer, metadata: { runId: RUN, conversationId: "conversation" }, parts: [{ type: "text", text: "Half" }] };
+
+describe("what was said elsewhere", () => {
+  it("is read when the answer that is being made here has ended", async () => {
+    const { state, speaking, reading, shown, asked } = chatWith();
+    let told: ServerResponse | undefined;
+    routes["POST /api/chat"] = async (_, response) => {
+      stream(response, RUN);
+      await write(response, begin("a") + text("Half"));
+      told = response;
+    };
+    speaking.send("hello");
+    await until(() => expect(shown()).toEqual(["hello", "Half"]));
+    const [said] = state.sdk.messages;
+    has([said!, { ...answer, id: "a" }, other], "run-2");
+    routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you too.") + END));
+    reading.hear();
+    await write(told!, frame({ type: "text-delta", id: "t", delta: " and half" }));
+    await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
+    // What was asked before this would be there now.
+    await fetch("/v1/conversations/conversation");
+    expect(asked(CONVERSATION)).toHaveLength(1);
+
+    told!.end(END);
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you too."]));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(asked(MESSAGES)).toHaveLength(1);
+  });
+
+  it("is read, too, when it is heard of at the very end of an answer", async () => {
+    const { state, reading, shown, asked } = chatWith([question]);
+    has([question, answer, other]);
+    routes[STREAM] = answers("Whole.");
+    await reading.resume(RUN);
+    expect(state.isAsking).toBe(true);
+    reading.hear();
+    expect(asked(CONVERSATION)).toHaveLength(0);
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere"]));
+  });
+
+  it("waits for its turn behind the answer that is shown", async () => {
+    const { state, reading, shown, asked } = chatWith([question, unfinished]);
+    has([question, other], RUN);
+    let told: ServerResponse | undefined;
+    routes[STREAM] = async (_, response) => {
+      stream(response, "run-2");
+      await write(response, begin("a2", "run-2"));
+      told = response;
+    };
+    void reading.read();
+    await until(() => expect(state.sdk.lastMessage?.id).toBe("a2"));
+    expect(shown()).toEqual(["hello", "from elsewhere", "Half"]);
+
+    has([question, answer, other], "run-2");
+    const next = begin("a2", "run-2") + frame({ type: "start-step" }) + text("To you");
+    routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(next + END));
+    // It has begun, so the first one is whole.
+    await write(told!, frame({ type: "start-step" }));
+    await until(() => expect(state.sdk.lastMessage?.parts).toHaveLength(1));
+    await write(told!, text("To you"));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you"]));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(asked(MESSAGES)).toHaveLength(2);
+  });
+
+  it("hides no answer that nobody here has seen", async () => {
+    const { state, reading, shown } = chatWith();
+    has([question, other], RUN);
+    routes[STREAM] = (_, response) => {
+      has([question, answer, other, { ...answer, id: "a2" }]);
+      stream(response, "run-2");
+      response.end(begin("a2", "run-2") + text("To you too.") + END);
+    };
+    state.set({ conversationId: "conversation" });
+    await reading.read();
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "Hello to you."]));
+    await until(() => expect(state.progress).toBe("idle"));
+  });
+});
+
+it("a reading that nobody wants any more complains of nothing", async () => {
+  const { state, speaking, reading, shown, asked } = chatWith([question, answer]);
+  let lost: ServerResponse | undefined;
+  routes[CONVERSATION] = (_, response) => void (lost = response);
+  void reading.read();
+  await until(() => expect(lost).toBeDefined());
+  has([question, answer]);
+  let accepted: ServerResponse | undefined;
+  routes["POST /api/chat"] = (_, response) => void (accepted = response);
+  speaking.send("more");
+  await until(() => expect(accepted).toBeDefined());
+  lost!.socket?.resetAndDestroy();
+  // Its second try comes after the complaint.
+  await until(() => expect(asked(CONVERSATION)).toHaveLength(2));
+  expect(state.now.isReconnecting).toBe(false);
+  answers("Whole.")(undefined, accepted!);
+  await until(() => expect(shown().at(-1)).toBe("Whole."));
+});
+
+it("nothing is tried again once the run was cancelled", async () => {
+  const { state, speaking, shown } = chatWith([question, answer]);
+  routes["POST /api/chat"] = async (_, response) => {
+    stream(response, RUN);
+    await write(response, begin() + text("Half"));
+    await until(() => expect(shown().at(-1)).toBe("Half"));
+    await write(response, frame({ type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } }));
+  };
+  routes[STREAM] = (_, response) => void response.writeHead(204).end();
+  has([question, { ...answer, metadata: { ...answer.metadata, status: "cancelled" } }]);
+  speaking.send("more");
+  await until(() => expect(state.now.retrying).toEqual({ attempt: 2, of: 3 }));
+  await until(() => expect(state.progress).toBe("idle"));
+  expect(state.now.retrying).toBeUndefined();
+});
+
+it("a stop that failed is no fault of an answer that came to its end", async () => {
+  const { state, speaking, shown } = chatWith();
+  let told: ServerResponse | undefined;
+  routes["POST /api/chat"] = async (_, response) => {
+    stream(response, RUN);
+    await write(response, begin() + text("Whole."));
+    told = response;
+  };
+  routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "600" });
+  speaking.send("first");
+  await until(() => expect(shown()).toEqual(["first", "Whole."]));
+  await speaking.stop();
+  expect(state.now.failed).toBe("reading");
+  told!.end(END);
+  await until(() => expect(state.progress).toBe("idle"));
+  expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
+});

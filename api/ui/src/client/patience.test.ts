@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { SILENCE_MS, Waiting, patiently } from "./patience";
+import { Problem, UNREACHABLE } from "./problem";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it("who waits does not sleep", () => {
+  const waiting = new Waiting();
+  vi.setSystemTime(Date.now() + 30_000);
+  expect(waiting.after(SILENCE_MS)).toBe(30_000);
+  vi.setSystemTime(Date.now() + 600_000);
+  expect(waiting.after(SILENCE_MS)).toBe(30_000 + SILENCE_MS);
+  waiting.restart();
+  expect(waiting.after(SILENCE_MS)).toBe(0);
+});
+
+const away = new Problem(0, UNREACHABLE, "It is away.");
+const { signal } = new AbortController();
+
+it("a computer that slept asks again", async () => {
+  const ask = vi.fn().mockResolvedValue("there").mockImplementationOnce(async () => {
+    vi.setSystemTime(Date.now() + 600_000);
+    throw away;
+  });
+  const asked = patiently(ask, { signal });
+  await vi.runAllTimersAsync();
+  expect(await asked).toBe("there");
+});
+
+it("patience has an end", async () => {
+  const ask = vi.fn().mockRejectedValue(away);
+  const asked = expect(patiently(ask, { signal, patience: 60_000 })).rejects.toBe(away);
+  await vi.runAllTimersAsync();
+  await asked;
+  expect(ask.mock.calls.length).toBeGreaterThan(5);
+});
