@@ -118,10 +118,13 @@ it("nothing is tried again once the run was cancelled", async () => {
     await until(() => expect(shown().at(-1)).toBe("Half"));
     await write(response, frame({ type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } }));
   };
-  routes[STREAM] = (_, response) => void response.writeHead(204).end();
+  let resumed: ServerResponse | undefined;
+  routes[STREAM] = (_, response) => void (resumed = response);
   has([question, { ...answer, metadata: { ...answer.metadata, status: "cancelled" } }]);
   speaking.send("more");
-  await until(() => expect(state.now.retrying).toEqual({ attempt: 2, of: 3 }));
+  await until(() => expect(resumed).toBeDefined());
+  expect(state.now.retrying).toEqual({ attempt: 2, of: 3 });
+  resumed!.writeHead(204).end();
   await until(() => expect(state.progress).toBe("idle"));
   expect(state.now.retrying).toBeUndefined();
 });
