@@ -49,7 +49,7 @@ pub use snapshot::Folded;
 pub use stretch::Stretch;
 
 /// Frames that go to one client's socket at a time, in bytes; a slow client holds on to no more.
-const SLICE_BYTES: usize = 64 * 1024;
+const SLICE_BYTES: usize = 32 * 1024;
 
 /// Relays runs to the clients of this process.
 pub struct Relay {

@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use super::Relay;
 
-/// Log entries that one read asks for.
-const ENTRIES: usize = 64;
+/// Encoded events that one read asks for, in bytes.
+const READ_BYTES: usize = 64 * 1024;
 
 /// Encoded events that one client holds while it catches up, in bytes: what a slow one costs.
-const HELD_BYTES: usize = 128 * 1024;
+const HELD_BYTES: usize = 2 * READ_BYTES;
 
 /// What there is after a cursor.
 pub enum Replayed {
@@ -35,7 +35,7 @@ pub enum Replayed {
 impl Relay {
     /// Reads on after `cursor`.
     pub(super) async fn replay(&self, run_id: Uuid, cursor: EventId) -> Result<Replayed, storage::Error> {
-        let logged = match self.run_log.read(run_id, cursor, ENTRIES).await {
+        let logged = match self.run_log.read(run_id, cursor, READ_BYTES).await {
             Ok(events) => held(following(events, cursor)),
             Err(error) => {
                 tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "reading the archive instead of the log");

@@ -71,11 +71,17 @@ impl MemoryLog {
         Appended::Stored
     }
 
-    pub fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Vec<Bytes> {
+    pub fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Vec<Bytes> {
         let runs = self.lock();
         let Some(log) = runs.logs.get(&run_id) else { return Vec::new() };
         let known = log.entries.partition_point(|(last, _)| *last <= after);
-        log.entries.iter().skip(known).take(limit).map(|(_, lines)| lines.clone()).collect()
+        let mut read = 0;
+        let within = |lines: &&Bytes| {
+            let fits = read < bytes;
+            read += lines.len();
+            fits
+        };
+        log.entries.iter().skip(known).map(|(_, lines)| lines).take_while(within).cloned().collect()
     }
 
     pub fn follow(&self, run_id: Uuid) {

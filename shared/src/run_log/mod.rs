@@ -116,11 +116,12 @@ impl RunLog {
         }
     }
 
-    /// The next events after `after`, in the order of the log, about `limit` of them; the first may lie before `after`.
-    pub async fn read(&self, run_id: Uuid, after: EventId, limit: usize) -> Result<Vec<Event>, Error> {
+    /// The next events after `after`, in the order of the log, about `bytes` of them where there are as many; the first may
+    /// lie before `after`.
+    pub async fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Result<Vec<Event>, Error> {
         let entries = match &self.0 {
-            Backend::Redis(log) => log.read(run_id, after, limit).await?,
-            Backend::Memory(log) => log.read(run_id, after, limit),
+            Backend::Redis(log) => log.read(run_id, after, bytes).await?,
+            Backend::Memory(log) => log.read(run_id, after, bytes),
         };
         let mut events = Vec::new();
         for entry in entries {

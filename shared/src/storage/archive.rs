@@ -55,8 +55,8 @@ pub struct Archived {
 /// Size of an archive row, give or take an event.
 const ROW_BYTES: usize = 64 * 1024;
 
-/// Rows that one look reads; a row has about 64 KiB.
-const CHUNKS: i64 = 2;
+/// Rows that one look reads.
+const CHUNKS: i64 = 1;
 
 #[derive(FromRow)]
 struct PositionRow {

@@ -15,8 +15,12 @@ on_each_backend!(
     appends_are_stored_fenced_or_behind,
     a_repeated_append_stores_only_what_is_new,
     a_reader_gets_what_comes_after_its_cursor,
+    a_reader_gets_about_as_much_as_it_asks_for,
     followers_receive_what_is_appended,
 );
+
+/// More bytes than there are.
+const ALL: usize = 1 << 20;
 
 fn event(attempt: u32, n: u32) -> Event {
     let body = EventBody::WarningRaised { code: "test".into(), message: format!("{attempt}-{n}") };
@@ -50,7 +54,7 @@ async fn a_repeated_append_stores_only_what_is_new(places: Places) {
     for (first, last) in [(1, 3), (2, 5), (1, 5), (5, 6)] {
         assert_eq!(places.run_log.append(run, &batch(1, first, last), Gap::Refuse).await.unwrap(), Appended::Stored);
     }
-    let events = places.run_log.read(run, EventId::ORIGIN, 100).await.unwrap();
+    let events = places.run_log.read(run, EventId::ORIGIN, ALL).await.unwrap();
     assert_eq!(events, (1..=6).map(|n| event(1, n)).collect::<Vec<_>>());
 }
 
@@ -59,16 +63,30 @@ async fn a_reader_gets_what_comes_after_its_cursor(places: Places) {
     for (attempt, first, last) in [(1, 1, 4), (1, 5, 6), (2, 1, 2)] {
         places.run_log.append(run, &batch(attempt, first, last), Gap::Refuse).await.unwrap();
     }
-    let ids = async |attempt, n, limit| {
-        let events = places.run_log.read(run, EventId::new(attempt, n), limit).await.unwrap();
+    let ids = async |attempt, n| {
+        let events = places.run_log.read(run, EventId::new(attempt, n), ALL).await.unwrap();
         events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(ids(1, 4, 9).await, "1-5 1-6 2-1 2-2");
+    assert_eq!(ids(1, 4).await, "1-5 1-6 2-1 2-2");
     // The entry that holds the cursor comes whole.
-    assert_eq!(ids(1, 2, 9).await, "1-1 1-2 1-3 1-4 1-5 1-6 2-1 2-2");
-    assert_eq!(ids(1, 4, 1).await, "1-5 1-6");
-    assert_eq!(ids(2, 2, 9).await, "");
-    assert!(places.run_log.read(Uuid::now_v7(), EventId::ORIGIN, 9).await.unwrap().is_empty());
+    assert_eq!(ids(1, 2).await, "1-1 1-2 1-3 1-4 1-5 1-6 2-1 2-2");
+    assert_eq!(ids(2, 2).await, "");
+    assert!(places.run_log.read(Uuid::now_v7(), EventId::ORIGIN, ALL).await.unwrap().is_empty());
+}
+
+async fn a_reader_gets_about_as_much_as_it_asks_for(places: Places) {
+    let run = Uuid::now_v7();
+    for n in 1..=100 {
+        places.run_log.append(run, &batch(1, n, n), Gap::Refuse).await.unwrap();
+    }
+    let read = async |bytes| places.run_log.read(run, EventId::new(1, 10), bytes).await.unwrap();
+    let all = read(ALL).await;
+    assert_eq!(all, (11..=100).map(|n| event(1, n)).collect::<Vec<_>>());
+    let size: usize = all.iter().map(|event| event.line().len() + 1).sum();
+    let half = read(size / 2).await;
+    assert!((40..60).contains(&half.len()), "{} events", half.len());
+    assert_eq!(half, all[..half.len()]);
+    assert!((1..=2).contains(&read(1).await.len()));
 }
 
 async fn followers_receive_what_is_appended(mut places: Places) {
