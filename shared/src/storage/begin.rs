@@ -83,8 +83,9 @@ impl Storage {
     /// goes on from, with as many messages before its own input as the window has.
     pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<Begun, Error> {
         let mark = async {
+            // If it is undone, one death of a worker is not counted.
             let sql = "update agent_runs set executing = true, model = $4 where id = $1 and attempt = $2 and status = 'running' \
-                       returning client_tools, metadata, (select c.metadata from agent_run_checkpoints c \
+                       returning client_tools, metadata, {unsynced} as unsynced, (select c.metadata from agent_run_checkpoints c \
                        where c.conversation_id = $3 order by c.id desc limit 1) as inherited";
             let args = args![claim.run_id, claim.attempt, claim.conversation_id, model];
             Ok(self.database.write::<Marked>(sql, args).await?.into_iter().next())
