@@ -71,35 +71,28 @@ async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: Connec
 }
 
 async fn write(load: Vec<Waiting>, mut connection: ConnectionManager) {
-    let mut answers = ask(&load, &mut connection).await;
+    let mut pipe = redis::Pipeline::with_capacity(load.len());
+    pipe.ignore_errors();
+    let mut waiting = Vec::with_capacity(load.len());
+    for Waiting { append, answer } in load {
+        pipe.add_command(append);
+        waiting.push(answer);
+    }
+    let mut answers = pipe.query_async::<Vec<RedisResult<String>>>(&mut connection).await;
     // Redis was started anew, or its scripts were flushed.
     if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
         answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
-            Ok(_) => ask(&load, &mut connection).await,
+            Ok(_) => pipe.query_async(&mut connection).await,
             Err(error) => Err(error),
         };
     }
+    // Whoever has waited too long asks again, and does not hear this.
     match answers {
-        Ok(answers) => load.into_iter().zip(answers).for_each(|(waiting, answer)| waiting.settle(answer)),
-        Err(error) => load.into_iter().for_each(|waiting| waiting.settle(Err(error.clone()))),
+        Ok(answers) => waiting.into_iter().zip(answers).for_each(|(waiting, answer)| drop(waiting.send(answer))),
+        Err(error) => waiting.into_iter().for_each(|waiting| drop(waiting.send(Err(error.clone())))),
     }
-}
-
-async fn ask(load: &[Waiting], connection: &mut ConnectionManager) -> RedisResult<Vec<RedisResult<String>>> {
-    let mut pipe = redis::Pipeline::with_capacity(load.len());
-    for waiting in load {
-        pipe.add_command(waiting.append.clone());
-    }
-    pipe.ignore_errors().query_async(connection).await
 }
 
 fn is_unknown(answer: &RedisResult<String>) -> bool {
     answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
-}
-
-impl Waiting {
-    fn settle(self, answer: RedisResult<String>) {
-        // Whoever has waited too long asks again.
-        let _ = self.answer.send(answer);
-    }
 }
