@@ -7,7 +7,7 @@ use super::SLICE_BYTES;
 use crate::wire::{Before, Projector, View};
 
 /// What the frame of an event is longer than its line, at most; about.
-const FRAME_OVERHEAD: usize = 160;
+pub const FRAME_OVERHEAD: usize = 160;
 
 /// Events in a row, at least one.
 pub struct Batch {

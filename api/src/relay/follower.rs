@@ -7,8 +7,11 @@ use futures::{Stream, stream};
 use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
 use tokio::{sync::watch, time::Instant};
 
-use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, replay::Replayed, window::Next};
+use super::{Relay, SLICE_BYTES, Watch, batch::FRAME_OVERHEAD, outline::is_left_out, replay::Replayed, window::Next};
 use crate::wire::{self, Before, Block, Projector, View};
+
+/// Events that are not worth a slice of their own.
+const LAST_FEW: usize = 4;
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -221,9 +224,11 @@ impl Follower {
     /// What the next replayed events become; `None` if there are none.
     fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
         let mut projector = Projector::after(self.before, view.clone());
-        let mut frames = Vec::new();
+        let (next, room) = next_slice(self.replayed.as_slice());
+        // The whole answer is one event, and may be larger than all others together: no more room than it needs.
+        let mut frames = Vec::with_capacity(room);
         let mut count = 0;
-        for event in self.replayed.by_ref() {
+        for event in self.replayed.by_ref().take(next) {
             self.cursor = event.id;
             count += 1;
             if is_left_out(&self.excerpt.left_out, event.id) {
@@ -237,13 +242,25 @@ impl Follower {
                 self.finished = true;
                 break;
             }
-            if frames.len() >= SLICE_BYTES {
-                break;
-            }
         }
         metrics::counter!("holdfast_events_relayed_total").increment(count);
         (count > 0).then(|| frames.into())
     }
+}
+
+/// How many of the events are sent next, and the bytes that their frames take, about.
+fn next_slice(events: &[Event]) -> (usize, usize) {
+    let mut room = 0;
+    let mut next = 0;
+    for event in events {
+        // The last few go along, because each holds on to all that was read with it.
+        if room >= SLICE_BYTES && events.len() - next > LAST_FEW {
+            break;
+        }
+        room += event.line().len() + FRAME_OVERHEAD;
+        next += 1;
+    }
+    (next, room)
 }
 
 /// Counts a stream as open.

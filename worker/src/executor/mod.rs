@@ -84,20 +84,7 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
         let executing = Executing::begin();
         let mut recorder = Recorder::start(worker, claim.clone(), spans);
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
-        let ended = match outcome {
-            Ok(()) => recorder.finish(Ending::Completed).await,
-            Err(Stop::Failed(error)) => {
-                // The message may quote the provider, and so the user.
-                span.fail(&error.code);
-                tracing::warn!(error.code = error.code, "run failed");
-                tracing::debug!(error.message = error.message, "run failed");
-                recorder.finish(Ending::Failed(error)).await
-            }
-            Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
-            Err(Stop::Drained) => recorder.leave(Leave::Queued).await,
-            Err(Stop::Waiting) => recorder.leave(Leave::Waiting).await,
-            Err(Stop::Fenced) => Ended::Fenced,
-        };
+        let ended = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
         spans::tell_end(&mut span, ended);
         match ended {
@@ -119,6 +106,24 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
     }
     .instrument(logged)
     .await;
+}
+
+/// Does what is to be done next, once nothing is executed any more.
+async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> Ended {
+    match outcome {
+        Ok(()) => recorder.finish(Ending::Completed).await,
+        Err(Stop::Failed(error)) => {
+            // The message may quote the provider, and so the user.
+            span.fail(&error.code);
+            tracing::warn!(error.code = error.code, "run failed");
+            tracing::debug!(error.message = error.message, "run failed");
+            recorder.finish(Ending::Failed(error)).await
+        }
+        Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
+        Err(Stop::Drained) => recorder.leave(Leave::Queued).await,
+        Err(Stop::Waiting) => recorder.leave(Leave::Waiting).await,
+        Err(Stop::Fenced) => Ended::Fenced,
+    }
 }
 
 /// Counts a run as executing, also when it panics.
@@ -145,7 +150,8 @@ enum Next {
     Respond,
 }
 
-/// One attempt's way through the graph.
+/// One attempt's way through the graph. A run listens to its model for most of its life: all else is boxed while it goes on,
+/// so that such a run holds no memory for it.
 async fn work(
     shared: &Shared,
     claim: &Claim,
@@ -153,13 +159,13 @@ async fn work(
     recorder: &mut Recorder,
     (span, spans): (&mut Span, Spans),
 ) -> Result<(), Stop> {
-    let mut attempt = Attempt::begin(shared, claim, lease, recorder, spans).await?;
+    let mut attempt = Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await?;
     spans::tell_agent(span, claim, &attempt.definition, &attempt.chosen);
     let mut next = attempt.memory.next();
     loop {
         let gone_on = match next {
             Next::Process => process::process(&mut attempt).await,
-            Next::Tools => tools::call_tools(&mut attempt).await,
+            Next::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
             Next::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());
