@@ -13,7 +13,7 @@ use super::{Batch, Gap};
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
-/// Shortest time between two writes. What comes after a pause goes at once.
+/// Pause after a write that carried several appends: more are to be expected. One that comes alone goes at once.
 const LINGER: Duration = Duration::from_millis(1);
 
 /// Most appends in one write.
@@ -62,7 +62,9 @@ async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: Connec
         {
             load.push(next);
         }
-        not_before = Instant::now() + LINGER;
+        if load.len() > 1 {
+            not_before = Instant::now() + LINGER;
+        }
         // A slow answer holds up nobody but those who wait for it: a run has one append on its way.
         tokio::spawn(write(std::mem::take(&mut load), connection.clone()));
     }

@@ -1,9 +1,9 @@
 //! The run log of the scaled-out mode: one stream and one channel per run, both named `holdfast:run:<id>`.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use bytes::Bytes;
-use redis::{PushInfo, PushKind, RedisError, Value, aio::ConnectionManager};
+use redis::{PushInfo, PushKind, RedisError, Script, Value, aio::ConnectionManager};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -14,8 +14,7 @@ use crate::{
     redis_link::{self, within},
 };
 
-/// An entry of a stream: its id, and its one field with the lines.
-type Entry = (String, (String, Vec<u8>));
+static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.lua")));
 
 #[derive(Clone)]
 pub struct RedisLog {
@@ -53,28 +52,11 @@ impl RedisLog {
     }
 
     pub async fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Result<Vec<Bytes>, Error> {
-        let (mut read, mut size) = (Vec::new(), 0);
-        let (mut start, mut count) = (format!("({after}"), FIRST_ENTRIES);
-        // Redis counts entries, not bytes: the first few tell how large the others may be.
-        loop {
-            let entries = self.range(run_id, &start, count).await?;
-            let (found, newest) = (entries.len(), entries.last().map(|(id, _)| id.clone()));
-            for (_, (_, lines)) in entries {
-                size += lines.len();
-                read.push(Bytes::from(lines));
-            }
-            match newest {
-                Some(newest) if found == count && size < bytes => start = format!("({newest}"),
-                _ => return Ok(read),
-            }
-            count = ((bytes - size) * read.len() / size.max(1)).clamp(1, MOST_ENTRIES);
-        }
-    }
-
-    async fn range(&self, run_id: Uuid, start: &str, count: usize) -> Result<Vec<Entry>, Error> {
-        let mut range = redis::cmd("XRANGE");
-        range.arg(name(run_id)).arg(start).arg("+").arg("COUNT").arg(count);
-        within(REQUEST_LIMIT, range.query_async(&mut self.commands.clone())).await.map_err(doing("read events"))
+        let mut commands = self.commands.clone();
+        let mut read = READ.key(name(run_id));
+        let read = read.arg(after.to_string()).arg(bytes).invoke_async::<Vec<Vec<u8>>>(&mut commands);
+        let entries = within(REQUEST_LIMIT, read).await.map_err(doing("read events"))?;
+        Ok(entries.into_iter().map(Bytes::from).collect())
     }
 
     pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
@@ -93,10 +75,6 @@ impl RedisLog {
             .map_err(doing("get a sign of life"))
     }
 }
-
-/// Entries that a read asks for first, and at most at a time.
-const FIRST_ENTRIES: usize = 2;
-const MOST_ENTRIES: usize = 512;
 
 /// Time that a client's request may wait for Redis, which it can do without.
 const REQUEST_LIMIT: Duration = Duration::from_millis(300);

@@ -9,11 +9,13 @@
 //! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
 //! - `{bytes:expression}`: the bytes of a text
 //! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
+//! - `{fence:table where condition}`: the row that the fence has touched, or none; the condition is how it is found again
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use futures::future::BoxFuture;
 use sqlx::{
     AssertSqlSafe, FromRow, PgPool, Pool, Postgres, Sqlite, SqlitePool, Transaction,
     postgres::{PgArguments, PgRow},
@@ -24,13 +26,16 @@ use uuid::Uuid;
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-pub(super) async fn within<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
-    match tokio::time::timeout(PATIENCE, answer).await {
-        Ok(answer) => answer,
-        Err(_) => {
+/// Waits for an answer, in a box: a query has tens of KiB of state, which whoever makes it must not hold for as long as it
+/// lives, as every run does.
+pub(super) fn within<'a, T: 'a>(
+    answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, sqlx::Error>> {
+    Box::pin(async move {
+        tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
-        }
-    }
+        })
+    })
 }
 
 /// A pool of connections to either database.
@@ -267,6 +272,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
         "fenced" => "exists (select 1 from fence)".to_owned(),
+        "fence" => "fence".to_owned(),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
@@ -285,6 +291,7 @@ fn sqlite(sql: &'static str) -> String {
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
         "fenced" => "true".to_owned(),
+        "fence" => parameter.to_owned(),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })

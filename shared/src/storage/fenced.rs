@@ -11,8 +11,8 @@ const USUAL: usize = 6;
 
 /// A statement and its parameters.
 pub(super) struct Statement {
-    sql: &'static str,
-    args: Vec<Value>,
+    pub(super) sql: &'static str,
+    pub(super) args: Vec<Value>,
 }
 
 impl Statement {
@@ -22,7 +22,7 @@ impl Statement {
 }
 
 /// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
-/// condition has `{fenced}`, in any order, and see nothing of one another.
+/// condition has `{fenced}` or that reads `{fence:…}`, in any order, and see nothing of one another.
 pub(super) struct Fenced {
     fence: Statement,
     writes: Vec<Statement>,

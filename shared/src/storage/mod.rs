@@ -6,6 +6,7 @@
 //!
 //! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
 
+mod accept;
 mod agents;
 mod answer;
 mod archive;

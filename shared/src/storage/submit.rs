@@ -6,24 +6,22 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Accepted, Error, NewRun, Storage, Submitted, Target,
-    archive::{Chunk, writes_of},
+    Accepted, Error, NewRun, Said, Storage, Submitted, Target,
+    accept::{Acceptance, Input},
     begin::merged,
     database::{Tx, args},
     end::{self, EndedRun},
-    fenced::{Fenced, Statement},
+    fenced::Statement,
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
 use crate::{
     approval::ApprovalStatus,
     conversation::{Conversation, title_of},
-    event::{Event, EventBody},
-    event_id::EventId,
+    event::Event,
     idempotency::IdempotencyKey,
     message::{Message, Role},
     run::{Run, RunStatus, SubmitMode},
-    telemetry::Traceparent,
 };
 
 /// The conversation, its row locked, and the message's place in it.
@@ -78,6 +76,11 @@ impl Storage {
     }
 
     async fn try_submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
+        // A key may have been used before; nothing else can speak against a new conversation.
+        if let (Target::New { agent_id }, Said::New(content), None) = (&new.target, &new.said, &new.key) {
+            let opened = self.open_conversation(owner, new, *agent_id, content).await;
+            return opened.map_err(Error::doing("store a conversation's first message"));
+        }
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
         let stored = store(&mut tx, owner, new).await?;
         let settled = match stored {
@@ -86,6 +89,26 @@ impl Storage {
         };
         settled.map_err(Error::doing("commit a message"))?;
         Ok(stored)
+    }
+}
+
+impl Storage {
+    async fn open_conversation(
+        &self,
+        owner: &str,
+        new: &NewRun,
+        agent_id: Option<Uuid>,
+        content: &str,
+    ) -> Result<Submitted, sqlx::Error> {
+        let id = Uuid::now_v7();
+        let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, Input::New(content));
+        let opening = acceptance.behind(creation(id, owner, None, agent_id));
+        let Some(row) = self.database.write_fenced::<PlaceRow>(opening).await?.into_iter().next() else {
+            return Ok(Submitted::AgentNotFound);
+        };
+        let Place { conversation, .. } = row.into();
+        let written = acceptance.written(conversation.created_at);
+        Ok(accepted(conversation, written, &new.said, Vec::new(), Vec::new()))
     }
 }
 
@@ -113,19 +136,32 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
-    let message = match new.said.content() {
-        Some(content) => insert_message(tx, owner, new, &place, content).await.map_err(doing())?,
+    let input = match new.said.content() {
+        Some(content) => Input::New(content),
         None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
-            Some(message) if message.role == Role::User => message,
+            Some(message) if message.role == Role::User => Input::Earlier(Box::new(message)),
             _ => return Ok(Submitted::NothingToAnswer),
         },
     };
-    let (run, queued) = insert_run(tx, owner, new, &place, &message).await.map_err(doing())?;
-    let mut conversation = place.conversation;
-    conversation.title = conversation.title.or_else(|| title_of(new.said.content()?));
+    let Place { mut conversation, position } = place;
     let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
-    conversation.live_run_id = still_live.or(Some(new.run_id));
-    Ok(Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested })))
+    conversation.live_run_id = still_live;
+    let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input);
+    let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
+    let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
+    Ok(accepted(conversation, acceptance.written(created_at), &new.said, ended, cancel_requested))
+}
+
+fn accepted(
+    mut conversation: Conversation,
+    (message, run, queued): (Message, Run, Event),
+    said: &Said,
+    ended: Vec<EndedRun>,
+    cancel_requested: Vec<Uuid>,
+) -> Submitted {
+    conversation.title = conversation.title.or_else(|| title_of(said.content()?));
+    conversation.live_run_id = conversation.live_run_id.or(Some(run.id));
+    Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested }))
 }
 
 /// The conversation that is meant, found or made, with its row locked.
@@ -249,12 +285,17 @@ async fn create_conversation(
     handle: Option<&str>,
     agent_id: Option<Uuid>,
 ) -> Result<Option<Place>, sqlx::Error> {
+    let creation = creation(Uuid::now_v7(), owner, handle, agent_id);
+    Ok(tx.fetch_optional::<PlaceRow>(creation.sql, creation.args).await?.map(Place::from))
+}
+
+/// Makes the conversation `id`, as `create_conversation` does.
+fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>) -> Statement {
     let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
                select $1, $2, $3, $4, 1, {now}, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
                on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing \
                returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
-    let args = args![Uuid::now_v7(), owner, handle.map(str::to_owned), agent_id];
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args).await?.map(Place::from))
+    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id])
 }
 
 /// A run that has not ended.
@@ -289,97 +330,6 @@ pub(super) async fn cancel_all(
         }
     }
     Ok((ended, requested))
-}
-
-async fn insert_message(
-    tx: &mut Tx,
-    owner: &str,
-    new: &NewRun,
-    place: &Place,
-    content: &str,
-) -> Result<Message, sqlx::Error> {
-    let message = tx.fetch_one::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
-         values ($1, $2, $3, $4, $5, $5, 'user', $6, $7, 'complete', {now}) \
-         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
-        args![
-            Uuid::now_v7(),
-            place.conversation.id,
-            owner,
-            new.run_id,
-            place.position,
-            content,
-            new.client_message_id.clone()
-        ],
-    );
-    Ok(message.await?.into())
-}
-
-/// Inserts the run that answers `message`, and the first chunk of its archive.
-async fn insert_run(
-    tx: &mut Tx,
-    owner: &str,
-    new: &NewRun,
-    place: &Place,
-    message: &Message,
-) -> Result<(Run, Event), sqlx::Error> {
-    let (conversation_id, agent_id) = (place.conversation.id, place.conversation.agent_id);
-    let (input_message_id, output_message_id) = (message.id, Uuid::now_v7());
-    let queued_id = EventId::first_of(0);
-    let body = EventBody::RunQueued {
-        base: EventId::ORIGIN,
-        conversation_id,
-        input_message_id,
-        message_id: output_message_id,
-        agent_id,
-    };
-    let queued = Event::new(queued_id, Utc::now(), &body);
-    let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
-    let run = Statement::new(
-        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, \
-         archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, agent_version) \
-         values ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, {now}, $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4)) returning created_at",
-        args![
-            new.run_id,
-            owner,
-            conversation_id,
-            agent_id,
-            place.position,
-            input_message_id,
-            output_message_id,
-            queued_id,
-            key,
-            fingerprint,
-            new.options.stream,
-            (!new.options.client_tools.is_empty()).then(|| serde_json::json!(new.options.client_tools)),
-            new.options.metadata.clone(),
-            new.options.max_duration.map(|limit| limit.as_millis() as i64),
-            new.traceparent.map(|parent| parent.to_string())
-        ],
-    );
-    let inserted =
-        tx.write_fenced::<(DateTime<Utc>,)>(Fenced::new(run, writes_of(new.run_id, &Chunk::of(&queued)))).await?;
-    let (created_at,) = inserted.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
-    let run = Run {
-        id: new.run_id,
-        conversation_id,
-        agent_id,
-        status: RunStatus::Queued,
-        attempt: 0,
-        model: None,
-        input_message_id,
-        output_message_id,
-        output_message: None,
-        usage: None,
-        error: None,
-        last_event_id: queued_id,
-        metadata: new.options.metadata.clone(),
-        trace_id: new.traceparent.and_then(Traceparent::trace_id),
-        created_at,
-        started_at: None,
-        finished_at: None,
-    };
-    Ok((run, queued))
 }
 
 async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {

@@ -1,0 +1,186 @@
+//! What SUBMIT writes once a message is accepted: the message, the run that answers it, and the run's first event.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{
+    NewRun,
+    archive::{Chunk, writes_of},
+    database::args,
+    fenced::{Fenced, Statement},
+};
+use crate::{
+    event::{Event, EventBody},
+    event_id::EventId,
+    message::{Content, Message, MessageStatus, Role},
+    run::{Run, RunStatus},
+    telemetry::Traceparent,
+};
+
+/// An accepted message, before it is written.
+pub(super) struct Acceptance<'a> {
+    owner: &'a str,
+    new: &'a NewRun,
+    conversation_id: Uuid,
+    agent_id: Option<Uuid>,
+    position: i64,
+    input: Input<'a>,
+    message_id: Uuid,
+    output_message_id: Uuid,
+    queued: Event,
+}
+
+/// What the run is to answer.
+pub(super) enum Input<'a> {
+    New(&'a str),
+    /// It was said before.
+    Earlier(Box<Message>),
+}
+
+/// `$created_at` is of the row that `$from` ends the text with.
+macro_rules! insert_run {
+    ($created_at:literal, $from:literal) => {
+        concat!(
+            "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
+            "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
+            "agent_version) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            $created_at,
+            ", $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4)",
+            $from
+        )
+    };
+}
+
+macro_rules! insert_message {
+    ($created_at:literal, $from:literal) => {
+        concat!(
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) ",
+            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, 'complete', ",
+            $created_at,
+            " from ",
+            $from
+        )
+    };
+}
+
+impl<'a> Acceptance<'a> {
+    pub(super) fn new(
+        owner: &'a str,
+        new: &'a NewRun,
+        (conversation_id, agent_id): (Uuid, Option<Uuid>),
+        position: i64,
+        input: Input<'a>,
+    ) -> Self {
+        let message_id = match &input {
+            Input::New(_) => Uuid::now_v7(),
+            Input::Earlier(message) => message.id,
+        };
+        let output_message_id = Uuid::now_v7();
+        let body = EventBody::RunQueued {
+            base: EventId::ORIGIN,
+            conversation_id,
+            input_message_id: message_id,
+            message_id: output_message_id,
+            agent_id,
+        };
+        let queued = Event::new(EventId::first_of(0), Utc::now(), &body);
+        Self { owner, new, conversation_id, agent_id, position, input, message_id, output_message_id, queued }
+    }
+
+    /// The writes for a conversation whose row is locked. They answer when the run was created.
+    pub(super) fn in_place(&self) -> Fenced {
+        let run = self.run_row(insert_run!("{now}", " returning created_at"));
+        let message = self.message_row(insert_message!("created_at", "{fence:agent_runs where id = $4}"));
+        Fenced::new(run, message.into_iter().chain(self.first_event()).collect())
+    }
+
+    /// The writes for a conversation that is made with them, by a statement that returns `last_message_at`.
+    pub(super) fn behind(&self, conversation: Statement) -> Fenced {
+        let run = self.run_row(insert_run!("last_message_at", " from {fence:chat_conversations where id = $3}"));
+        let message = self.message_row(insert_message!("last_message_at", "{fence:chat_conversations where id = $2}"));
+        Fenced::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
+    }
+
+    fn run_row(&self, sql: &'static str) -> Statement {
+        let options = &self.new.options;
+        let (key, fingerprint) = self.new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
+        let args = args![
+            self.new.run_id,
+            self.owner,
+            self.conversation_id,
+            self.agent_id,
+            self.position,
+            self.message_id,
+            self.output_message_id,
+            self.queued.id,
+            key,
+            fingerprint,
+            options.stream,
+            (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
+            options.metadata.clone(),
+            options.max_duration.map(|limit| limit.as_millis() as i64),
+            self.new.traceparent.map(|parent| parent.to_string())
+        ];
+        Statement::new(sql, args)
+    }
+
+    /// Nothing, if the run answers a message that was there before.
+    fn message_row(&self, sql: &'static str) -> Option<Statement> {
+        let Input::New(content) = self.input else { return None };
+        let args = args![
+            self.message_id,
+            self.conversation_id,
+            self.owner,
+            self.new.run_id,
+            self.position,
+            content,
+            self.new.client_message_id.clone()
+        ];
+        Some(Statement::new(sql, args))
+    }
+
+    fn first_event(&self) -> Vec<Statement> {
+        writes_of(self.new.run_id, &Chunk::of(&self.queued))
+    }
+
+    /// What was written at `created_at`: the message, the run, and the run's first event.
+    pub(super) fn written(self, created_at: DateTime<Utc>) -> (Message, Run, Event) {
+        let new = self.new;
+        let run = Run {
+            id: new.run_id,
+            conversation_id: self.conversation_id,
+            agent_id: self.agent_id,
+            status: RunStatus::Queued,
+            attempt: 0,
+            model: None,
+            input_message_id: self.message_id,
+            output_message_id: self.output_message_id,
+            output_message: None,
+            usage: None,
+            error: None,
+            last_event_id: self.queued.id,
+            metadata: new.options.metadata.clone(),
+            trace_id: new.traceparent.and_then(Traceparent::trace_id),
+            created_at,
+            started_at: None,
+            finished_at: None,
+        };
+        let message = match self.input {
+            Input::Earlier(message) => *message,
+            Input::New(content) => Message {
+                id: self.message_id,
+                client_id: new.client_message_id.clone(),
+                conversation_id: self.conversation_id,
+                run_id: Some(new.run_id),
+                role: Role::User,
+                content: Content::Text(content.to_owned()),
+                status: MessageStatus::Complete,
+                retrieval_context: None,
+                superseded_at: None,
+                created_at,
+            },
+        };
+        (message, run, self.queued)
+    }
+}
