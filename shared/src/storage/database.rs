@@ -23,6 +23,8 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+use super::lost;
+
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
 const PATIENCE: Duration = Duration::from_secs(12);
 
@@ -32,9 +34,10 @@ pub(super) fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
     Box::pin(async move {
-        tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+        let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
-        })
+        });
+        answer.inspect_err(lost::note)
     })
 }
 
