@@ -259,7 +259,8 @@ impl Tx {
 }
 
 fn connections<D: sqlx::Database>(pool: &Pool<D>) -> Connections {
-    let (open, idle) = (pool.size(), pool.num_idle() as u32);
+    // Where a connection is taken as soon as it is given back, the pool counts below zero for a moment, which is no number.
+    let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
     Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }
 
