@@ -9,7 +9,7 @@ use crate::{
 
 in_both_modes!(a_run_is_whole_whenever_its_worker_dies, a_run_is_whole_however_often_its_connection_breaks);
 
-const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=20] [delay=10] hi"#;
+const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=20] [delay=40] hi"#;
 
 /// In the order in which a run has them: a step with a tool call, and one that reasons and answers.
 const KINDS: [&str; 12] = [

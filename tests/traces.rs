@@ -257,7 +257,7 @@ async fn what_is_switched_off_connects_to_nobody() {
 #[tokio::test]
 async fn a_hanging_collector_holds_up_neither_runs_nor_the_end() {
     let collector = Collector::start().await;
-    collector.hang();
+    collector.hang(true);
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     until("the exporter hangs", async || {
@@ -293,6 +293,44 @@ async fn a_collector_that_takes_nothing_is_complained_of_once() {
     holdfast.wait_for_log("the collector takes spans again");
     let log = holdfast.log_so_far();
     assert_eq!(log.matches("spans are lost").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn a_batch_that_is_not_taken_in_time_is_lost() {
+    let collector = Collector::start().await;
+    collector.hang(true);
+    let mut holdfast = embedded(&collector).with("OTEL_EXPORTER_OTLP_TIMEOUT", 300).start();
+    let client = holdfast.client();
+    let asked = Instant::now();
+    client.get("/v1/runs").await.unwrap();
+    holdfast.wait_for_log("spans are lost");
+    // 10 s are the default.
+    assert!(asked.elapsed() < Duration::from_secs(8), "it took {:?}", asked.elapsed());
+    collector.hang(false);
+    let run = client.start("hi").await["run"].clone();
+    collector.trace_with(run["trace_id"].as_str().unwrap(), "invoke_agent", 1).await;
+}
+
+#[tokio::test]
+async fn spans_that_find_no_room_in_the_queue_are_lost() {
+    let collector = Collector::start().await;
+    collector.hang(true);
+    let mut holdfast = embedded(&collector).with("OTEL_BSP_MAX_QUEUE_SIZE", 10).start();
+    let client = holdfast.client();
+    client.get("/v1/runs").await.unwrap();
+    until("the exporter hangs", async || (collector.requests() > 0).then_some(())).await;
+    for _ in 0..30 {
+        let request =
+            client.request(Method::GET, "/v1/runs").header("traceparent", format!("00-{CALLER}-00f067aa0ba902b7-01"));
+        answer(request).await.unwrap();
+    }
+    collector.hang(false);
+    let last = async || {
+        let run = client.start("hi").await["run"]["trace_id"].clone();
+        (!collector.trace(run.as_str().unwrap()).is_empty()).then_some(())
+    };
+    until("spans are sent again", last).await;
+    assert_eq!(collector.trace(CALLER).len(), 10);
 }
 
 #[tokio::test]

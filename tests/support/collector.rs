@@ -18,6 +18,7 @@ use prost::Message as _;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    sync::watch,
 };
 
 use super::until;
@@ -35,7 +36,7 @@ struct Kept {
     bytes: Mutex<Vec<u8>>,
     requests: AtomicUsize,
     refuses: AtomicBool,
-    hangs: AtomicBool,
+    hangs: watch::Sender<bool>,
 }
 
 /// A span that was exported, and the attributes of whoever has exported it.
@@ -64,9 +65,9 @@ impl Collector {
         self.kept.refuses.store(refuses, Ordering::SeqCst);
     }
 
-    /// From now on, nothing is answered.
-    pub fn hang(&self) {
-        self.kept.hangs.store(true, Ordering::SeqCst);
+    /// From now on, nothing is answered, until it is told not to hang any more.
+    pub fn hang(&self, hangs: bool) {
+        self.kept.hangs.send_replace(hangs);
     }
 
     /// Requests so far.
@@ -140,9 +141,7 @@ async fn serve(socket: TcpStream, kept: Arc<Kept>) {
     let mut socket = BufReader::new(socket);
     while let Some((head, body)) = request(&mut socket).await {
         kept.requests.fetch_add(1, Ordering::SeqCst);
-        if kept.hangs.load(Ordering::SeqCst) {
-            return std::future::pending().await;
-        }
+        let _ = kept.hangs.subscribe().wait_for(|hangs| !hangs).await;
         let mut status = "400 Bad Request";
         if !kept.refuses.load(Ordering::SeqCst) {
             assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");

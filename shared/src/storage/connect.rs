@@ -15,7 +15,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Caution, Error, Storage, database::Database, schema};
+use super::{Caution, Error, Storage, database::Database, lost, schema};
 use crate::config::{Stores, StoresConfig};
 
 /// Longest wait for a connection; a database that takes longer counts as away.
@@ -110,10 +110,11 @@ async fn postgres(url: &SecretString, pool: usize, limits: &[(&str, &str)]) -> R
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
     try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
-    // A connection is tried when it is given back; again before it is used only if it has lain idle since.
+    // A connection is tried when it is given back; again before it is used only if it has lain idle for long, or since before
+    // another one was lost.
     let pool = pool.test_before_acquire(false).before_acquire(|connection, meta| {
         Box::pin(async move {
-            if meta.idle_for > UNTRIED {
+            if meta.idle_for > UNTRIED || lost::within(meta.idle_for) {
                 connection.ping().await?;
             }
             Ok(true)

@@ -25,6 +25,8 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+use super::lost;
+
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
 const PATIENCE: Duration = Duration::from_secs(12);
 
@@ -34,9 +36,10 @@ pub(super) fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
     Box::pin(async move {
-        tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+        let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
-        })
+        });
+        answer.inspect_err(lost::note)
     })
 }
 
@@ -258,7 +261,8 @@ impl Tx {
 }
 
 fn connections<D: sqlx::Database>(pool: &Pool<D>) -> Connections {
-    let (open, idle) = (pool.size(), pool.num_idle() as u32);
+    // Where a connection is taken as soon as it is given back, the pool counts below zero for a moment, which is no number.
+    let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
     Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }
 

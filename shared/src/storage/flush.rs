@@ -185,9 +185,17 @@ impl Storage {
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
-        let archived = self.read_archive(run_id, after).await?;
-        let events = archived.map(|archived| archived.events).unwrap_or_default();
-        Ok(events.into_iter().filter(|event| event.id > after).collect())
+        let (mut cursor, mut events) = (after, Vec::new());
+        // A look reads a row, and what ends a run may lie in two.
+        while let Some(archived) = self.read_archive(run_id, cursor).await? {
+            let fresh = archived.events.into_iter().filter(|event| event.id > cursor);
+            events.extend(fresh);
+            match events.last().map(|event: &Event| event.id) {
+                Some(last) if last > cursor => cursor = last,
+                _ => break,
+            }
+        }
+        Ok(events)
     }
 }
 

@@ -23,6 +23,7 @@ mod end;
 mod error;
 mod fenced;
 mod flush;
+mod lost;
 mod messages;
 mod new_run;
 mod newest;
