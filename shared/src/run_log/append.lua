@@ -18,7 +18,7 @@ local lines = ARGV[5]
 for _ = first, next_n - 1 do
   lines = string.sub(lines, string.find(lines, '\n', 1, true) + 1)
 end
-redis.call('XADD', KEYS[1], attempt .. '-' .. last, 'e', lines)
+redis.call('XADD', KEYS[1], ARGV[1] .. '-' .. ARGV[3], 'e', lines)
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 redis.call('PUBLISH', KEYS[1], lines)
 return 'stored'

@@ -14,7 +14,7 @@ use super::{Batch, Gap};
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
 /// Pause after a write that carried several appends: more are to be expected. One that comes alone goes at once.
-const LINGER: Duration = Duration::from_millis(1);
+const LINGER: Duration = Duration::from_millis(2);
 
 /// Most appends in one write.
 const LOAD: usize = 256;

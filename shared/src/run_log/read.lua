@@ -1,15 +1,16 @@
 -- Answers the lines of the entries after ARGV[1], each entry's as one string, until they have about ARGV[2] bytes.
--- KEYS[1] the run's stream. XRANGE itself counts entries, which may have one event or a thousand.
-local entries_at_a_time = 32
-local after, wanted = ARGV[1], tonumber(ARGV[2])
+-- KEYS[1] the run's stream. XRANGE itself counts entries, which may have one event or a thousand: so ever more at a time.
+local after, wanted, count = ARGV[1], tonumber(ARGV[2]), 2
 local lines = {}
-repeat
-  local entries = redis.call('XRANGE', KEYS[1], '(' .. after, '+', 'COUNT', entries_at_a_time)
+while wanted > 0 do
+  local entries = redis.call('XRANGE', KEYS[1], '(' .. after, '+', 'COUNT', count)
   for _, entry in ipairs(entries) do
-    if wanted <= 0 then return lines end
+    if wanted <= 0 then break end
     after = entry[1]
     lines[#lines + 1] = entry[2][2]
     wanted = wanted - #entry[2][2]
   end
-until #entries < entries_at_a_time
+  if #entries < count then break end
+  count = count * 2
+end
 return lines
