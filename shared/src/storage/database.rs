@@ -11,7 +11,7 @@
 //! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
 //! - `{fence:table where condition}`: the row that the fence has touched, or none; the condition is how it is found again
 //! - `{unsynced}`: a value that means nothing; a statement that returns it is not waited for until it is on disk, so that a
-//!   crash of the database's host may undo it. SQLite waits all the same
+//!   crash of PostgreSQL may undo it. SQLite waits all the same
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
 use std::time::Duration;
