@@ -52,6 +52,7 @@ macro_rules! insert_run {
     };
 }
 
+/// The same.
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(

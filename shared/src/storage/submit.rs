@@ -90,9 +90,8 @@ impl Storage {
         settled.map_err(Error::doing("commit a message"))?;
         Ok(stored)
     }
-}
 
-impl Storage {
+    /// Stores the first message of a new conversation, with one statement.
     async fn open_conversation(
         &self,
         owner: &str,
@@ -144,8 +143,8 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         },
     };
     let Place { mut conversation, position } = place;
-    let still_live = conversation.live_run_id.filter(|live| !ended.iter().any(|ended| ended.run_id == *live));
-    conversation.live_run_id = still_live;
+    let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
+    conversation.live_run_id = conversation.live_run_id.filter(still_live);
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
     let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
@@ -289,7 +288,7 @@ async fn create_conversation(
     Ok(tx.fetch_optional::<PlaceRow>(creation.sql, creation.args).await?.map(Place::from))
 }
 
-/// Makes the conversation `id`, as `create_conversation` does.
+/// Makes the conversation `id` as `create_conversation` does.
 fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>) -> Statement {
     let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
                select $1, $2, $3, $4, 1, {now}, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
