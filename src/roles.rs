@@ -32,7 +32,7 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Both, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    let Some(places) = connect(&stores, &settings, Role::Both, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_what_it_uses(&stores, &places.storage, &settings)?;
     say_where_it_listens(&listener, &auth);
@@ -48,7 +48,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
     let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Api, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_where_it_listens(&listener, &auth);
     make_api(places, auth, rate_limit, &settings, metrics).run(listener, shutdown).await;
@@ -60,7 +60,7 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
     let metrics = Metrics::install(Role::Worker, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, &shutdown).await? else { return Ok(()) };
+    let Some(places) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
     say_what_it_uses(&stores, &places.storage, &settings)?;
     if let Some(address) = settings.run.metrics_addr {
         // Whoever watches a drain sees it to its end.
@@ -111,16 +111,22 @@ fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
 async fn connect(
     stores: &Stores,
     settings: &Settings,
+    role: Role,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Option<MeetingPlaces>> {
-    shutdown.run_until_cancelled(reach(stores, settings)).await.transpose()
+    shutdown.run_until_cancelled(reach(stores, settings, role)).await.transpose()
 }
 
-async fn reach(stores: &Stores, settings: &Settings) -> anyhow::Result<MeetingPlaces> {
+async fn reach(stores: &Stores, settings: &Settings, role: Role) -> anyhow::Result<MeetingPlaces> {
     let config = &settings.stores;
     let patience = Patience::of(config.start_patience);
     let unreached = "could not use the Redis that REDIS_URL names";
-    let database = || storage::connect(stores, config);
+    let database = || async move {
+        match role {
+            Role::Worker => storage::connect_worker(stores, config).await,
+            Role::Api | Role::Both => storage::connect(stores, config).await,
+        }
+    };
     let storage = patience.reach("the database", storage::Error::is_away, database).await?;
     if let Some(path) = &settings.tools.agents_file {
         agents::load(path, &storage).await?;

@@ -27,13 +27,20 @@ const UNTRIED: Duration = Duration::from_secs(1);
 /// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused. Where the file
 /// cannot be used, `CHAT_MEMORY_FALLBACK` replaces it by memory, with a caution.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
-    match prepare(stores, config).await.map_err(|error| of_file(error, stores)) {
+    match prepare(stores, config, &SERVER_LIMITS).await.map_err(|error| of_file(error, stores)) {
         Err(unusable) if config.memory_fallback && unusable.is_unusable() => {
-            let in_memory = prepare(&Stores::EmbeddedInMemory, config).await?;
+            let in_memory = prepare(&Stores::EmbeddedInMemory, config, &SERVER_LIMITS).await?;
             Ok(Storage { caution: Some(Caution::kept_in_memory(unusable)), ..in_memory })
         }
         connected => connected,
     }
+}
+
+/// The same for a process that is a worker only. Its statements are few and find rows by their ids, so PostgreSQL is to plan
+/// each of them once. An API's lists have conditions that are optional: a plan that fits all of them fits none.
+pub async fn connect_worker(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
+    let plan_once = ("plan_cache_mode", "force_generic_plan");
+    prepare(stores, config, &[&SERVER_LIMITS[..], &[plan_once]].concat()).await
 }
 
 /// Brings the schema up to date, whatever it was.
@@ -45,8 +52,8 @@ pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error
     migrated.await.map_err(|error| of_file(error, stores))
 }
 
-async fn prepare(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
-    let storage = open(stores, config, &SERVER_LIMITS).await?;
+async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
+    let storage = open(stores, config, settings).await?;
     let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && schema::is_empty(&storage.database).await?;
     if fresh_file {
         schema::migrate(&storage.database).await?;
@@ -58,10 +65,10 @@ async fn prepare(stores: &Stores, config: &StoresConfig) -> Result<Storage, Erro
     Ok(storage)
 }
 
-async fn open(stores: &Stores, config: &StoresConfig, limits: &[(&str, &str)]) -> Result<Storage, Error> {
+async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
         Stores::ScaledOut { database_url, .. } => Ok(Storage {
-            database: Database::Postgres(postgres(database_url, config.database_pool, limits).await?),
+            database: Database::Postgres(postgres(database_url, config.database_pool, settings).await?),
             _folder: None,
             caution: None,
         }),
@@ -104,9 +111,9 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "15s"),
 ];
 
-async fn postgres(url: &SecretString, pool: usize, limits: &[(&str, &str)]) -> Result<PgPool, Error> {
+async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<PgPool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
-    let options = options.application_name("holdfast").options(limits.iter().copied());
+    let options = options.application_name("holdfast").options(settings.iter().copied());
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
     try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);

@@ -45,7 +45,7 @@ pub use briefings::NewBriefing;
 pub use cancel::Cancelled;
 pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};
-pub use connect::{connect, migrate};
+pub use connect::{connect, connect_worker, migrate};
 pub use database::Connections;
 pub use end::{Answer, EndedRun};
 pub use error::Error;
