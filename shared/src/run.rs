@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::{event_id::EventId, message::Message, storable::storable, usage::Usage};
 
 /// A run, as the API shows it.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Run {
     pub id: Uuid,
     pub conversation_id: Uuid,

@@ -98,7 +98,7 @@ impl App {
             Answered::Expired => Err(Problem::answer_expired(run_id)),
             Answered::NotWaiting => Err(Problem::run_not_waiting(run_id)),
             Answered::InvalidInput(problem) => Err(Problem::invalid_input(&problem)),
-            Answered::NotFound => match self.storage.run(owner, run_id).await? {
+            Answered::NotFound => match self.storage.run_without_answer(owner, run_id).await? {
                 Some(_) => Err(not_found()),
                 None => Err(Problem::run_not_found(run_id)),
             },

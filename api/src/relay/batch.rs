@@ -7,7 +7,7 @@ use super::SLICE_BYTES;
 use crate::wire::{Before, Projector, View};
 
 /// What the frame of an event is longer than its line, at most; about.
-pub const FRAME_OVERHEAD: usize = 160;
+const FRAME_OVERHEAD: usize = 160;
 
 /// Events in a row, at least one.
 pub struct Batch {
@@ -80,7 +80,10 @@ impl Batch {
 
 impl Encoding {
     fn new(view: View, before: Before, events: &[Event]) -> Self {
-        let mut frames = Vec::with_capacity((events.len() * view.usual_bytes()).min(SLICE_BYTES));
+        let usual = (events.len() * view.usual_bytes()).min(SLICE_BYTES);
+        // The whole answer is one event, and may be larger than all others together: no more room than it needs.
+        let large = events.iter().map(|event| event.line().len() + FRAME_OVERHEAD).filter(|bytes| *bytes > SLICE_BYTES);
+        let mut frames = Vec::with_capacity(usual + large.sum::<usize>());
         let mut projector = Projector::after(before, view.clone());
         let ends = events.iter().map(|event| {
             projector.frame(&mut frames, event);

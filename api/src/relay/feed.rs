@@ -9,12 +9,17 @@ use holdfast_shared::{event::Event, event_id::EventId};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::window::{Extended, Next, Window};
+use super::{
+    reading::Readings,
+    window::{Extended, Next, Window},
+};
 use crate::wire::{Before, View};
 
 /// The events of one run after some cursor, up to its newest.
 pub struct Feed {
     pub run_id: Uuid,
+    /// What is read of the log by those whom the window does not serve.
+    pub readings: Readings,
     window: Mutex<Window>,
     /// Counts the changes; whoever waits was told the count before it looked.
     changed: watch::Sender<u64>,
@@ -38,6 +43,7 @@ impl Feed {
     pub fn new(run_id: Uuid, max_bytes: usize) -> Self {
         Self {
             run_id,
+            readings: Readings::default(),
             window: Mutex::new(Window::new(max_bytes)),
             changed: watch::Sender::new(0),
             subscribed: AtomicBool::new(false),

@@ -7,11 +7,8 @@ use futures::{Stream, stream};
 use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
 use tokio::{sync::watch, time::Instant};
 
-use super::{Relay, SLICE_BYTES, Watch, batch::FRAME_OVERHEAD, outline::is_left_out, replay::Replayed, window::Next};
+use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, reading::Reading, replay::Replayed, window::Next};
 use crate::wire::{self, Before, Block, Projector, View};
-
-/// Events that are not worth a slice of their own.
-const LAST_FEW: usize = 4;
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +24,8 @@ pub struct Follower {
     /// Where what comes next begins for the view: behind the last event that was shown.
     before: Before,
     excerpt: Excerpt,
-    /// Replayed events that are to be sent first.
-    pub(super) replayed: std::vec::IntoIter<Event>,
+    /// What was read and is to be sent first.
+    pub(super) reading: Option<Arc<Reading>>,
     finished: bool,
     /// Whether the client was told to come back.
     leaving: bool,
@@ -64,11 +61,11 @@ pub(super) enum Woken {
 }
 
 impl Follower {
-    pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, replayed: Vec<Event>) -> Self {
+    pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, reading: Option<Arc<Reading>>) -> Self {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
         let before = Before::cursor(cursor);
-        let (replayed, excerpt, lead) = (replayed.into_iter(), Excerpt::default(), wire::RETRY.to_vec());
+        let (excerpt, lead) = (Excerpt::default(), wire::RETRY.to_vec());
         Self {
             relay,
             watch,
@@ -76,7 +73,7 @@ impl Follower {
             cursor,
             before,
             excerpt,
-            replayed,
+            reading,
             finished: false,
             leaving: false,
             lead,
@@ -125,7 +122,7 @@ impl Follower {
             if self.leaving {
                 return Some(self.abort().await);
             }
-            if let Some(frames) = self.replayed_frames(view) {
+            if let Some(frames) = self.frames_read(view) {
                 return Some(Ok(frames));
             }
             // Order matters: what changes from here on wakes the wait below.
@@ -136,19 +133,17 @@ impl Follower {
             };
             match next {
                 Next::Frames { frames, behind, events, ended } => {
-                    (self.cursor, self.before) = (behind.id, behind);
-                    self.finished = ended;
-                    metrics::counter!("holdfast_events_relayed_total").increment(events as u64);
+                    self.sent(behind, events, ended);
                     return Some(Ok(frames));
                 }
                 Next::Ended => return None,
                 Next::CaughtUp => {}
-                Next::Elsewhere => match self.relay.replay(self.watch.feed.run_id, self.cursor).await {
-                    Ok(Replayed::Events(events)) => {
-                        self.replayed = events.into_iter();
+                Next::Elsewhere => match self.relay.read(&self.watch.feed, self.place()).await {
+                    Ok(Replayed::Events(reading)) => {
+                        self.reading = Some(reading);
                         continue;
                     }
-                    Ok(Replayed::Nothing) => self.watch.feed.anchor(Before { id: self.cursor, ..self.before }, version),
+                    Ok(Replayed::Nothing) => self.watch.feed.anchor(self.place(), version),
                     Ok(Replayed::Finished) => return None,
                     // The run, or its events, were removed under the client.
                     Ok(Replayed::NeverIssued | Replayed::Removed | Replayed::NoSuchRun) => {
@@ -221,14 +216,35 @@ impl Follower {
         Err(Aborted)
     }
 
-    /// What the next replayed events become; `None` if there are none.
-    fn replayed_frames(&mut self, view: &View) -> Option<Bytes> {
+    /// What was read and not yet sent.
+    pub(super) fn unsent(&self) -> Vec<Event> {
+        self.reading.as_ref().map(|reading| reading.events_after(self.cursor)).unwrap_or_default()
+    }
+
+    /// What the next of the events become that were read; `None` if there are none.
+    fn frames_read(&mut self, view: &View) -> Option<Bytes> {
+        let reading = self.reading.as_ref()?;
+        if self.cursor >= self.excerpt.reaches()
+            && let Next::Frames { frames, behind, events, ended } = reading.after(self.cursor, view)
+        {
+            self.sent(behind, events, ended);
+            return Some(frames);
+        }
+        let events = self.unsent();
+        if events.is_empty() {
+            self.reading = None;
+            return None;
+        }
+        Some(self.frames_of(events, view))
+    }
+
+    /// The frames of the first of the events, about a slice of them, made for this client alone: it is shown an excerpt, or
+    /// nobody else knows what it is in the middle of.
+    fn frames_of(&mut self, events: Vec<Event>, view: &View) -> Bytes {
         let mut projector = Projector::after(self.before, view.clone());
-        let (next, room) = next_slice(self.replayed.as_slice());
-        // The whole answer is one event, and may be larger than all others together: no more room than it needs.
-        let mut frames = Vec::with_capacity(room);
+        let mut frames = Vec::new();
         let mut count = 0;
-        for event in self.replayed.by_ref().take(next) {
+        for event in events {
             self.cursor = event.id;
             count += 1;
             if is_left_out(&self.excerpt.left_out, event.id) {
@@ -240,27 +256,25 @@ impl Follower {
             if self.excerpt.until == Some(event.id) {
                 frames.extend_from_slice(&wire::ai_sdk::end_of_segment());
                 self.finished = true;
+            }
+            if self.finished || frames.len() >= SLICE_BYTES {
                 break;
             }
         }
         metrics::counter!("holdfast_events_relayed_total").increment(count);
-        (count > 0).then(|| frames.into())
+        frames.into()
     }
-}
 
-/// How many of the events are sent next, and the bytes that their frames take, about.
-fn next_slice(events: &[Event]) -> (usize, usize) {
-    let mut room = 0;
-    let mut next = 0;
-    for event in events {
-        // The last few go along, because each holds on to all that was read with it.
-        if room >= SLICE_BYTES && events.len() - next > LAST_FEW {
-            break;
-        }
-        room += event.line().len() + FRAME_OVERHEAD;
-        next += 1;
+    /// Where the client is, with what it is in the middle of.
+    fn place(&self) -> Before {
+        Before { id: self.cursor, ..self.before }
     }
-    (next, room)
+
+    fn sent(&mut self, behind: Before, events: usize, ended: bool) {
+        (self.cursor, self.before) = (behind.id, behind);
+        self.finished = ended;
+        metrics::counter!("holdfast_events_relayed_total").increment(events as u64);
+    }
 }
 
 /// Counts a stream as open.

@@ -38,7 +38,7 @@ impl Follower {
     /// The first event behind the cursor that is `wanted`. The cursor stays where it is: all of it is still to be sent.
     async fn first(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
         let mut at = self.cursor;
-        let mut events = self.replayed.as_slice().to_vec();
+        let mut events = self.unsent();
         loop {
             if let Some(found) = events.iter().find(|event| wanted(event)) {
                 return Some(found.clone());

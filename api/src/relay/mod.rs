@@ -1,8 +1,8 @@
 //! The relay: replay, then tail, of a run's log, for any number of clients.
 //!
-//! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive by itself; once it has
-//! caught up, it reads from the run's `feed`, which all who watch the run in this process share: a `window` of `batch`es,
-//! each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
+//! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive, and shares that `reading` with
+//! those who are at the same place; once it has caught up, it reads from the run's `feed`, which all who watch the run in this
+//! process share. Either is a `window` of `batch`es, each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
 //! and never an event. `head` looks ahead of a cursor, `outline` at the whole log; `snapshot` folds what there is; `stretch`
 //! gives out events as they are, and `live` one stretch after the other.
 
@@ -13,6 +13,7 @@ mod head;
 mod live;
 mod look;
 mod outline;
+mod reading;
 mod replay;
 mod snapshot;
 mod stretch;
@@ -44,6 +45,7 @@ use feed::Feed;
 pub use follower::{Aborted, Excerpt, Follower};
 pub use live::LiveFrames;
 pub use outline::{Outline, is_left_out};
+use reading::Reading;
 use replay::Replayed;
 pub use snapshot::Folded;
 pub use stretch::Stretch;
@@ -109,13 +111,12 @@ impl Relay {
     pub async fn open(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
         let watch = self.watch(run_id).await;
         let version = watch.feed.version();
-        match self.replay(run_id, cursor).await? {
-            Replayed::Events(events) => {
-                Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, events))))
-            }
+        let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading));
+        match self.read(&watch.feed, Before::cursor(cursor)).await? {
+            Replayed::Events(reading) => Ok(Opened::Stream(follower(watch, Some(reading)))),
             Replayed::Nothing => {
                 watch.feed.anchor(Before::cursor(cursor), version);
-                Ok(Opened::Stream(Box::new(Follower::new(Arc::clone(self), watch, cursor, Vec::new()))))
+                Ok(Opened::Stream(follower(watch, None)))
             }
             Replayed::Finished => Ok(Opened::Finished),
             Replayed::NeverIssued => Err(Problem::foreign_event_id(cursor, run_id)),
@@ -135,7 +136,8 @@ impl Relay {
 
     /// Follows a run that was just made, from its first event on.
     pub fn open_new(self: &Arc<Self>, watch: Watch, queued: Event) -> Follower {
-        Follower::new(Arc::clone(self), watch, EventId::ORIGIN, vec![queued])
+        let reading = Reading::of(Before::START, vec![queued]);
+        Follower::new(Arc::clone(self), watch, EventId::ORIGIN, Some(reading))
     }
 
     /// The next events after `cursor`, from the log or else the archive.

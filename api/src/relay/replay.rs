@@ -18,9 +18,9 @@ const READ_BYTES: usize = 64 * 1024;
 const HELD_BYTES: usize = 2 * READ_BYTES;
 
 /// What there is after a cursor.
-pub enum Replayed {
+pub enum Replayed<Events = Vec<Event>> {
     /// The next events, at least one.
-    Events(Vec<Event>),
+    Events(Events),
     /// Nothing yet; the run goes on.
     Nothing,
     /// Nothing any more; the client has everything.
@@ -30,6 +30,19 @@ pub enum Replayed {
     /// The events are past their time.
     Removed,
     NoSuchRun,
+}
+
+impl<Events> Replayed<Events> {
+    pub fn map<Other>(self, change: impl FnOnce(Events) -> Other) -> Replayed<Other> {
+        match self {
+            Self::Events(events) => Replayed::Events(change(events)),
+            Self::Nothing => Replayed::Nothing,
+            Self::Finished => Replayed::Finished,
+            Self::NeverIssued => Replayed::NeverIssued,
+            Self::Removed => Replayed::Removed,
+            Self::NoSuchRun => Replayed::NoSuchRun,
+        }
+    }
 }
 
 impl Relay {

@@ -95,7 +95,8 @@ impl Follower {
     /// What there is behind the cursor, which moves along.
     pub async fn read_on(&mut self) -> Result<Stretch, Aborted> {
         let mut stretch = Stretch::behind(self.cursor);
-        let mut events: Vec<Event> = self.replayed.by_ref().collect();
+        let mut events = self.unsent();
+        self.reading = None;
         while stretch.take(std::mem::take(&mut events)) {
             match self.look(stretch.last).await {
                 Look::Events(more) => events = more,

@@ -66,7 +66,7 @@ pub async fn approvals(
     caller: Caller,
     RunId(id): RunId,
 ) -> Result<Json<Approvals>, Problem> {
-    app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
     Ok(Json(Approvals { items: app.storage().approvals(id).await? }))
 }
 

@@ -101,7 +101,7 @@ async fn answer(
 }
 
 async fn own_run(app: &App, caller: &Caller, id: Uuid) -> Result<Run, Problem> {
-    app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))
+    app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))
 }
 
 /// All that there is, as far as it fits, unless the client has it already.

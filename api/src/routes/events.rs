@@ -71,7 +71,7 @@ pub async fn follow(
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
-    let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    let run = app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if query.snapshot && query.wire != Wire::Native {
         return Err(Problem::no_snapshot_on_this_wire());

@@ -44,5 +44,5 @@ pub async fn tool_calls(
 }
 
 async fn expect_run(app: &App, caller: &Caller, id: Uuid) -> Result<(), Problem> {
-    app.storage().run(&caller.owner, id).await?.map(drop).ok_or_else(|| Problem::run_not_found(id))
+    app.storage().run_without_answer(&caller.owner, id).await?.map(drop).ok_or_else(|| Problem::run_not_found(id))
 }

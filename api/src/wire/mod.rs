@@ -105,7 +105,7 @@ pub struct View {
 }
 
 /// A place in a run's log: behind an event, as far as it matters for what comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Before {
     pub id: EventId,
     /// `None` where only the id is known.
@@ -113,7 +113,7 @@ pub struct Before {
 }
 
 /// What a reader is in the middle of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Block {
     None,
     Text,

@@ -1,6 +1,6 @@
 //! CLAIM and RENEW: how a worker gets a run, and how it keeps it.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -70,8 +70,24 @@ pub struct Claim {
     pub traceparent: Option<Traceparent>,
     /// When the database was asked for it, by this host's clock.
     pub asked_at: SystemTime,
+    pub clock: DatabaseClock,
     /// The attempt's first event, `attempt.started`, already archived.
     pub started: Event,
+}
+
+/// The database's clock, as far as it is known without asking: it is never ahead of the real one, and behind it by as long
+/// as the answer took that told of it.
+#[derive(Debug, Clone, Copy)]
+pub struct DatabaseClock {
+    then: DateTime<Utc>,
+    heard: Instant,
+}
+
+impl DatabaseClock {
+    /// In whole milliseconds, as all times that are stored.
+    pub fn now(self) -> DateTime<Utc> {
+        self.then + Duration::from_millis(self.heard.elapsed().as_millis() as u64)
+    }
 }
 
 impl Claim {
@@ -108,6 +124,7 @@ struct ClaimRow {
     max_duration_ms: Option<i64>,
     traceparent: Option<String>,
     worked_ms: i64,
+    claimed_at: DateTime<Utc>,
 }
 
 /// How claims are made, in the words of the configuration.
@@ -131,7 +148,7 @@ macro_rules! take {
             "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms"
+            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at"
         )
     };
 }
@@ -139,10 +156,11 @@ macro_rules! take {
 impl Storage {
     /// Claims up to `limit` queued runs: by priority, then age, and only the first of each conversation.
     pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
+        // The offset keeps PostgreSQL from reading all unfinished runs to join them: it looks each candidate's conversation up.
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'queued' and r.crashes < $5 and r.crashes < $4 and not exists (\
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
-             and earlier.status in ('queued', 'running', 'waiting')) order by r.priority desc, r.id"
+             and earlier.status in ('queued', 'running', 'waiting') limit 1 offset 0) order by r.priority desc, r.id"
         );
         self.take(sql, terms, limit).await.map_err(Error::doing("claim queued runs"))
     }
@@ -252,6 +270,7 @@ async fn start_attempts(
     max_crashes: usize,
     asked_at: SystemTime,
 ) -> Result<Vec<Claim>, sqlx::Error> {
+    let heard = Instant::now();
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
@@ -285,6 +304,7 @@ async fn start_attempts(
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             traceparent: traceparent(row.traceparent),
             asked_at,
+            clock: DatabaseClock { then: row.claimed_at, heard },
             started,
         });
     }

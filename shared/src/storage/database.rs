@@ -10,6 +10,7 @@
 //! - `{bytes:expression}`: the bytes of a text
 //! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
 //! - `{fence:table where condition}`: the row that the fence has touched, or none; the condition is how it is found again
+//! - `{locked:table where condition}`: the same of the row that was locked before the fence
 //! - `{unsynced}`: a value that means nothing; a statement that returns it is not waited for until it is on disk, so that a
 //!   crash of PostgreSQL may undo it. SQLite waits all the same
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
@@ -278,7 +279,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
         "fenced" => "exists (select 1 from fence)".to_owned(),
-        "fence" => "fence".to_owned(),
+        "fence" | "locked" => word.to_owned(),
         "unsynced" => "set_config('synchronous_commit', 'off', true)".to_owned(),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
@@ -298,7 +299,7 @@ fn sqlite(sql: &'static str) -> String {
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
         "fenced" => "true".to_owned(),
-        "fence" => parameter.to_owned(),
+        "fence" | "locked" => parameter.to_owned(),
         "unsynced" => "null".to_owned(),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),

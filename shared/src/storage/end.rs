@@ -53,6 +53,21 @@ pub(super) struct Closing<'a> {
     pub ending: &'a Ending,
 }
 
+impl Closing<'_> {
+    /// The run's last events.
+    pub(super) fn events(&self, message: Option<Message>) -> Vec<Event> {
+        let closing = self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage);
+        let ids = std::iter::successors(Some(self.first), |id| Some(id.next()));
+        let now = Utc::now();
+        ids.zip(self.before.iter().chain(&closing)).map(|(id, body)| Event::new(id, now, body)).collect()
+    }
+
+    /// What the run has used, if it has used anything.
+    pub(super) fn used(&self) -> Option<serde_json::Value> {
+        (self.answer.usage != Usage::default()).then(|| serde_json::json!(self.answer.usage))
+    }
+}
+
 /// What a run has said and used by its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -217,19 +232,9 @@ pub(super) async fn write_closing(
         },
         false => None,
     };
-    let now = Utc::now();
-    let usage = closing.answer.usage;
-    let mut bodies = closing.before;
-    bodies.extend(ending.closing_bodies(closing.base, message, closing.output_message_id, usage));
-    let mut id = closing.first;
-    let mut events = Vec::with_capacity(bodies.len());
-    for body in &bodies {
-        events.push(Event::new(id, now, body));
-        id = id.next();
-    }
+    let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let usage = (usage != Usage::default()).then(|| serde_json::json!(usage));
     let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
@@ -238,7 +243,7 @@ pub(super) async fn write_closing(
         closing.run_id,
         ending.status().as_str(),
         chunk.last,
-        usage,
+        closing.used(),
         code,
         message,
         closing.conversation_id,

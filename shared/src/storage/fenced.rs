@@ -24,24 +24,39 @@ impl Statement {
 /// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
 /// condition has `{fenced}` or that reads `{fence:…}`, in any order, and see nothing of one another.
 pub(super) struct Fenced {
+    /// What comes before the fence.
+    lock: Option<Statement>,
     fence: Statement,
     writes: Vec<Statement>,
 }
 
 impl Fenced {
     pub(super) const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
-        Self { fence, writes }
+        Self { lock: None, fence, writes }
+    }
+
+    /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing, nor does the fence, whose
+    /// condition reads `{locked:…}`.
+    pub(super) const fn behind(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
+        Self { lock: Some(lock), fence, writes }
     }
 
     async fn send<T: Row>(self, executor: impl PgExecutor<'_>) -> Result<Vec<T>, sqlx::Error> {
         let is_usual = self.writes.len() <= USUAL;
-        let mut text = format!("with fence as ({})", postgres(self.fence.sql));
-        let mut args = self.fence.args;
-        for (index, write) in self.writes.into_iter().enumerate() {
-            text.push_str(&format!(", write_{index} as ({})", renumbered(&postgres(write.sql), args.len())));
-            args.extend(write.args);
+        let mut parts = Vec::with_capacity(2 + self.writes.len());
+        let mut args = Vec::new();
+        let mut part = |name: String, statement: Statement| {
+            parts.push(format!("{name} as ({})", renumbered(&postgres(statement.sql), args.len())));
+            args.extend(statement.args);
+        };
+        if let Some(lock) = self.lock {
+            part("locked".to_owned(), lock);
         }
-        text.push_str(" select * from fence");
+        part("fence".to_owned(), self.fence);
+        for (index, write) in self.writes.into_iter().enumerate() {
+            part(format!("write_{index}"), write);
+        }
+        let text = format!("with {} select * from fence", parts.join(", "));
         let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual);
         query.fetch_all(executor).await
     }
@@ -67,6 +82,11 @@ impl Tx {
     pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
         if let Self::Postgres(tx) = self {
             return super::database::within(fenced.send(&mut **tx)).await;
+        }
+        if let Some(lock) = fenced.lock
+            && self.fetch_all::<(i64,)>(lock.sql, lock.args).await?.is_empty()
+        {
+            return Ok(Vec::new());
         }
         let rows = self.fetch_all(fenced.fence.sql, fenced.fence.args).await?;
         if !rows.is_empty() {

@@ -106,14 +106,6 @@ impl Storage {
         ending: &Ending,
     ) -> Result<Finished, Error> {
         let doing = || Error::doing("finish a run");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let position = match leaves_message(ending, &answer.text) {
-            true => take_position(&mut tx, claim.conversation_id).await.map_err(doing())?,
-            false => {
-                lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
-                None
-            }
-        };
         let closing = Closing {
             run_id: claim.run_id,
             owner_id: &claim.owner_id,
@@ -123,10 +115,22 @@ impl Storage {
             base: None,
             before: tail.map(unasked).unwrap_or_default(),
             tail,
-            position,
+            position: None,
             answer,
             ending,
         };
+        if let Some((events, next_waits)) = self.complete(&closing, claim.clock.now()).await? {
+            return Ok(Finished::Ended { events, next_waits });
+        }
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let position = match leaves_message(ending, &answer.text) {
+            true => take_position(&mut tx, claim.conversation_id).await.map_err(doing())?,
+            false => {
+                lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
+                None
+            }
+        };
+        let closing = Closing { position, ..closing };
         if let Some((events, next_waits)) = write_closing(&mut tx, closing).await.map_err(doing())? {
             tx.commit().await.map_err(doing())?;
             return Ok(Finished::Ended { events, next_waits });

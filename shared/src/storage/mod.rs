@@ -16,6 +16,7 @@ mod cancel;
 mod caution;
 mod checkpoints;
 mod claim;
+mod complete;
 mod connect;
 mod conversations;
 mod database;

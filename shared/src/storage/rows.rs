@@ -45,13 +45,23 @@ pub(super) use conversation_columns;
 /// The columns of `RunRow`, from `agent_runs r left join chat_messages o on o.id = r.output_message_id`.
 macro_rules! run_columns {
     () => {
-        "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
-         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at, \
-         o.content_type as output_content_type, o.content as output_content, o.status as output_status, o.retrieval_context as output_context, \
-         o.superseded_at as output_superseded_at, o.created_at as output_created_at"
+        concat!(
+            $crate::storage::rows::bare_run_columns!(),
+            ", o.content_type as output_content_type, o.content as output_content, o.status as output_status, \
+             o.retrieval_context as output_context, o.superseded_at as output_superseded_at, o.created_at as output_created_at"
+        )
     };
 }
 pub(super) use run_columns;
+
+/// The same without those of the answer, from `agent_runs r`.
+macro_rules! bare_run_columns {
+    () => {
+        "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
+         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at"
+    };
+}
+pub(super) use bare_run_columns;
 
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
@@ -145,11 +155,17 @@ pub(super) struct RunRow {
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
+    #[sqlx(default)]
     output_content_type: Option<String>,
+    #[sqlx(default)]
     output_content: Option<String>,
+    #[sqlx(default)]
     output_status: Option<String>,
+    #[sqlx(default)]
     output_context: Option<Json<Value>>,
+    #[sqlx(default)]
     output_superseded_at: Option<DateTime<Utc>>,
+    #[sqlx(default)]
     output_created_at: Option<DateTime<Utc>>,
 }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     database::args,
-    rows::{RunRow, run_columns},
+    rows::{RunRow, bare_run_columns, run_columns},
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
@@ -21,15 +21,29 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
 }
 
-/// Selects the owner's ($1) runs; those of deleted conversations are as unknown as somebody else's.
+/// Those of deleted conversations are as unknown as somebody else's.
+macro_rules! from_known_runs {
+    () => {
+        " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null "
+    };
+}
+
+/// Selects the owner's ($1) runs.
 macro_rules! select_owned_runs {
     () => {
         concat!(
             "select ",
             run_columns!(),
-            " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null ",
+            from_known_runs!(),
             "left join chat_messages o on o.id = r.output_message_id where r.owner_id = $1 "
         )
+    };
+}
+
+/// The same without their answers.
+macro_rules! select_bare_runs {
+    () => {
+        concat!("select ", bare_run_columns!(), from_known_runs!(), "where r.owner_id = $1 ")
     };
 }
 
@@ -57,9 +71,16 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a run"))?.map(Run::from))
     }
 
-    /// The newest run of the owner's conversation.
+    /// The same without its answer, which may be long, for whoever has another use for the run than to show it.
+    pub async fn run_without_answer(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
+        let sql = concat!(select_bare_runs!(), "and r.id = $2");
+        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
+        Ok(row.map_err(Error::doing("look a run up"))?.map(Run::from))
+    }
+
+    /// The newest run of the owner's conversation, without its answer.
     pub async fn last_run(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Run>, Error> {
-        let sql = concat!(select_owned_runs!(), "and r.conversation_id = $2 order by r.position desc limit 1");
+        let sql = concat!(select_bare_runs!(), "and r.conversation_id = $2 order by r.position desc limit 1");
         let row = self.database.fetch_optional::<RunRow>(sql, args![owner, conversation_id]).await;
         Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
     }

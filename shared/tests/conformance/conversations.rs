@@ -34,6 +34,8 @@ on_each_backend!(
     a_fork_has_what_its_run_went_on_from,
     a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since,
     briefings_of_unusual_times_are_listed_like_others,
+    an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conversation,
+    a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_the_two,
 );
 
 async fn agent(places: &Places) -> Uuid {
@@ -254,6 +256,47 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
         let mut part: Vec<Uuid> = expected.all().iter().map(|said| said.0).collect();
         part.sort_by_key(|id| expected.made.iter().position(|made| made == id));
         assert_eq!(ids(&shown), part, "{deeds:?}");
+    }
+}
+
+/// Ends the run with an answer while something is submitted; either may come first. Tells whether a run waits.
+async fn answer_meanwhile(places: &Places, claim: &Claim, new: NewRun, submit_first: bool) -> (bool, Accepted) {
+    let text = Answer { text: "c".into(), ..Answer::default() };
+    let finish = places.storage.finish(claim, None, claim.started.id, &text, &Ending::Completed);
+    let (finished, accepted) = match submit_first {
+        false => tokio::join!(finish, submitted(places, new)),
+        true => {
+            let (accepted, finished) = tokio::join!(submitted(places, new), finish);
+            (finished, accepted)
+        }
+    };
+    match finished.unwrap() {
+        Finished::Ended { next_waits, .. } => (next_waits, accepted),
+        Finished::Fenced => panic!("nobody else holds the run"),
+    }
+}
+
+async fn an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conversation(places: Places) {
+    for round in 0..40 {
+        let (run_id, id) = places.submit(Target::New { agent_id: None }, "a").await;
+        let claim = claim_of(&places, run_id).await;
+        let question = shown(&places, id, Which::Current, 10).await.remove(0).id;
+        let again = NewRun { said: Said::Again { replace_from: question }, ..new_run(Target::Existing(id), "") };
+        let (_, again) = answer_meanwhile(&places, &claim, again, round % 2 == 1).await;
+        assert_eq!(ids(&shown(&places, id, Which::Current, 10).await), [question], "round {round}");
+        assert_eq!(claim_of(&places, again.run.id).await.conversation_id, id);
+    }
+}
+
+async fn a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_the_two(places: Places) {
+    for round in 0..40 {
+        let (run_id, id) = places.submit(Target::New { agent_id: None }, "a").await;
+        let claim = claim_of(&places, run_id).await;
+        let next = new_run(Target::Existing(id), "b");
+        let (next_waits, next) = answer_meanwhile(&places, &claim, next, round % 2 == 1).await;
+        let messages = ids(&shown(&places, id, Which::Current, 10).await);
+        let was_queued_first = messages[1] == next.message.id;
+        assert!(next_waits || !was_queued_first, "round {round}");
     }
 }
 

@@ -10,7 +10,7 @@ use holdfast_shared::{
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Content,
-    run::{RunStatus, SubmitMode},
+    run::{Run, RunStatus, SubmitMode},
     storage::{
         Answer, Begun, Cancelled, Chunk, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress, Submitted,
         Target, Which, Window,
@@ -128,7 +128,14 @@ async fn a_run_goes_from_submit_to_its_end(places: Places) {
         (run.status, run.last_event_id, run.model.as_deref()),
         (RunStatus::Completed, EventId::new(1, 6), Some("test/test"))
     );
-    assert_eq!(run.output_message.unwrap().content, Content::Text("2 3 4 ".into()));
+    let bare = places.storage.run_without_answer("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!(bare, Run { output_message: None, ..run.clone() });
+    assert_eq!(places.storage.last_run("ann", claim.conversation_id).await.unwrap(), Some(bare));
+    assert_eq!(places.storage.run_without_answer("bob", claim.run_id).await.unwrap(), None);
+    let message = run.output_message.unwrap();
+    assert_eq!(message.content, Content::Text("2 3 4 ".into()));
+    let told: serde_json::Value = serde_json::from_slice(events[0].payload()).unwrap();
+    assert_eq!(told["message"], serde_json::json!(message));
     assert_eq!(run.usage.unwrap().output_tokens, 2);
     let position = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap().position;
     assert_eq!(position.archived_to, EventId::new(1, 6));

@@ -49,7 +49,9 @@ pub async fn whole(app: &Arc<App>, run: &Run) -> Result<Response, Problem> {
 pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
     let named = match segment {
-        Some(segment) => app.storage().run(&caller.owner, segment.run_id).await?.map(|run| (run, segment)),
+        Some(segment) => {
+            app.storage().run_without_answer(&caller.owner, segment.run_id).await?.map(|run| (run, segment))
+        }
         None => None,
     };
     let (run, segment, is_whole) = match named {

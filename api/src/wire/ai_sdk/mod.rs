@@ -231,7 +231,7 @@ fn whole(text: String) -> Vec<Chunk> {
 fn piece_of_call(piece: CallPiece) -> Vec<Chunk> {
     let CallPiece { call_id, name, text } = piece;
     let start = name.map(|name| Chunk::ToolInputStart { tool: Tool::new(call_id.clone(), name) });
-    let delta = (!text.is_empty()).then(|| Chunk::ToolInputDelta { tool_call_id: call_id, input_text_delta: text });
+    let delta = (!text.is_empty()).then_some(Chunk::ToolInputDelta { tool_call_id: call_id, input_text_delta: text });
     start.into_iter().chain(delta).collect()
 }
 
