@@ -90,6 +90,10 @@ impl Encoding {
             frames.len() as u32
         });
         let ends = ends.collect();
+        // Not every view shows what is large, and what is kept is counted by its length.
+        if frames.capacity() - frames.len() > SLICE_BYTES {
+            frames.shrink_to_fit();
+        }
         Self { view, frames: frames.into(), ends }
     }
 }

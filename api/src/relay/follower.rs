@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus};
+use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus, storage};
 use tokio::{sync::watch, time::Instant};
 
 use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, reading::Reading, replay::Replayed, window::Next};
@@ -94,7 +94,8 @@ impl Follower {
     /// The same, but shows only this excerpt, from a place where nothing is open: the start, or a pause.
     pub fn showing(self, excerpt: Excerpt) -> Self {
         let before = Before { id: self.cursor, block: Some(Block::Waiting) };
-        Self { before, excerpt, ..self }
+        let reading = self.reading.filter(|_| self.cursor >= excerpt.reaches());
+        Self { before, excerpt, reading, ..self }
     }
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
@@ -138,7 +139,7 @@ impl Follower {
                 }
                 Next::Ended => return None,
                 Next::CaughtUp => {}
-                Next::Elsewhere => match self.relay.read(&self.watch.feed, self.place()).await {
+                Next::Elsewhere => match self.read().await {
                     Ok(Replayed::Events(reading)) => {
                         self.reading = Some(reading);
                         continue;
@@ -214,6 +215,16 @@ impl Follower {
         // Frames of the poll that yields an error are discarded, so let them out first.
         tokio::task::yield_now().await;
         Err(Aborted)
+    }
+
+    /// Reads on. What an excerpt leaves out was said just now, of the log as it is just now: it is not to be looked for in
+    /// what others have read earlier.
+    async fn read(&self) -> Result<Replayed<Arc<Reading>>, storage::Error> {
+        let (run_id, place) = (self.watch.feed.run_id, self.place());
+        match self.cursor < self.excerpt.reaches() {
+            true => Ok(self.relay.replay(run_id, self.cursor).await?.map(|events| Reading::of(place, events))),
+            false => self.relay.read(&self.watch.feed, place).await,
+        }
     }
 
     /// What was read and not yet sent.

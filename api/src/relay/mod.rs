@@ -1,10 +1,11 @@
 //! The relay: replay, then tail, of a run's log, for any number of clients.
 //!
-//! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive, and shares that `reading` with
-//! those who are at the same place; once it has caught up, it reads from the run's `feed`, which all who watch the run in this
-//! process share. Either is a `window` of `batch`es, each encoded once per view. `follows` proves at every step that nothing is missing, so a push that was lost costs time
-//! and never an event. `head` looks ahead of a cursor, `outline` at the whole log; `snapshot` folds what there is; `stretch`
-//! gives out events as they are, and `live` one stretch after the other.
+//! A client is a cursor (`follower`). While it is behind, it reads the log and then the archive, and shares that `reading`
+//! with those who are at the same place; once it has caught up, it reads from the run's `feed`, which all who watch the run
+//! in this process share. Either is a `window` of `batch`es, each encoded once per view. `follows` proves at every step that
+//! nothing is missing, so a push that was lost costs time and never an event. `head` looks ahead of a cursor, `outline` at
+//! the whole log; `snapshot` folds what there is; `stretch` gives out events as they are, and `live` one stretch after the
+//! other.
 
 mod batch;
 mod feed;
@@ -50,7 +51,7 @@ use replay::Replayed;
 pub use snapshot::Folded;
 pub use stretch::Stretch;
 
-/// Frames that go to one client's socket at a time, in bytes; a slow client holds on to no more.
+/// Frames that go to one client's socket at a time, in bytes.
 const SLICE_BYTES: usize = 32 * 1024;
 
 /// Relays runs to the clients of this process.

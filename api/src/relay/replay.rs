@@ -14,7 +14,7 @@ use super::Relay;
 /// Encoded events that one read asks for, in bytes.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Encoded events that one client holds while it catches up, in bytes: what a slow one costs.
+/// Encoded events that one client holds while it catches up, in bytes; their frames come on top.
 const HELD_BYTES: usize = 2 * READ_BYTES;
 
 /// What there is after a cursor.

@@ -75,8 +75,8 @@ pub struct Claim {
     pub started: Event,
 }
 
-/// The database's clock, as far as it is known without asking: it is never ahead of the real one, and behind it by as long
-/// as the answer took that told of it.
+/// The database's clock, as far as it is known without asking: behind the real one by as long as the answer took that told
+/// of it. It does not notice that a clock was set, nor how long this machine has slept.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseClock {
     then: DateTime<Utc>,

@@ -1,15 +1,16 @@
 //! COMPLETE: how nearly every run ends, as one statement.
 //!
 //! Like any ending it locks the conversation before the run. But a statement sees what was committed before it began, not
-//! before it got its lock; only the rows that it writes are as they are now. So it ends a run by its own row alone: one
-//! that is executed, has completed, and was not superseded. Whatever it does not end is for FINISH to look at.
+//! before it got its lock; only the rows that it writes are as they are now. So it ends a run by these two rows alone: one
+//! that is executed, has completed, was not superseded, and whose conversation has gone nowhere since its question.
+//! Whatever it does not end is for FINISH to look at.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Error, Storage,
+    Claim, Error, Storage,
     archive::{chunk_of, writes_of},
     database::args,
     end::Closing,
@@ -22,38 +23,32 @@ use crate::{
 };
 
 impl Storage {
-    /// Ends the run, unless there is more to it. Answers its last events, and whether a queued run of the conversation has
-    /// waited. The answer's time is in its event, so it cannot be the statement's: it is `now`.
-    pub(super) async fn complete(
-        &self,
-        closing: &Closing<'_>,
-        now: DateTime<Utc>,
-    ) -> Result<Option<(Vec<Event>, bool)>, Error> {
+    /// Ends the run, unless there is more to it; answers its last events. No run of the conversation waits for this end.
+    pub(super) async fn complete(&self, claim: &Claim, closing: &Closing<'_>) -> Result<Option<Vec<Event>>, Error> {
         if *closing.ending != Ending::Completed {
             return Ok(None);
         }
-        let message = answer_of(closing, now);
-        let context = message.retrieval_context.clone();
+        // The answer's time is in its event, so it cannot be the statement's.
+        let message = answer_of(closing, claim.clock.now());
+        let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
         let events = closing.events(Some(message));
         let chunk = chunk_of(closing.tail, &events);
-        let position = Statement::new(
-            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} where id = $1 \
-             and exists (select 1 from agent_runs where id = $2 and attempt = $3 and status = 'running' and superseded_at is null) \
-             returning last_position",
-            args![closing.conversation_id, closing.run_id, closing.first.attempt],
+        let place = Statement::new(
+            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
+             where id = $1 and last_position = $2 and exists (select 1 from agent_runs \
+             where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position",
+            args![closing.conversation_id, claim.position, closing.run_id, claim.attempt],
         );
         let end = Statement::new(
             "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), finished_at = {now}, \
              holder = null, lease_until = null, executing = false \
              where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
-             and exists (select 1 from {locked:chat_conversations where id = $5}) \
-             returning (select last_position from {locked:chat_conversations where id = $5}) > position + 1 as is_followed, id, position",
-            args![closing.run_id, closing.first.attempt, chunk.last, closing.used(), closing.conversation_id],
+             and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position",
+            args![closing.run_id, claim.attempt, chunk.last, closing.used(), closing.conversation_id],
         );
         let answer = Statement::new(
             "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
-             select $1, $2, $3, $4, (select last_position from {locked:chat_conversations where id = $2}), position, 'assistant', $5, $6, $7, $8 \
-             from {fence:agent_runs where id = $4}",
+             select $1, $2, $3, $4, position + 1, position, 'assistant', $5, $6, $7, $8 from {fence:agent_runs where id = $4}",
             args![
                 closing.output_message_id,
                 closing.conversation_id,
@@ -62,22 +57,13 @@ impl Storage {
                 closing.answer.text.as_str(),
                 closing.ending.message_status().as_str(),
                 context,
-                Some(now)
+                Some(created_at)
             ],
         );
         let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
-        let ended = self.database.write_fenced::<(bool,)>(Fenced::behind(position, end, writes)).await;
-        let Some((is_followed,)) = ended.map_err(Error::doing("complete a run"))?.into_iter().next() else {
-            return Ok(None);
-        };
-        Ok(Some((events, is_followed && self.has_queued_run(closing).await)))
-    }
-
-    async fn has_queued_run(&self, closing: &Closing<'_>) -> bool {
-        let sql = "select id from agent_runs where conversation_id = $1 and status = 'queued' limit 1";
-        let queued = self.database.fetch_optional::<(Uuid,)>(sql, args![closing.conversation_id]).await;
-        // One wake-up too many does no harm.
-        queued.map_or(true, |queued| queued.is_some())
+        let ended = self.database.write_fenced::<(Uuid,)>(Fenced::behind(place, end, writes)).await;
+        let is_ended = !ended.map_err(Error::doing("complete a run"))?.is_empty();
+        Ok(is_ended.then_some(events))
     }
 }
 

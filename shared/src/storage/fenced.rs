@@ -35,8 +35,8 @@ impl Fenced {
         Self { lock: None, fence, writes }
     }
 
-    /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing, nor does the fence, whose
-    /// condition reads `{locked:…}`.
+    /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing,
+    /// nor does the fence, whose condition reads `{locked:…}`.
     pub(super) const fn behind(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: Some(lock), fence, writes }
     }

@@ -119,8 +119,8 @@ impl Storage {
             answer,
             ending,
         };
-        if let Some((events, next_waits)) = self.complete(&closing, claim.clock.now()).await? {
-            return Ok(Finished::Ended { events, next_waits });
+        if let Some(events) = self.complete(claim, &closing).await? {
+            return Ok(Finished::Ended { events, next_waits: false });
         }
         let mut tx = self.database.begin().await.map_err(doing())?;
         let position = match leaves_message(ending, &answer.text) {

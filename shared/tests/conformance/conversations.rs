@@ -294,8 +294,9 @@ async fn a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_t
         let claim = claim_of(&places, run_id).await;
         let next = new_run(Target::Existing(id), "b");
         let (next_waits, next) = answer_meanwhile(&places, &claim, next, round % 2 == 1).await;
-        let messages = ids(&shown(&places, id, Which::Current, 10).await);
-        let was_queued_first = messages[1] == next.message.id;
+        let messages = shown(&places, id, Which::Current, 10).await;
+        assert!(messages.is_sorted_by_key(|message| message.created_at), "round {round}: {messages:?}");
+        let was_queued_first = messages[1].id == next.message.id;
         assert!(next_waits || !was_queued_first, "round {round}");
     }
 }

@@ -32,7 +32,7 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
     for message in said {
         let id = message.id;
         messages.push(match (message.role, message.run_id) {
-            (Role::Assistant, Some(run_id)) => match app.storage().run(&caller.owner, run_id).await? {
+            (Role::Assistant, Some(run_id)) => match app.storage().run_without_answer(&caller.owner, run_id).await? {
                 Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
