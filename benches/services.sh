@@ -92,12 +92,17 @@ show_warnings() {
   [ ! -s "$work/holdfast.log" ] || { echo "$(wc -l <"$work/holdfast.log") warnings in ${out%.jsonl}.log, the last:"; tail -n 5 "$work/holdfast.log"; } >&2
 }
 
+# fixed_work: ms that a fixed piece of work takes on one core, with nothing else running: how fast the machine is just now.
+fixed_work() { python3 -c 'import time; t = time.perf_counter(); sum(i * i for i in range(2_000_000)); print(round((time.perf_counter() - t) * 1e3))'; }
+
 # measure NAME SCENARIO [FLAGS]: one line of results; a scenario that fails is noted, and the others go on.
 measure() {
-  local name=$1; shift
+  local name=$1 before; shift
+  before=$(fixed_work)
   echo "[$(date +%T)] $who $name: $*" >&2
   timeout 150 "$bin/loadgen" "${target[@]}" --pids "$servers" --label "$who:$name" --timeout-s 60 "$@" >>"$out" 2>"$work/loadgen.log" || {
     cat "$work/loadgen.log" >&2
     echo "{\"label\":\"$who:$name\",\"scenario\":\"$1\",\"aborted\":true}" >>"$out"
   }
+  sed -i "\$ s/}\$/,\"fixed_work_ms\":$before}/" "$out"
 }

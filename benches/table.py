@@ -117,12 +117,12 @@ def table_of_limits(ours, peers):
 
 
 def table_of_health(results):
-    """Whether a figure can be believed: what failed, and how busy the machine was with other things."""
-    lines = [["measurement", *HEALTH, "other cores", "first error"], ["---"] * 7]
+    """Whether a figure can be believed: what failed, how busy the machine was with other things, and how fast it was."""
+    lines = [["measurement", *HEALTH, "other cores", "fixed work, ms", "first error"], ["---"] * 8]
     for label, result in results.items():
         health = [number(result.get(key)) for key in HEALTH]
         error = "aborted" if result.get("aborted") else result.get("first_error") or ""
-        lines.append([label, *health, number(result.get("other_cores")), error])
+        lines.append([label, *health, number(result.get("other_cores")), number(result.get("fixed_work_ms")), error])
     return lines
 
 
