@@ -52,6 +52,23 @@ impl Reading {
         self.window().and_then(|window| window.events_after(cursor)).unwrap_or_default()
     }
 
+    /// Reads what is behind `place`, unless somebody has; who comes while somebody reads waits for what that gives. Only events
+    /// are shared: that there are none is true at one moment, so everybody finds it out alone.
+    async fn fill(
+        &self,
+        place: Before,
+        read: impl Future<Output = Result<Replayed, storage::Error>>,
+    ) -> Result<Replayed<()>, storage::Error> {
+        let turn = self.turn.try_lock();
+        if turn.is_err() {
+            drop(self.turn.lock().await);
+        }
+        if self.window.get().is_some() {
+            return Ok(Replayed::Events(()));
+        }
+        Ok(read.await?.map(|events| self.give(place, events)))
+    }
+
     /// Of two clients that have read the same, the first gives it to both.
     fn give(&self, place: Before, events: Vec<Event>) {
         self.window.get_or_init(|| {
@@ -96,28 +113,21 @@ impl Readings {
 }
 
 impl Relay {
-    /// Reads on behind `place`, together with all who are there. Only events are shared: that there are none is true at one
-    /// moment, so everybody finds it out alone.
+    /// Reads on behind `place`, together with all who are there.
     pub(super) async fn read(&self, feed: &Feed, place: Before) -> Result<Replayed<Arc<Reading>>, storage::Error> {
         let reading = feed.readings.at(place);
-        let turn = reading.turn.try_lock();
-        if turn.is_err() {
-            drop(reading.turn.lock().await);
-        }
-        if reading.window.get().is_some() {
-            drop(turn);
-            return Ok(Replayed::Events(reading));
-        }
-        let given = self.replay(feed.run_id, place.id).await?.map(|events| reading.give(place, events));
-        drop(turn);
-        Ok(given.map(|()| reading))
+        let filled = reading.fill(place, self.replay(feed.run_id, place.id)).await?;
+        Ok(filled.map(|()| reading))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use chrono::DateTime;
     use holdfast_shared::event::EventBody;
+    use tokio::sync::Notify;
     use uuid::Uuid;
 
     use super::*;
@@ -149,6 +159,54 @@ mod tests {
         assert!(other.events_after(EventId::first_of(0)).is_empty());
         drop((reading, same));
         assert!(readings.at(Before::START).events_after(EventId::ORIGIN).is_empty());
+    }
+
+    /// What two clients are told who come to the same place one after the other, and whether the second had to read.
+    async fn read_by_two(found: fn() -> Replayed) -> (Replayed<()>, Replayed<()>, bool) {
+        let reading = Reading::default();
+        let (begun, first_may_end) = (Notify::new(), Notify::new());
+        let mut second_read = false;
+        let first = reading.fill(Before::START, async {
+            begun.notify_one();
+            first_may_end.notified().await;
+            Ok(found())
+        });
+        let second = async {
+            begun.notified().await;
+            let read = async {
+                second_read = true;
+                Ok(found())
+            };
+            let mut filled = pin!(reading.fill(Before::START, read));
+            assert!(futures::poll!(&mut filled).is_pending(), "the first still reads");
+            first_may_end.notify_one();
+            filled.await
+        };
+        let (first, second) = tokio::join!(first, second);
+        (first.unwrap(), second.unwrap(), second_read)
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_somebody_reads_is_given_the_same_events() {
+        let told = read_by_two(|| Replayed::Events(vec![first_event()])).await;
+        assert!(matches!(told, (Replayed::Events(()), Replayed::Events(()), false)));
+    }
+
+    #[tokio::test]
+    async fn that_there_is_nothing_everybody_finds_out_alone() {
+        let told = read_by_two(|| Replayed::Nothing).await;
+        assert!(matches!(told, (Replayed::Nothing, Replayed::Nothing, true)));
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_while_reading_leaves_it_to_the_next() {
+        let reading = Reading::default();
+        let mut gone = Box::pin(reading.fill(Before::START, std::future::pending()));
+        assert!(futures::poll!(&mut gone).is_pending());
+        drop(gone);
+        let read = std::future::ready(Ok(Replayed::Events(vec![first_event()])));
+        assert!(matches!(reading.fill(Before::START, read).await, Ok(Replayed::Events(()))));
+        assert_eq!(reading.events_after(EventId::ORIGIN).len(), 1);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! COMPLETE: how nearly every run ends, as one statement.
+//! FINISH as nearly every run needs it: one statement.
 //!
 //! Like any ending it locks the conversation before the run. But a statement sees what was committed before it began, not
 //! before it got its lock; only the rows that it writes are as they are now. So it ends a run by these two rows alone: one
 //! that is executed, has completed, was not superseded, and whose conversation has gone nowhere since its question.
-//! Whatever it does not end is for FINISH to look at.
+//! Whatever it does not end is looked at in a transaction (`flush.rs`).
 
 use chrono::{DateTime, Utc};
 use serde_json::json;

@@ -36,7 +36,7 @@ impl Fenced {
     }
 
     /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing,
-    /// nor does the fence, whose condition reads `{locked:…}`.
+    /// nor does the fence, whose condition reads `{locked:…}`. It is not undone where only the fence touches nothing.
     pub(super) const fn behind(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: Some(lock), fence, writes }
     }
