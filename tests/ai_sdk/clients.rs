@@ -84,10 +84,21 @@ async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, V
     given.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
     proxy.until_refused().await;
-    proxy.lead_to(deployment.client().base());
+    let client = deployment.client();
+    if deployment.is_embedded() {
+        is_taken_over(&client).await;
+    }
+    proxy.lead_to(client.base());
     let (messages, rest) = shown(program).await;
     given.extend(rest);
     (messages, given)
+}
+
+/// Waits until the second attempt has begun: whoever comes back before it also shows what it takes back.
+async fn is_taken_over(client: &Client) {
+    let runs = client.get("/v1/runs").await.unwrap();
+    let run_id = runs["items"][0]["id"].as_str().unwrap();
+    client.events(run_id, None).await.up_to_nth("attempt.started", 2).await;
 }
 
 /// An approval, which breaks off right after it was answered, and a tool of the front end.

@@ -80,6 +80,11 @@ impl Deployment {
         }
     }
 
+    /// Whether whoever serves clients also executes runs.
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.mode, Mode::Embedded(_))
+    }
+
     /// Ends whoever serves clients, without a word. In embedded mode that is everything.
     pub fn kill_api(&mut self) {
         self.api.take().expect("it was started").kill();
