@@ -6,6 +6,7 @@ use sqlx::{FromRow, types::Json};
 use super::{
     Claim, Error, Storage,
     database::args,
+    fenced::Statement,
     rows::{MessageRow, message_columns},
     summaries::newest_summary,
 };
@@ -71,8 +72,15 @@ pub struct Window {
     pub standing: usize,
 }
 
+/// A message that the run goes on from. The run's own input also has what else is known.
 #[derive(FromRow)]
-struct Marked {
+struct Told {
+    own: bool,
+    turn: i64,
+    #[sqlx(flatten)]
+    message: MessageRow,
+    up_to: Option<i64>,
+    summary: Option<String>,
     client_tools: Option<Json<Vec<ClientTool>>>,
     metadata: Option<Json<Value>>,
     inherited: Option<Json<Value>>,
@@ -82,24 +90,26 @@ impl Storage {
     /// Marks the run as executing by `model`, so that from now on the worker's death counts as a crash, and reads what it
     /// goes on from, with as many messages before its own input as the window has.
     pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<Begun, Error> {
-        let mark = async {
-            // If it is undone, one death of a worker is not counted.
-            let sql = "update agent_runs set executing = true, model = $4 where id = $1 and attempt = $2 and status = 'running' \
-                       returning client_tools, metadata, {unsynced} as unsynced, (select c.metadata from agent_run_checkpoints c \
-                       where c.conversation_id = $3 order by c.id desc limit 1) as inherited";
-            let args = args![claim.run_id, claim.attempt, claim.conversation_id, model];
-            Ok(self.database.write::<Marked>(sql, args).await?.into_iter().next())
-        };
-        let (marked, history) =
-            futures::try_join!(mark, self.history(claim, window)).map_err(Error::doing("begin an attempt"))?;
-        let Some(marked) = marked else { return Ok(Begun::Fenced) };
+        // If it is undone, one death of a worker is not counted.
+        let mark = Statement::new(
+            "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' \
+             returning id, input_message_id, client_tools, metadata, {unsynced} as unsynced",
+            args![claim.run_id, claim.attempt, model],
+        );
+        let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
+        let mut told = told.map_err(Error::doing("begin an attempt"))?.into_iter();
+        let Some(own) = told.next().filter(|told| told.own) else { return Ok(Begun::Fenced) };
+        let mut earlier: Vec<Earlier> =
+            told.map(|told| Earlier { turn: told.turn, message: told.message.into() }).collect();
+        earlier.reverse();
+        let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
         let mut start = Start {
-            history,
+            history: History { summary, earlier, input: own.message.into() },
             trace: Vec::new(),
             calls: Vec::new(),
             approvals: Vec::new(),
-            client_tools: marked.client_tools.map(|tools| tools.0).unwrap_or_default(),
-            metadata: merged(marked.inherited.map(|json| json.0), marked.metadata.map(|json| json.0)),
+            client_tools: own.client_tools.map(|tools| tools.0).unwrap_or_default(),
+            metadata: merged(own.inherited.map(|json| json.0), own.metadata.map(|json| json.0)),
         };
         // Nothing but `run.queued` is behind a fresh run.
         if !claim.is_fresh() {
@@ -109,54 +119,35 @@ impl Storage {
         }
         Ok(Begun::Executing(Box::new(start)))
     }
+}
 
-    async fn history(&self, claim: &Claim, window: Window) -> Result<History, sqlx::Error> {
-        #[derive(FromRow)]
-        struct Row {
-            own: bool,
-            turn: i64,
-            #[sqlx(flatten)]
-            message: MessageRow,
-            up_to: Option<i64>,
-            summary: Option<String>,
-        }
-        // The own input comes first, with the summary, then ever earlier messages. What was superseded only after the run's
-        // submission is still part of what it goes on from.
-        let rows = self.database.fetch_all::<Row>(
-            concat!(
-                "with summary as (",
-                newest_summary!(),
-                ") select * from (select true as own, m.turn, ",
-                message_columns!(),
-                ", s.up_to, s.content as summary from agent_runs r join chat_messages m on m.id = r.input_message_id ",
-                "left join summary s on true where r.id = $1) said union all ",
-                "select * from (select false as own, m.turn, ",
-                message_columns!(),
-                ", cast(null as bigint) as up_to, cast(null as text) as summary from chat_messages m ",
-                "where m.conversation_id = $2 and m.turn < $3 and m.turn > coalesce((select up_to from summary), -1) ",
-                "and m.id <> (select input_message_id from agent_runs where id = $1) ",
-                "and (m.superseded_at is null or m.superseded_at > $4) order by m.turn desc, m.position desc ",
-                "limit (select case when c.handle like 'agent:%' then $6 else $5 end from chat_conversations c where c.id = $2)) earlier ",
-                "order by own desc, turn desc, position desc"
-            ),
-            args![
-                claim.run_id,
-                claim.conversation_id,
-                claim.position,
-                Some(claim.created_at),
-                window.usual,
-                window.standing
-            ],
-        );
-        let mut rows = rows.await?.into_iter();
-        let own = rows.next().filter(|row| row.own).ok_or(sqlx::Error::RowNotFound)?;
-        let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
-        let input = own.message.into();
-        let mut earlier: Vec<Earlier> =
-            rows.map(|row| Earlier { turn: row.turn, message: row.message.into() }).collect();
-        earlier.reverse();
-        Ok(History { summary, earlier, input })
-    }
+/// Reads the own input first, and then ever earlier messages. What was superseded only after the run's submission is still
+/// part of what it goes on from.
+fn told(claim: &Claim, window: Window) -> Statement {
+    let sql = concat!(
+        "with summary as (",
+        newest_summary!(),
+        ") select * from (select true as own, m.turn, ",
+        message_columns!(),
+        ", s.up_to, s.content as summary, r.client_tools, r.metadata, (select c.metadata from agent_run_checkpoints c ",
+        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited ",
+        "from (select * from {fence:agent_runs where id = $1}) r join chat_messages m on m.id = r.input_message_id ",
+        "left join summary s on true) said union all ",
+        "select * from (select false as own, m.turn, ",
+        message_columns!(),
+        ", cast(null as bigint) as up_to, cast(null as text) as summary, cast(null as jsonb) as client_tools, ",
+        "cast(null as jsonb) as metadata, cast(null as jsonb) as inherited from chat_messages m ",
+        "where m.conversation_id = $2 and m.turn < $3 and m.turn > coalesce((select up_to from summary), -1) ",
+        "and m.id <> (select input_message_id from agent_runs where id = $1) ",
+        "and (m.superseded_at is null or m.superseded_at > $4) order by m.turn desc, m.position desc ",
+        "limit (select case when c.handle like 'agent:%' then $6 else $5 end from chat_conversations c where c.id = $2)) earlier ",
+        "order by own desc, turn desc, position desc"
+    );
+    let (usual, standing) = (window.usual, window.standing);
+    Statement::new(
+        sql,
+        args![claim.run_id, claim.conversation_id, claim.position, Some(claim.created_at), usual, standing],
+    )
 }
 
 /// Both objects in one; what the run brings wins.

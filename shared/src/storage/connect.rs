@@ -5,24 +5,22 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
-    time::Duration,
 };
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    Connection as _, PgConnection, PgPool, SqlitePool,
-    postgres::{PgConnectOptions, PgPoolOptions},
+    Connection as _, PgConnection, SqlitePool,
+    postgres::PgConnectOptions,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Caution, Error, Storage, database::Database, lost, schema};
+use super::{
+    Caution, Error, Storage,
+    database::Database,
+    pool::{ACQUIRE, Pool},
+    schema,
+};
 use crate::config::{Stores, StoresConfig};
-
-/// Longest wait for a connection; a database that takes longer counts as away.
-const ACQUIRE: Duration = Duration::from_secs(3);
-
-/// A connection that has lain idle for longer may be gone.
-const UNTRIED: Duration = Duration::from_secs(1);
 
 /// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused. Where the file
 /// cannot be used, `CHAT_MEMORY_FALLBACK` replaces it by memory, with a caution.
@@ -111,23 +109,12 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "15s"),
 ];
 
-async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<PgPool, Error> {
+async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<Pool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(settings.iter().copied());
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
     try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
-    let pool = PgPoolOptions::new().max_connections(pool as u32).min_connections(2).acquire_timeout(ACQUIRE);
-    // A connection is tried when it is given back; again before it is used only if it has lain idle for long, or since before
-    // another one was lost.
-    let pool = pool.test_before_acquire(false).before_acquire(|connection, meta| {
-        Box::pin(async move {
-            if meta.idle_for > UNTRIED || lost::within(meta.idle_for) {
-                connection.ping().await?;
-            }
-            Ok(true)
-        })
-    });
-    pool.connect_with(options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))
+    Ok(Pool::new(options, pool))
 }
 
 async fn try_once(options: &PgConnectOptions) -> Result<(), sqlx::Error> {

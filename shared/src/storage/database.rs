@@ -20,13 +20,16 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use futures::future::BoxFuture;
 use sqlx::{
-    AssertSqlSafe, FromRow, PgPool, Pool, Postgres, Sqlite, SqlitePool, Transaction,
+    AssertSqlSafe, FromRow, Sqlite, SqlitePool, Transaction,
     postgres::{PgArguments, PgRow},
     sqlite::{SqliteArguments, SqliteRow},
 };
 use uuid::Uuid;
 
-use super::lost;
+use super::{
+    lost,
+    pool::{Lent, Pool},
+};
 
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -47,7 +50,7 @@ pub(super) fn within<'a, T: 'a>(
 /// A pool of connections to either database.
 #[derive(Clone)]
 pub(super) enum Database {
-    Postgres(PgPool),
+    Postgres(Pool),
     /// SQLite has one writer; readers do not wait for it.
     Sqlite {
         writer: SqlitePool,
@@ -65,7 +68,7 @@ pub struct Connections {
 
 /// A transaction; dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Lent),
     Sqlite(Transaction<'static, Sqlite>),
 }
 
@@ -129,7 +132,7 @@ const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
 impl Database {
     pub(super) fn connections(&self) -> Connections {
         match self {
-            Self::Postgres(pool) => connections(pool),
+            Self::Postgres(pool) => pool.connections(),
             Self::Sqlite { writer, reader } => {
                 let (writer, reader) = (connections(writer), connections(reader));
                 Connections {
@@ -144,7 +147,14 @@ impl Database {
     /// Begins a transaction that may write.
     pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => Ok(Tx::Postgres(within(pool.begin()).await?)),
+            Self::Postgres(pool) => {
+                within(async {
+                    let mut lent = pool.lend().await?;
+                    sqlx::raw_sql("begin").execute(lent.connection()).await?;
+                    Ok(Tx::Postgres(lent))
+                })
+                .await
+            }
             Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(within(writer.begin_with("begin immediate")).await?)),
         }
     }
@@ -153,7 +163,13 @@ impl Database {
     pub(super) async fn fetch_all<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(pool)).await
+                within(async {
+                    let mut lent = pool.lend().await?;
+                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
+                    let rows = query.fetch_all(lent.connection()).await;
+                    lent.give_back(rows)
+                })
+                .await
             }
             Self::Sqlite { reader, .. } => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(reader)).await
@@ -169,8 +185,13 @@ impl Database {
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_optional(pool))
-                    .await
+                within(async {
+                    let mut lent = pool.lend().await?;
+                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
+                    let row = query.fetch_optional(lent.connection()).await;
+                    lent.give_back(row)
+                })
+                .await
             }
             Self::Sqlite { reader, .. } => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(reader)).await
@@ -182,7 +203,13 @@ impl Database {
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(pool)).await
+                within(async {
+                    let mut lent = pool.lend().await?;
+                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
+                    let rows = query.fetch_all(lent.connection()).await;
+                    lent.give_back(rows)
+                })
+                .await
             }
             Self::Sqlite { writer, .. } => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(writer)).await
@@ -196,7 +223,7 @@ impl Tx {
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                Ok(within(sqlx::query_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).execute(&mut **tx))
+                Ok(within(sqlx::query_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).execute(tx.connection()))
                     .await?
                     .rows_affected())
             }
@@ -215,8 +242,10 @@ impl Tx {
     ) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(&mut **tx))
-                    .await
+                within(
+                    sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_all(tx.connection()),
+                )
+                .await
             }
             Self::Sqlite(tx) => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(&mut **tx)).await
@@ -231,8 +260,11 @@ impl Tx {
     ) -> Result<Option<T>, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
-                within(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)).fetch_optional(&mut **tx))
-                    .await
+                within(
+                    sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args))
+                        .fetch_optional(tx.connection()),
+                )
+                .await
             }
             Self::Sqlite(tx) => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(&mut **tx))
@@ -248,20 +280,29 @@ impl Tx {
     /// Gives back the locks at once; a transaction that is merely dropped keeps them until its connection is used again.
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::Postgres(tx) => within(tx.rollback()).await,
+            Self::Postgres(tx) => settle(tx, "rollback").await,
             Self::Sqlite(tx) => within(tx.rollback()).await,
         }
     }
 
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::Postgres(tx) => within(tx.commit()).await,
+            Self::Postgres(tx) => settle(tx, "commit").await,
             Self::Sqlite(tx) => within(tx.commit()).await,
         }
     }
 }
 
-fn connections<D: sqlx::Database>(pool: &Pool<D>) -> Connections {
+/// Ends the transaction of a connection.
+async fn settle(mut tx: Lent, how: &'static str) -> Result<(), sqlx::Error> {
+    within(async {
+        let settled = sqlx::raw_sql(how).execute(tx.connection()).await.map(drop);
+        tx.give_back(settled)
+    })
+    .await
+}
+
+fn connections(pool: &SqlitePool) -> Connections {
     // Where a connection is taken as soon as it is given back, the pool counts below zero for a moment, which is no number.
     let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
     Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }

@@ -2,7 +2,7 @@
 //! is written. PostgreSQL is sent all of them as one statement, so that they cost one round trip; SQLite, which is in this
 //! process, runs one after the other.
 
-use sqlx::{AssertSqlSafe, PgExecutor};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::database::{Database, Row, Tx, Value, postgres, postgres_args};
 
@@ -41,7 +41,7 @@ impl Fenced {
         Self { lock: Some(lock), fence, writes }
     }
 
-    async fn send<T: Row>(self, executor: impl PgExecutor<'_>) -> Result<Vec<T>, sqlx::Error> {
+    async fn send<T: Row>(self, connection: &mut PgConnection) -> Result<Vec<T>, sqlx::Error> {
         let is_usual = self.writes.len() <= USUAL;
         let mut parts = Vec::with_capacity(2 + self.writes.len());
         let mut args = Vec::new();
@@ -58,7 +58,7 @@ impl Fenced {
         }
         let text = format!("with {} select * from fence", parts.join(", "));
         let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual);
-        query.fetch_all(executor).await
+        query.fetch_all(connection).await
     }
 }
 
@@ -66,7 +66,14 @@ impl Database {
     /// Makes the writes in a transaction of their own. Answers what the fence has returned.
     pub(super) async fn write_fenced<T: Row>(&self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => super::database::within(fenced.send(pool)).await,
+            Self::Postgres(pool) => {
+                super::database::within(async {
+                    let mut lent = pool.lend().await?;
+                    let rows = fenced.send(lent.connection()).await;
+                    lent.give_back(rows)
+                })
+                .await
+            }
             Self::Sqlite { .. } => {
                 let mut tx = self.begin().await?;
                 let rows = tx.write_fenced(fenced).await?;
@@ -77,11 +84,41 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Writes with the fence, and answers what the other statement, a `with … select`, selects. It sees the row in `{fence:…}`
+    /// and everything else as it was before.
+    pub(super) async fn write_and_read<T: Row>(
+        &self,
+        fence: Statement,
+        read: Statement,
+    ) -> Result<Vec<T>, sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => {
+                let read_sql = renumbered(&postgres(read.sql), fence.args.len());
+                let read_sql = read_sql.strip_prefix("with ").expect("the statement begins so");
+                let text = format!("with fence as ({}), {read_sql}", postgres(fence.sql));
+                let args = fence.args.into_iter().chain(read.args).collect();
+                super::database::within(async {
+                    let mut lent = pool.lend().await?;
+                    let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args));
+                    let rows = query.fetch_all(lent.connection()).await;
+                    lent.give_back(rows)
+                })
+                .await
+            }
+            Self::Sqlite { .. } => match self.write::<()>(fence.sql, fence.args).await?.is_empty() {
+                true => Ok(Vec::new()),
+                false => self.fetch_all(read.sql, read.args).await,
+            },
+        }
+    }
+}
+
 impl Tx {
     /// Makes the writes as part of the transaction. Answers what the fence has returned.
     pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
         if let Self::Postgres(tx) = self {
-            return super::database::within(fenced.send(&mut **tx)).await;
+            return super::database::within(fenced.send(tx.connection())).await;
         }
         if let Some(lock) = fenced.lock
             && self.fetch_all::<(i64,)>(lock.sql, lock.args).await?.is_empty()

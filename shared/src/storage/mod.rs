@@ -28,6 +28,7 @@ mod lost;
 mod messages;
 mod new_run;
 mod newest;
+mod pool;
 mod progress;
 mod retire;
 mod rows;

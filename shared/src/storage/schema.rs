@@ -13,9 +13,10 @@ static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
-            let created = sqlx::query("create schema if not exists kb").execute(pool).await;
+            let mut lent = pool.lend().await.map_err(Error::doing("connect to migrate"))?;
+            let created = sqlx::query("create schema if not exists kb").execute(lent.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
-            POSTGRES.run(pool).await?;
+            POSTGRES.run(lent.connection()).await?;
         }
         Database::Sqlite { writer, .. } => SQLITE.run(writer).await?,
     }

@@ -82,11 +82,12 @@ impl Storage {
             return opened.map_err(Error::doing("store a conversation's first message"));
         }
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
-        let stored = store(&mut tx, owner, new).await?;
-        let settled = match stored {
-            Submitted::Accepted(_) => tx.commit().await,
+        let stored = store(&mut tx, owner, new).await;
+        let settled = match &stored {
+            Ok(Submitted::Accepted(_)) => tx.commit().await,
             _ => tx.rollback().await,
         };
+        let stored = stored?;
         settled.map_err(Error::doing("commit a message"))?;
         Ok(stored)
     }

@@ -1,0 +1,1 @@
+-- Only PostgreSQL has a trigger that takes turns: nobody else writes to this file.
