@@ -21,6 +21,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("apalis_core", &["shared/src/queue/backend.rs"]),
     ("rust_embed", &["api/src/routes/page.rs"]),
     ("sqlx", &["shared/src/storage"]),
+    ("deadpool", &["shared/src/storage/pool.rs"]),
     ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link.rs"]),
     ("opentelemetry", &["shared/src/telemetry"]),
     ("opentelemetry_otlp", &["shared/src/telemetry"]),

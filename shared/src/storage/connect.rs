@@ -68,6 +68,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
         Stores::ScaledOut { database_url, .. } => Ok(Storage {
             database: Database::Postgres(postgres(database_url, config.database_pool, settings).await?),
             _folder: None,
+            _keeper: None,
             caution: None,
         }),
         Stores::Embedded { data_dir } => {
@@ -80,16 +81,19 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             Ok(Storage {
                 database: Database::Sqlite { writer, reader },
                 _folder: Some(Arc::new(folder)),
+                _keeper: None,
                 caution: None,
             })
         }
         Stores::EmbeddedInMemory => {
             let options =
                 SqliteConnectOptions::from_str("sqlite::memory:").expect("a constant URL is valid").foreign_keys(true);
+            let keeper = sqlite(options.clone(), 1).await?;
             let only = sqlite(options, 1).await?;
             Ok(Storage {
                 database: Database::Sqlite { writer: only.clone(), reader: only },
                 _folder: None,
+                _keeper: Some(keeper),
                 caution: None,
             })
         }
@@ -126,7 +130,7 @@ async fn try_once(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
 }
 
 async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
-    // A connection to `:memory:` is the database, so it is never given up.
+    // What is in memory is gone with its last connection, so none is given up for its age.
     let pool =
         SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
     pool.connect_with(options).await.map_err(Error::doing("open the SQLite database"))

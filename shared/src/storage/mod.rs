@@ -66,6 +66,9 @@ pub struct Storage {
     database: Database,
     /// Keeps other processes out of the data folder, for as long as any clone lives.
     _folder: Option<std::sync::Arc<std::fs::File>>,
+    /// A connection that nobody uses: a database in memory is gone with its last one, and one is closed where its user gives
+    /// up while it is being tried.
+    _keeper: Option<sqlx::SqlitePool>,
     caution: Option<Caution>,
 }
 

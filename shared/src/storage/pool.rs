@@ -22,8 +22,11 @@ const STARTING: Duration = Duration::from_millis(100);
 /// A connection that has lain idle for longer may be gone.
 const UNTRIED: Duration = Duration::from_secs(1);
 
-/// A connection that has lain idle for longer is closed.
+/// A connection that has lain idle for longer is closed, but for some.
 const IDLE: Duration = Duration::from_secs(600);
+
+/// Connections that are kept for whoever comes first.
+const KEPT: usize = 2;
 
 /// A connection that is older is closed, so that what a server keeps for it does not grow for ever.
 const LIFETIME: Duration = Duration::from_secs(1800);
@@ -53,7 +56,12 @@ impl Pool {
             loop {
                 tokio::time::sleep(IDLE / 10).await;
                 let Some(pool) = watched.upgrade() else { break };
-                pool.retain(|line, _| line.returned.elapsed() < IDLE);
+                let mut spare = pool.status().size.saturating_sub(KEPT);
+                pool.retain(|line, _| {
+                    let is_needed = line.returned.elapsed() < IDLE || spare == 0;
+                    spare -= usize::from(!is_needed);
+                    is_needed
+                });
             }
         });
         Self(pool)
