@@ -30,6 +30,14 @@ struct Waiting {
     answer: oneshot::Sender<RedisResult<String>>,
 }
 
+/// When a stream is to be gone.
+#[derive(Debug, Clone, Copy)]
+pub struct Expiry {
+    pub after: Duration,
+    /// Whether it is to be set even where the stream is there.
+    pub renew: bool,
+}
+
 impl Carrier {
     /// Carries until the last clone is gone.
     pub fn start(connection: ConnectionManager) -> Self {
@@ -38,12 +46,21 @@ impl Carrier {
         Self { waiting }
     }
 
-    /// Appends a batch to the stream of this name, and answers what the script says.
-    pub async fn append(&self, name: String, batch: &Batch, gap: Gap, ttl: Duration) -> RedisResult<String> {
+    /// Appends a batch to the stream of this name, behind so many entries if that is known, and answers what the script says.
+    pub async fn append(
+        &self,
+        name: String,
+        batch: &Batch,
+        gap: Gap,
+        entries: Option<u64>,
+        expiry: Expiry,
+    ) -> RedisResult<String> {
         let mut append = redis::cmd("EVALSHA");
         append.arg(APPEND.get_hash()).arg(1).arg(name).arg(batch.attempt).arg(batch.first).arg(batch.last);
         append.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
-        append.arg(&batch.lines[..]).arg(ttl.as_millis() as u64);
+        append.arg(&batch.lines[..]).arg(expiry.after.as_millis() as u64);
+        append.arg(entries.map_or_else(String::new, |entries| entries.to_string()));
+        append.arg(if expiry.renew { "renew" } else { "keep" });
         let (answer, answered) = oneshot::channel();
         // Nobody hears that nobody carries any more but at the end of the process.
         let _ = self.waiting.send(Waiting { append, answer });

@@ -8,7 +8,7 @@ mod carrier;
 mod memory;
 mod redis;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -58,6 +58,14 @@ pub enum Gap {
     Refuse,
     /// Everything before the batch is in the archive.
     Archived,
+}
+
+/// Where a writer's last append has left the log: if the log is still like that, the next one follows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    entries: u64,
+    /// When the log's time was last begun anew.
+    renewed: Instant,
 }
 
 /// An append, as it reaches everyone who follows its run.
@@ -110,8 +118,20 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, 
 impl RunLog {
     /// Appends a batch and pushes it to the run's followers. May be repeated.
     pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
+        self.append_next(run_id, batch, gap, &mut None).await
+    }
+
+    /// The same for a writer that appends again and again, each batch behind the one before, with the mark that its last
+    /// append has left.
+    pub async fn append_next(
+        &self,
+        run_id: Uuid,
+        batch: &Batch,
+        gap: Gap,
+        mark: &mut Option<Mark>,
+    ) -> Result<Appended, Error> {
         match &self.0 {
-            Backend::Redis(log) => log.append(run_id, batch, gap).await,
+            Backend::Redis(log) => log.append(run_id, batch, gap, mark).await,
             Backend::Memory(log) => Ok(log.append(run_id, batch, gap)),
         }
     }

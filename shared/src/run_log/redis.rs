@@ -1,6 +1,9 @@
 //! The run log of the scaled-out mode: one stream and one channel per run, both named `holdfast:run:<id>`.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use redis::{PushInfo, PushKind, RedisError, Script, Value, aio::ConnectionManager};
@@ -8,7 +11,10 @@ use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::{Appended, Batch, Error, Gap, Push, carrier::Carrier};
+use super::{
+    Appended, Batch, Error, Gap, Mark, Push,
+    carrier::{Carrier, Expiry},
+};
 use crate::{
     event_id::EventId,
     redis_link::{self, within},
@@ -41,13 +47,28 @@ impl RedisLog {
         Ok((Self { commands, appends, subscriptions, ttl }, pushes))
     }
 
-    pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
-        let append = self.appends.append(name(run_id), batch, gap, self.ttl);
+    pub async fn append(
+        &self,
+        run_id: Uuid,
+        batch: &Batch,
+        gap: Gap,
+        mark: &mut Option<Mark>,
+    ) -> Result<Appended, Error> {
+        // An expiry that is set anew now and then costs less than one that is exact; it holds for a little longer instead.
+        let slack = self.ttl / 64;
+        let (before, now) = (mark.take(), Instant::now());
+        let renewed = before.map(|mark| mark.renewed).filter(|renewed| now.duration_since(*renewed) < slack);
+        let expiry = Expiry { after: self.ttl + slack, renew: renewed.is_none() };
+        let append = self.appends.append(name(run_id), batch, gap, before.map(|mark| mark.entries), expiry);
         let answer = within(APPEND_LIMIT, append).await.map_err(doing("append events"))?;
         match answer.as_str() {
             "fenced" => Ok(Appended::Fenced),
             "behind" => Ok(Appended::Behind),
-            _ => Ok(Appended::Stored),
+            stored => {
+                let entries = stored.parse().ok();
+                *mark = entries.map(|entries| Mark { entries, renewed: renewed.unwrap_or(now) });
+                Ok(Appended::Stored)
+            }
         }
     }
 

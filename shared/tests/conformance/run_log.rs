@@ -14,6 +14,7 @@ use crate::{on_each_backend, places::Places};
 on_each_backend!(
     appends_are_stored_fenced_or_behind,
     a_repeated_append_stores_only_what_is_new,
+    a_mark_holds_as_long_as_nothing_has_changed,
     a_reader_gets_what_comes_after_its_cursor,
     a_reader_gets_about_as_much_as_it_asks_for,
     followers_receive_what_is_appended,
@@ -56,6 +57,38 @@ async fn a_repeated_append_stores_only_what_is_new(places: Places) {
     }
     let events = places.run_log.read(run, EventId::ORIGIN, ALL).await.unwrap();
     assert_eq!(events, (1..=6).map(|n| event(1, n)).collect::<Vec<_>>());
+}
+
+async fn a_mark_holds_as_long_as_nothing_has_changed(places: Places) {
+    use Appended::{Behind, Fenced, Stored};
+    let run = Uuid::now_v7();
+    let append = async |attempt, first, last, mark: &mut _| {
+        places.run_log.append_next(run, &batch(attempt, first, last), Gap::Refuse, mark).await.unwrap()
+    };
+    let mut mark = None;
+    assert_eq!(append(1, 1, 2, &mut mark).await, Stored);
+    let mut stale = mark;
+    assert_eq!(append(1, 3, 4, &mut mark).await, Stored);
+    assert_eq!(append(1, 5, 5, &mut mark).await, Stored);
+    // As after an answer that was lost.
+    assert_eq!(append(1, 3, 6, &mut stale).await, Stored);
+    assert_eq!(append(1, 7, 7, &mut mark).await, Stored, "somebody else's entry is noticed");
+    let mut others = None;
+    assert_eq!(append(2, 1, 1, &mut others).await, Stored);
+    assert_eq!(append(1, 8, 8, &mut mark).await, Fenced);
+    assert_eq!(append(2, 2, 3, &mut others).await, Stored);
+    let events = places.run_log.read(run, EventId::ORIGIN, ALL).await.unwrap();
+    let ids: Vec<String> = events.iter().map(|event| event.id.to_string()).collect();
+    assert_eq!(ids.join(" "), "1-1 1-2 1-3 1-4 1-5 1-6 1-7 2-1 2-2 2-3");
+    // A log with as many entries, which are others.
+    let other = Uuid::now_v7();
+    let of_another = async |attempt, n, mark: &mut _| {
+        places.run_log.append_next(other, &batch(attempt, n, n), Gap::Refuse, mark).await.unwrap()
+    };
+    let mut first = None;
+    assert_eq!(of_another(2, 1, &mut first).await, Stored);
+    assert_eq!(of_another(1, 2, &mut first).await, Fenced);
+    assert_eq!(of_another(3, 2, &mut None).await, Behind);
 }
 
 async fn a_reader_gets_what_comes_after_its_cursor(places: Places) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     event_id::EventId,
-    run_log::{Appended, Batch, Error, Gap, RunLog},
+    run_log::{Appended, Batch, Error, Gap, Mark, RunLog},
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -29,6 +29,9 @@ const APPEND_BYTES: usize = 64 << 10;
 /// Most bytes that wait for an append; beyond, the log must catch up from the archive.
 const WAITING_BYTES: usize = 8 << 20;
 
+/// What the log has said, and where the append has left it.
+type Answer = (Result<Appended, Error>, Option<Mark>);
+
 pub struct Appends {
     run_log: RunLog,
     run_id: Uuid,
@@ -38,7 +41,8 @@ pub struct Appends {
     first: u32,
     /// The newest number that was pushed.
     last: u32,
-    in_flight: Option<(Batch, BoxFuture<'static, Result<Appended, Error>>)>,
+    in_flight: Option<(Batch, BoxFuture<'static, Answer>)>,
+    mark: Option<Mark>,
     gap: Gap,
     /// Nothing is appended until a flush has proved that the run is still held.
     behind: bool,
@@ -78,6 +82,7 @@ impl Appends {
             first: 1,
             last: 0,
             in_flight: None,
+            mark: None,
             gap: Gap::Refuse,
             behind: false,
             not_before: None,
@@ -136,7 +141,8 @@ impl Appends {
             self.begin();
         }
         let (_, append) = self.in_flight.as_mut().expect("an append was just begun");
-        let appended = append.await;
+        let (appended, mark) = append.await;
+        self.mark = mark;
         let (batch, _) = self.in_flight.take().expect("the append that has just ended");
         self.settle(batch, appended)
     }
@@ -161,7 +167,11 @@ impl Appends {
         self.begun = self.stretches.begin();
         let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
-        let append = async move { run_log.append(run_id, &sent, gap).await };
+        let mut mark = self.mark.take();
+        let append = async move {
+            let appended = run_log.append_next(run_id, &sent, gap, &mut mark).await;
+            (appended, mark)
+        };
         self.in_flight = Some((batch, Box::pin(append)));
     }
 
