@@ -163,13 +163,7 @@ impl Database {
     pub(super) async fn fetch_all<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => {
-                within(async {
-                    let mut lent = pool.lend().await?;
-                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
-                    let rows = query.fetch_all(lent.connection()).await;
-                    lent.give_back(rows)
-                })
-                .await
+                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)))).await
             }
             Self::Sqlite { reader, .. } => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(reader)).await
@@ -183,34 +177,13 @@ impl Database {
         sql: &'static str,
         args: Vec<Value>,
     ) -> Result<Option<T>, sqlx::Error> {
-        match self {
-            Self::Postgres(pool) => {
-                within(async {
-                    let mut lent = pool.lend().await?;
-                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
-                    let row = query.fetch_optional(lent.connection()).await;
-                    lent.give_back(row)
-                })
-                .await
-            }
-            Self::Sqlite { reader, .. } => {
-                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(reader)).await
-            }
-        }
+        Ok(self.fetch_all(sql, args).await?.into_iter().next())
     }
 
     /// Writes with one statement, returning the rows that it touched.
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => {
-                within(async {
-                    let mut lent = pool.lend().await?;
-                    let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
-                    let rows = query.fetch_all(lent.connection()).await;
-                    lent.give_back(rows)
-                })
-                .await
-            }
+            Self::Postgres(_) => self.fetch_all(sql, args).await,
             Self::Sqlite { writer, .. } => {
                 within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(writer)).await
             }

@@ -2,9 +2,12 @@
 //! is written. PostgreSQL is sent all of them as one statement, so that they cost one round trip; SQLite, which is in this
 //! process, runs one after the other.
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::AssertSqlSafe;
 
-use super::database::{Database, Row, Tx, Value, postgres, postgres_args};
+use super::{
+    database::{Database, Row, Tx, Value, postgres, postgres_args, within},
+    pool::Query,
+};
 
 /// More statements than this in one are too rare to be kept prepared.
 const USUAL: usize = 6;
@@ -41,7 +44,8 @@ impl Fenced {
         Self { lock: Some(lock), fence, writes }
     }
 
-    async fn send<T: Row>(self, connection: &mut PgConnection) -> Result<Vec<T>, sqlx::Error> {
+    /// All of it as one statement.
+    fn query<T: Row>(self) -> Query<'static, T> {
         let is_usual = self.writes.len() <= USUAL;
         let mut parts = Vec::with_capacity(2 + self.writes.len());
         let mut args = Vec::new();
@@ -57,8 +61,7 @@ impl Fenced {
             part(format!("write_{index}"), write);
         }
         let text = format!("with {} select * from fence", parts.join(", "));
-        let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual);
-        query.fetch_all(connection).await
+        sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual)
     }
 }
 
@@ -66,14 +69,7 @@ impl Database {
     /// Makes the writes in a transaction of their own. Answers what the fence has returned.
     pub(super) async fn write_fenced<T: Row>(&self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Self::Postgres(pool) => {
-                super::database::within(async {
-                    let mut lent = pool.lend().await?;
-                    let rows = fenced.send(lent.connection()).await;
-                    lent.give_back(rows)
-                })
-                .await
-            }
+            Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await,
             Self::Sqlite { .. } => {
                 let mut tx = self.begin().await?;
                 let rows = tx.write_fenced(fenced).await?;
@@ -82,9 +78,7 @@ impl Database {
             }
         }
     }
-}
 
-impl Database {
     /// Writes with the fence, and answers what the other statement, a `with … select`, selects. It sees the row in `{fence:…}`
     /// and everything else as it was before.
     pub(super) async fn write_and_read<T: Row>(
@@ -98,13 +92,7 @@ impl Database {
                 let read_sql = read_sql.strip_prefix("with ").expect("the statement begins so");
                 let text = format!("with fence as ({}), {read_sql}", postgres(fence.sql));
                 let args = fence.args.into_iter().chain(read.args).collect();
-                super::database::within(async {
-                    let mut lent = pool.lend().await?;
-                    let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args));
-                    let rows = query.fetch_all(lent.connection()).await;
-                    lent.give_back(rows)
-                })
-                .await
+                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)))).await
             }
             Self::Sqlite { .. } => match self.write::<()>(fence.sql, fence.args).await?.is_empty() {
                 true => Ok(Vec::new()),
@@ -118,7 +106,7 @@ impl Tx {
     /// Makes the writes as part of the transaction. Answers what the fence has returned.
     pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
         if let Self::Postgres(tx) = self {
-            return super::database::within(fenced.send(tx.connection())).await;
+            return within(fenced.query().fetch_all(tx.connection())).await;
         }
         if let Some(lock) = fenced.lock
             && self.fetch_all::<(i64,)>(lock.sql, lock.args).await?.is_empty()

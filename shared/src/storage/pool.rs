@@ -9,9 +9,16 @@ use std::{
 };
 
 use deadpool::managed::{self, Metrics, Object, QueueMode, RecycleError, RecycleResult};
-use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
+use sqlx::{
+    Connection as _, PgConnection, Postgres,
+    postgres::{PgArguments, PgConnectOptions},
+    query::QueryAs,
+};
 
-use super::{database::Connections, lost};
+use super::{
+    database::{Connections, Row},
+    lost,
+};
 
 /// Longest wait for a connection; a database that takes longer counts as away.
 pub(super) const ACQUIRE: Duration = Duration::from_secs(3);
@@ -33,6 +40,9 @@ const LIFETIME: Duration = Duration::from_secs(1800);
 
 #[derive(Clone)]
 pub(super) struct Pool(managed::Pool<Maker>);
+
+/// A statement with its parameters, and what its rows are read as.
+pub(super) type Query<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
 
 /// Makes connections, and looks after those that are to be lent again.
 struct Maker(PgConnectOptions);
@@ -75,6 +85,13 @@ impl Pool {
             Ok(Err(other)) => Err(sqlx::Error::Io(io::Error::other(other.to_string()))),
             Err(_) => Err(sqlx::Error::PoolTimedOut),
         }
+    }
+
+    /// The rows of a statement that is alone.
+    pub(super) async fn fetch_all<T: Row>(&self, query: Query<'_, T>) -> Result<Vec<T>, sqlx::Error> {
+        let mut lent = self.lend().await?;
+        let rows = query.fetch_all(lent.connection()).await;
+        lent.give_back(rows)
     }
 
     pub(super) fn connections(&self) -> Connections {
