@@ -441,14 +441,16 @@ async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
 }
 
 async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
-    let (_, conversation) = places.submit(NEW, "hi").await;
+    let (run, conversation) = places.submit(NEW, "hi").await;
     let target = || Target::Existing(conversation);
     // More often than there are connections.
-    for polls in 0..60 {
+    for polls in 0..40 {
         let new = new_run(target(), "never mind");
         give_up_after(polls, places.storage.submit("ann", &new)).await;
+        // Whoever gets its connection first must not be what ends its transaction.
+        let (read, _) = tokio::join!(places.storage.run("ann", run), places.submit(target(), "still there?"));
+        assert!(read.unwrap().is_some());
     }
-    places.submit(target(), "still there?").await;
     let claim = places.claim(1).await.remove(0);
     for polls in 0..10 {
         give_up_after(polls, places.storage.begin(&claim, "test/test", ALL)).await;
