@@ -64,3 +64,16 @@ async fn a_message_is_taken_and_answered_while_redis_is_away() {
     assert_eq!(response.json::<serde_json::Value>().await.unwrap()["reason"], "redis");
     scaled.redis.restart();
 }
+
+/// The time is not begun anew with each append, but before it is missing.
+#[tokio::test]
+async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
+    let scaled = ScaledOut::new().with("HOLDFAST_LOG_TTL_MS", 60_000);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let stream = api.client().stream("[tokens=250] [delay=20] hi").await;
+    let key = format!("holdfast:run:{}", stream.run_id.replace('-', ""));
+    stream.rest().await;
+    let left: u64 = scaled.redis.call(&format!("PTTL {key}")).unwrap().trim().trim_start_matches(':').parse().unwrap();
+    // From the first append on it would have been 5 s less.
+    assert!((57_500..=61_000).contains(&left), "{left} ms are left");
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod conversations;
+mod given_up;
 mod places;
 mod queue;
 mod rate_limit;

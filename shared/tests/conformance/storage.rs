@@ -1,6 +1,6 @@
 //! The protocol of the run's row.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::time::Duration;
 
 use chrono::{TimeZone, Utc};
 use holdfast_shared::{
@@ -43,7 +43,6 @@ on_each_backend!(
     the_same_key_gives_the_same_run,
     the_same_key_is_seen_before_the_conversation_is_found_busy,
     a_conversation_takes_only_so_many_runs,
-    a_request_that_is_given_up_holds_nothing_back,
     a_text_that_the_database_cannot_keep_ends_no_sweep,
     a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled,
     a_large_chunk_is_kept_in_rows_and_read_in_order,
@@ -425,37 +424,6 @@ async fn a_conversation_takes_only_so_many_runs(places: Places) {
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::Accepted(_)));
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::TooMany));
     assert!(matches!(submit(SubmitMode::Interrupt).await, Submitted::Accepted(_)));
-}
-
-/// Polls so often, and then lets it go: its client has hung up.
-async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
-    let mut request = pin!(request);
-    poll_fn(|context| match request.as_mut().poll(context) {
-        Poll::Pending if polls > 0 => {
-            polls -= 1;
-            Poll::Pending
-        }
-        _ => Poll::Ready(()),
-    })
-    .await;
-}
-
-async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
-    let (run, conversation) = places.submit(NEW, "hi").await;
-    let target = || Target::Existing(conversation);
-    // More often than there are connections.
-    for polls in 0..40 {
-        let new = new_run(target(), "never mind");
-        give_up_after(polls, places.storage.submit("ann", &new)).await;
-        // Whoever gets its connection first must not be what ends its transaction.
-        let (read, _) = tokio::join!(places.storage.run("ann", run), places.submit(target(), "still there?"));
-        assert!(read.unwrap().is_some());
-    }
-    let claim = places.claim(1).await.remove(0);
-    for polls in 0..10 {
-        give_up_after(polls, places.storage.begin(&claim, "test/test", ALL)).await;
-    }
-    assert_eq!(begin(&places, &claim).await, ["hi"]);
 }
 
 async fn a_text_that_the_database_cannot_keep_ends_no_sweep(places: Places) {

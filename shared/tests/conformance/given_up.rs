@@ -1,0 +1,43 @@
+//! What is left of a request whose client has hung up: its future is dropped wherever it waits.
+
+use std::{future::poll_fn, pin::pin, task::Poll};
+
+use holdfast_shared::storage::{Begun, Target};
+
+use crate::{
+    on_each_backend,
+    places::{ALL, Places, new_run},
+};
+
+on_each_backend!(a_request_that_is_given_up_holds_nothing_back);
+
+/// Polls so often, and then lets it go: its client has hung up.
+async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
+    let mut request = pin!(request);
+    poll_fn(|context| match request.as_mut().poll(context) {
+        Poll::Pending if polls > 0 => {
+            polls -= 1;
+            Poll::Pending
+        }
+        _ => Poll::Ready(()),
+    })
+    .await;
+}
+
+async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
+    let (run, conversation) = places.submit(Target::New { agent_id: None }, "hi").await;
+    let target = || Target::Existing(conversation);
+    // More often than there are connections.
+    for polls in 0..40 {
+        let new = new_run(target(), "never mind");
+        give_up_after(polls, places.storage.submit("ann", &new)).await;
+        // Whoever gets its connection first must not be what ends its transaction.
+        let (read, _) = tokio::join!(places.storage.run("ann", run), places.submit(target(), "still there?"));
+        assert!(read.unwrap().is_some());
+    }
+    let claim = places.claim(1).await.remove(0);
+    for polls in 0..10 {
+        give_up_after(polls, places.storage.begin(&claim, "test/test", ALL)).await;
+    }
+    assert!(matches!(places.storage.begin(&claim, "test/test", ALL).await.unwrap(), Begun::Executing(_)));
+}
