@@ -1,8 +1,10 @@
 //! A child process that ends when this process ends, even when this process is killed: a shell waits at the other end of
-//! a pipe, and ends the child when the pipe is closed.
+//! a pipe. Told a line, it ends the child; when the pipe is closed without a word, nobody is left to tidy up (a killed
+//! test, or a server that all tests share), and it removes the child's folder too.
 
 use std::{
     fs,
+    io::Write,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -12,18 +14,27 @@ pub struct Supervised {
     pid: u32,
 }
 
-/// `$0` is the file for the pid, `$1` the signal that ends the child.
-const SUPERVISE: &str = r#"signal=$1; shift; "$@" & child=$!; echo $child > "$0.part"; mv "$0.part" "$0"; read -r _; kill -"$signal" $child; wait $child"#;
+/// `$0` is the child's folder, `$1` the signal that ends the child.
+const SUPERVISE: &str = r#"
+trap '' INT
+signal=$1; shift
+"$@" & child=$!
+echo $child > "$0/pid.part"; mv "$0/pid.part" "$0/supervised.pid"
+if read -r _; then told=yes; fi
+kill -"$signal" $child
+wait $child
+[ "$told" ] || rm -rf "$0"
+"#;
 
 impl Supervised {
-    /// Starts a program whose output goes to `log`.
+    /// Starts a program whose output goes to `log`. Everything in the folder is the program's own.
     pub fn start(command: &[String], signal: &str, folder: &Path, log: &Path) -> Self {
         let pid_file = folder.join("supervised.pid");
         let _ = fs::remove_file(&pid_file);
         let log = fs::File::create(log).expect("a log file can be made in the temporary folder");
         let shell = Command::new("sh")
             .args(["-c", SUPERVISE])
-            .arg(&pid_file)
+            .arg(folder)
             .arg(signal)
             .args(command)
             .stdin(Stdio::piped())
@@ -48,7 +59,44 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        drop(self.shell.stdin.take());
+        if let Some(mut word) = self.shell.stdin.take() {
+            let _ = word.write_all(b"end\n");
+        }
         let _ = self.shell.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper(folder: &Path) -> Supervised {
+        Supervised::start(&["sleep".into(), "1000".into()], "TERM", folder, &folder.join("sleep.log"))
+    }
+
+    fn runs(pid: u32) -> bool {
+        Path::new(&format!("/proc/{pid}")).exists()
+    }
+
+    #[test]
+    fn a_program_that_is_dropped_ends_and_its_folder_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let sleeper = sleeper(folder.path());
+        let pid = sleeper.pid;
+        assert!(runs(pid));
+        drop(sleeper);
+        assert!(!runs(pid));
+        assert!(folder.path().join("sleep.log").exists());
+    }
+
+    #[test]
+    fn a_program_whose_starter_has_died_ends_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sleeper = sleeper(folder.path());
+        // As the system does with the pipe of a process that is killed.
+        drop(sleeper.shell.stdin.take());
+        sleeper.shell.wait().unwrap();
+        assert!(!runs(sleeper.pid));
+        assert!(!folder.path().exists());
     }
 }
