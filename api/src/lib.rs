@@ -1,11 +1,13 @@
 //! Holdfast's HTTP API.
 //!
-//! In the order of a request's way: `serve` (sockets), `auth` (who is asking), `routes` (the whole HTTP surface), `app` (the
-//! use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
+//! In the order of a request's way: `serve` (sockets), `guard` (around every request), `auth` (who is asking), `routes` (the
+//! whole HTTP surface), `app` (the use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's
+//! log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
 
 mod app;
 mod auth;
 mod extract;
+mod guard;
 mod metrics;
 mod problem;
 mod relay;
@@ -53,6 +55,7 @@ impl Api {
     pub async fn run(self, listener: Listener, shutdown: CancellationToken) {
         let relay = relay::Relay::new(self.storage.clone(), self.run_log.clone(), &self.config, shutdown.clone());
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
+        let announcer = tokio::spawn(Arc::clone(&relay).announce_drain());
         let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
         let app = App::new(app::Parts {
             storage: self.storage,
@@ -69,6 +72,7 @@ impl Api {
         listener.serve(router, &self.config, shutdown).await;
         app.settle().await;
         dispatcher.abort();
+        announcer.abort();
         looker.abort();
     }
 }

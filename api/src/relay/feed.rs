@@ -122,7 +122,8 @@ impl Feed {
         self.missed.swap(false, Ordering::AcqRel)
     }
 
-    fn bump(&self) {
+    /// Wakes all who wait for a change.
+    pub fn bump(&self) {
         self.changed.send_modify(|version| *version += 1);
     }
 

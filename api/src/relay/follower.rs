@@ -1,11 +1,14 @@
 //! A follower: one client's cursor in a run, and the stream of frames that it is sent.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
 use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus, storage};
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep, sleep_until},
+};
 
 use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, reading::Reading, replay::Replayed, window::Next};
 use crate::wire::{self, Before, Block, Projector, View};
@@ -33,6 +36,8 @@ pub struct Follower {
     lead: Vec<u8>,
     /// When a heartbeat is due, unless something else is sent before.
     heartbeat_at: Instant,
+    /// Goes off when that was due at some time, or earlier.
+    alarm: Pin<Box<Sleep>>,
 }
 
 /// What of a log is shown.
@@ -78,6 +83,7 @@ impl Follower {
             leaving: false,
             lead,
             heartbeat_at,
+            alarm: Box::pin(sleep_until(heartbeat_at)),
         }
     }
 
@@ -189,19 +195,26 @@ impl Follower {
 
     /// Waits until there may be something behind `at`.
     pub(super) async fn wait(&mut self, at: EventId) -> Woken {
-        let drain = self.relay.drain.clone();
+        // Order matters: whoever looks before the drain begins is woken by it.
+        if self.relay.is_draining() {
+            return Woken::Draining;
+        }
         // A follower that the feed does not serve must look by itself.
         let look = match self.watch.feed.tail() == Some(at) {
             true => self.heartbeat_at,
             false => self.heartbeat_at.min(Instant::now() + self.relay.look),
         };
+        // One that goes off too early is set again; to set it with every event would cost more.
+        if look < self.alarm.deadline() || self.alarm.is_elapsed() {
+            self.alarm.as_mut().reset(look);
+        }
         tokio::select! {
+            biased;
             _ = self.changes.changed() => Woken::ToLook,
-            () = tokio::time::sleep_until(look) => match Instant::now() >= self.heartbeat_at {
+            () = &mut self.alarm => match Instant::now() >= self.heartbeat_at {
                 true => Woken::HeartbeatDue,
                 false => Woken::ToLook,
             },
-            () = drain.cancelled() => Woken::Draining,
         }
     }
 
@@ -272,7 +285,7 @@ impl Follower {
                 break;
             }
         }
-        metrics::counter!("holdfast_events_relayed_total").increment(count);
+        self.relay.relayed.increment(count);
         frames.into()
     }
 
@@ -284,7 +297,7 @@ impl Follower {
     fn sent(&mut self, behind: Before, events: usize, ended: bool) {
         (self.cursor, self.before) = (behind.id, behind);
         self.finished = ended;
-        metrics::counter!("holdfast_events_relayed_total").increment(events as u64);
+        self.relay.relayed.increment(events as u64);
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Relay {
     heartbeat: Duration,
     look: Duration,
     drain: CancellationToken,
+    /// Counts the events that were written to clients' streams.
+    relayed: metrics::Counter,
 }
 
 /// A client's share in a run's feed; the feed goes when the last of them has gone.
@@ -87,6 +89,7 @@ impl Relay {
             heartbeat: config.heartbeat,
             look: config.look,
             drain,
+            relayed: metrics::counter!("holdfast_events_relayed_total"),
         })
     }
 
@@ -168,6 +171,12 @@ impl Relay {
     /// Whether this process is shutting down.
     pub fn is_draining(&self) -> bool {
         self.drain.is_cancelled()
+    }
+
+    /// Wakes all who wait once this process shuts down, so that each of them need not wait for that too.
+    pub async fn announce_drain(self: Arc<Self>) {
+        self.drain.cancelled().await;
+        self.feeds().values().for_each(|feed| feed.bump());
     }
 
     /// Gives each push to its run's feed, until the log is closed.

@@ -110,7 +110,7 @@ impl Follower {
             }
         }
         self.cursor = stretch.last;
-        metrics::counter!("holdfast_events_relayed_total").increment(stretch.events.len() as u64);
+        self.relay.relayed.increment(stretch.events.len() as u64);
         Ok(stretch)
     }
 

@@ -41,12 +41,7 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    compression::CompressionLayer,
-    trace::{DefaultMakeSpan, TraceLayer},
-};
-use tracing::Level;
+use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -55,6 +50,7 @@ use crate::{
     app::App,
     auth::{self, Caller},
     extract::idempotency_key,
+    guard::guarded,
     metrics::measure,
     problem::Problem,
     spans,
@@ -121,9 +117,8 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(auth, auth::decide))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(middleware::from_fn(measure))
-        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::INFO)).on_failure(()));
+        .layer(middleware::from_fn(guarded))
+        .layer(middleware::from_fn(measure));
     match telemetry::is_on() {
         true => router.layer(middleware::from_fn(spans::traced)),
         false => router,
@@ -243,9 +238,4 @@ fn talk_of(caller: &Caller, agent_id: Option<Uuid>) -> Target {
 /// 202: the run is committed and will be executed.
 fn accepted(run_id: Uuid, body: impl Serialize) -> Response {
     (StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/runs/{run_id}"))], Json(body)).into_response()
-}
-
-fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
-    tracing::error!("a request panicked");
-    Problem::internal().into_response()
 }

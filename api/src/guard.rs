@@ -1,0 +1,51 @@
+//! What is around every request: a span of the log that says which one it is, and an answer where its handler panics.
+//!
+//! It ends with the head of the answer. Layers that wrap a body, as ready-made ones do, would cost a stream something with
+//! each frame.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::{
+    extract::Request,
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures::FutureExt;
+use tracing::Instrument;
+
+use crate::problem::Problem;
+
+/// Answers a request, whatever happens.
+pub async fn guarded(request: Request, next: Next) -> Response {
+    let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
+    let answer = async {
+        let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        let response = answered.unwrap_or_else(|_| {
+            tracing::error!("a request panicked");
+            Problem::internal().into_response()
+        });
+        tracing::debug!(status = response.status().as_u16(), "request answered");
+        response
+    };
+    answer.instrument(span).await
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, body::Body, http::StatusCode, middleware, routing::get};
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+
+    use super::*;
+
+    async fn broken() -> StatusCode {
+        panic!("on purpose")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let router = Router::new().route("/", get(broken)).layer(middleware::from_fn(guarded));
+        let response = TowerToHyperService::new(router).call(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    }
+}
