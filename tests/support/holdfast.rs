@@ -4,7 +4,10 @@ use std::{
     io::{BufRead, BufReader, Read},
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver},
+    },
     time::Duration,
 };
 
@@ -19,6 +22,8 @@ pub struct Holdfast {
     log: Receiver<String>,
     seen: Vec<String>,
     base: Option<String>,
+    /// What it works on, which is removed when it has ended.
+    _data: Option<Arc<TempDir>>,
 }
 
 impl Holdfast {
@@ -49,7 +54,7 @@ impl Holdfast {
                 }
             }
         });
-        Self { child, log, seen: Vec::new(), base: None }
+        Self { child, log, seen: Vec::new(), base: None, _data: None }
     }
 
     /// Waits for a line of the log.
@@ -160,13 +165,13 @@ pub fn refusal(command: &mut Command) -> String {
 
 /// A data folder, and processes on it one after the other.
 pub struct Embedded {
-    pub folder: TempDir,
+    pub folder: Arc<TempDir>,
     pub settings: Vec<(&'static str, String)>,
 }
 
 impl Embedded {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), settings: Vec::new() }
+        Self { folder: Arc::new(tempfile::tempdir().unwrap()), settings: Vec::new() }
     }
 
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
@@ -185,7 +190,9 @@ impl Embedded {
     }
 
     pub fn start(&self) -> Holdfast {
-        Holdfast::start(&mut self.command())
+        let mut holdfast = Holdfast::start(&mut self.command());
+        holdfast._data = Some(Arc::clone(&self.folder));
+        holdfast
     }
 }
 
