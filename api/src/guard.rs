@@ -1,6 +1,6 @@
 //! What is around every request: a span of the log that says which one it is, and an answer where its handler panics.
 //!
-//! It ends with the head of the answer. Layers that wrap a body, as ready-made ones do, would cost a stream something with
+//! Both end with the head of the answer: layers that wrap a body, as ready-made ones do, would cost a stream something with
 //! each frame.
 
 use std::panic::AssertUnwindSafe;

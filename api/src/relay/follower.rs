@@ -208,13 +208,14 @@ impl Follower {
         if look < self.alarm.deadline() || self.alarm.is_elapsed() {
             self.alarm.as_mut().reset(look);
         }
+        // Order matters: a run that says what this client is not shown keeps no heartbeat back.
         tokio::select! {
             biased;
-            _ = self.changes.changed() => Woken::ToLook,
             () = &mut self.alarm => match Instant::now() >= self.heartbeat_at {
                 true => Woken::HeartbeatDue,
                 false => Woken::ToLook,
             },
+            _ = self.changes.changed() => Woken::ToLook,
         }
     }
 

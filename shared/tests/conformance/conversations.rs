@@ -3,29 +3,24 @@
 use std::collections::VecDeque;
 
 use holdfast_shared::{
-    briefing::Briefing,
     conversation::Handle,
     ending::Ending,
     message::{Message, Role},
     run::SubmitMode,
-    storage::{
-        Accepted, Answer, Begun, Claim, Finished, NewBriefing, NewRun, Said, Submitted, Summary, Target, Which, Window,
-    },
+    storage::{Accepted, Answer, Begun, Claim, Finished, NewRun, Said, Submitted, Summary, Target, Which, Window},
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{ALL, Places, new_run},
+    places::{ALL, Places, briefing, new_run},
 };
 
 on_each_backend!(
     whatever_happens_a_conversation_shows_and_tells_what_is_part_of_it,
-    briefings_of_the_same_time_are_all_listed_in_pages_of_any_size,
     a_handle_names_one_conversation_however_many_ask_for_it,
     a_deleted_conversation_gives_its_handle_back,
-    a_briefing_is_in_a_conversation_once,
     a_standing_conversation_has_a_window_of_its_own,
     a_summary_stands_for_older_turns_until_one_of_them_is_superseded,
     what_a_superseded_run_leaves_behind_is_superseded,
@@ -33,12 +28,11 @@ on_each_backend!(
     an_answer_needs_a_question,
     a_fork_has_what_its_run_went_on_from,
     a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since,
-    briefings_of_unusual_times_are_listed_like_others,
     an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conversation,
     a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_the_two,
 );
 
-async fn agent(places: &Places) -> Uuid {
+pub async fn agent(places: &Places) -> Uuid {
     let definition = serde_json::from_value(serde_json::json!({"name": "a"})).unwrap();
     places.storage.create_agent(&definition).await.unwrap().id
 }
@@ -63,7 +57,7 @@ async fn told(places: &Places, claim: &Claim, window: Window) -> (Option<Summary
     (start.history.summary, earlier.chain([start.history.input]).collect())
 }
 
-fn ids(messages: &[Message]) -> Vec<Uuid> {
+pub fn ids(messages: &[Message]) -> Vec<Uuid> {
     messages.iter().map(|message| message.id).collect()
 }
 
@@ -83,7 +77,7 @@ async fn claim_of(places: &Places, run_id: Uuid) -> Claim {
     places.claim(100).await.into_iter().find(|claim| claim.run_id == run_id).unwrap()
 }
 
-async fn shown(places: &Places, conversation: Uuid, which: Which, limit: usize) -> Vec<Message> {
+pub async fn shown(places: &Places, conversation: Uuid, which: Which, limit: usize) -> Vec<Message> {
     let (mut all, mut cursor) = (Vec::new(), None);
     loop {
         let page =
@@ -312,37 +306,6 @@ async fn claim_told(places: &Places, claim: &Claim, expected: &[Uuid]) -> Claim 
     claim.clone()
 }
 
-fn briefing(agent_id: Uuid, title: &str) -> NewBriefing {
-    let created_at = Some("2026-01-07T10:00:00.5Z".parse().unwrap());
-    NewBriefing { agent_id, title: title.into(), summary: "s".into(), priority: None, data: None, created_at }
-}
-
-async fn briefings_of_the_same_time_are_all_listed_in_pages_of_any_size(places: Places) {
-    let agent_id = agent(&places).await;
-    let mut stored: Vec<Briefing> = Vec::new();
-    for index in 0..7_i64 {
-        let mut new = briefing(agent_id, "为什么会这样？");
-        new.created_at = new.created_at.map(|at| at + chrono::Duration::days(index / 3));
-        stored.push(places.storage.create_briefing("ann", new).await.unwrap().unwrap());
-    }
-    stored.sort_by_key(|briefing| std::cmp::Reverse((briefing.created_at, briefing.id)));
-    for limit in 1..9 {
-        let (mut listed, mut cursor) = (Vec::new(), None);
-        loop {
-            let page = places.storage.briefings("ann", limit, cursor.as_deref()).await.unwrap().unwrap();
-            listed.extend(page.items);
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
-        }
-        assert_eq!(listed, stored, "in pages of {limit}");
-    }
-    assert!(places.storage.briefings("ann", 9, Some("x")).await.unwrap().is_none());
-    assert!(places.storage.briefings("bob", 9, None).await.unwrap().unwrap().items.is_empty());
-    assert!(places.storage.briefing("bob", stored[0].id).await.unwrap().is_none());
-}
-
 async fn a_handle_names_one_conversation_however_many_ask_for_it(places: Places) {
     let handle = Handle::Agent(agent(&places).await);
     let ask = || places.storage.conversation_by_handle("ann", &handle);
@@ -365,21 +328,6 @@ async fn a_deleted_conversation_gives_its_handle_back(places: Places) {
     assert_eq!(places.storage.find_conversation("ann", &handle).await.unwrap(), None);
     let second = places.storage.conversation_by_handle("ann", &handle).await.unwrap().unwrap();
     assert_ne!(first.id, second.id);
-}
-
-async fn a_briefing_is_in_a_conversation_once(places: Places) {
-    let agent_id = agent(&places).await;
-    let handle = Handle::Agent(agent_id);
-    let standing = places.storage.conversation_by_handle("ann", &handle).await.unwrap().unwrap();
-    let stored = places.storage.create_briefing("ann", briefing(agent_id, "t")).await.unwrap().unwrap();
-    let add = || places.storage.add_card("ann", standing.id, stored.clone());
-    let cards = futures::future::join_all((0..10).map(|_| add())).await;
-    let first = *cards[0].as_ref().unwrap();
-    assert!(cards.into_iter().all(|card| card.unwrap() == first));
-    let listed = shown(&places, standing.id, Which::Current, 10).await;
-    assert_eq!(ids(&listed), [first.unwrap()]);
-    assert_eq!((listed[0].role, listed[0].content.kind(), listed[0].run_id), (Role::System, "briefing_card", None));
-    assert_eq!(places.storage.add_card("bob", standing.id, stored).await.unwrap(), None);
 }
 
 async fn a_standing_conversation_has_a_window_of_its_own(places: Places) {
@@ -500,24 +448,6 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: 
     submitted(&places, NewRun { said, ..new_run(Target::Existing(fork), "") }).await;
     let again = places.storage.fork_conversation("ann", fork, origin.id).await.unwrap().unwrap();
     assert_eq!(texts(&shown(&places, again.id, Which::Current, 10).await), ["one"]);
-}
-
-async fn briefings_of_unusual_times_are_listed_like_others(places: Places) {
-    let agent_id = agent(&places).await;
-    let times = ["0001-01-01T00:00:00Z", "2016-12-31T23:59:59Z", "2016-12-31T23:59:60Z", "9999-12-31T23:59:59.999Z"];
-    for time in times {
-        let new = NewBriefing { created_at: Some(time.parse().unwrap()), ..briefing(agent_id, time) };
-        places.storage.create_briefing("ann", new).await.unwrap().unwrap();
-    }
-    let (mut titles, mut cursor) = (Vec::new(), None);
-    for _ in times {
-        let page = places.storage.briefings("ann", 1, cursor.as_deref()).await.unwrap().unwrap();
-        titles.extend(page.items.into_iter().map(|briefing| briefing.title));
-        cursor = page.next;
-    }
-    assert_eq!((titles.len(), cursor), (4, None));
-    titles.reverse();
-    assert_eq!(titles, times);
 }
 
 /// A checkpoint of the claim's run, behind its input.

@@ -1,6 +1,7 @@
 //! The conformance suite: what storage, run log, queue and rate limit promise, held against every back end.
 #![allow(clippy::unwrap_used)]
 
+mod briefings;
 mod conversations;
 mod given_up;
 mod places;

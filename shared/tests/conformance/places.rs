@@ -8,7 +8,7 @@ use holdfast_shared::{
     queue::{self, Queue},
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
-    storage::{self, ClaimTerms, Holder, NewRun, Said, Storage, Submitted, Target, Window},
+    storage::{self, ClaimTerms, Holder, NewBriefing, NewRun, Said, Storage, Submitted, Target, Window},
 };
 use tempfile::TempDir;
 use test_servers::{Database, Postgres, Redis};
@@ -115,4 +115,10 @@ pub fn terms(holder: &Holder) -> ClaimTerms {
 
 fn settings(args: &[&str]) -> StoresConfig {
     Settings::parse_from(["conformance"].iter().chain(args)).stores
+}
+
+/// A briefing for an agent.
+pub fn briefing(agent_id: Uuid, title: &str) -> NewBriefing {
+    let created_at = Some("2026-01-07T10:00:00.5Z".parse().unwrap());
+    NewBriefing { agent_id, title: title.into(), summary: "s".into(), priority: None, data: None, created_at }
 }
