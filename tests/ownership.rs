@@ -13,9 +13,10 @@ in_both_modes!(somebody_elses_id_looks_like_an_unknown_one);
 async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment) {
     let client = deployment.client();
     let (ann, bob) = (client.user("ann"), client.user("bob"));
-    let started = ann.start("[tokens=400] [delay=20] hi").await;
-    let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
-    let (conversation, run) = (id(&started["conversation"]), id(&started["run"]));
+    // It is followed, so the API knows it without the database.
+    let followed = ann.stream("[tokens=400] [delay=20] hi").await;
+    let run = followed.run_id.clone();
+    let conversation = ann.run(&run).await["conversation_id"].as_str().unwrap().to_owned();
     let unknown = "01890000-0000-7000-8000-000000000000";
     let message = json!({"content": "[tokens=1]"});
     let calls: [(Method, String, Option<Value>); 16] = [

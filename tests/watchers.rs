@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{Embedded, ScaledOut};
+use reqwest::Method;
+
+use crate::support::{Embedded, ScaledOut, answer};
 
 #[tokio::test]
 async fn all_who_watch_a_run_see_the_same() {
@@ -25,6 +27,22 @@ async fn all_who_watch_a_run_see_the_same() {
     for watcher in watchers {
         assert_eq!(watcher.await.unwrap(), frames);
     }
+}
+
+#[tokio::test]
+async fn a_run_whose_conversation_is_deleted_is_unknown_at_once_although_it_is_followed() {
+    let scaled = ScaledOut::new();
+    let (mut api, worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=600] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    stream.up_to_nth("message.delta", 1).await;
+    let conversation_id = client.run(&run_id).await["conversation_id"].as_str().unwrap().to_owned();
+    // So that the run does not end meanwhile.
+    worker.signal("STOP");
+    answer(client.request(Method::DELETE, &format!("/v1/conversations/{conversation_id}"))).await.unwrap();
+    let failure = answer(client.events_request(&run_id, None)).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (404, "run_not_found"));
 }
 
 #[tokio::test]

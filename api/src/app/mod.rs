@@ -122,7 +122,10 @@ impl App {
         let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (posted, queued) = submitted?;
         let opened = match queued {
-            Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, queued))),
+            Some(queued) => {
+                self.relay.remember(&caller.owner, Arc::new(posted.run.clone()));
+                Opened::Stream(Box::new(self.relay.open_new(watch, queued)))
+            }
             None => self.relay.resume(posted.run.id, cursor).await?,
         };
         Ok((posted, opened))
@@ -142,6 +145,16 @@ impl App {
             return Err(Problem::run_failed(posted.run.id, &error));
         }
         Ok((posted, opened))
+    }
+
+    /// The owner's run, for one more stream of it: from the database only where nobody follows it here. Its status may be
+    /// another by now.
+    pub async fn run_to_follow(&self, owner: &str, run_id: Uuid) -> Result<Arc<Run>, Problem> {
+        if let Some(run) = self.relay.remembered(owner, run_id) {
+            return Ok(run);
+        }
+        let run = self.storage.run_without_answer(owner, run_id).await?;
+        run.map(Arc::new).ok_or_else(|| Problem::run_not_found(run_id))
     }
 
     /// Asks for the end of a run, and sees to it if its worker does not.
@@ -167,7 +180,11 @@ impl App {
         let (app, user) = (Arc::clone(self), owner.to_owned());
         let deleted = self.to_its_end(async move {
             let cancelled = app.storage.delete_conversation(&user, id).await?;
-            Ok(cancelled.map(|(ended, requested)| app.follow_up(ended, requested)))
+            Ok(cancelled.map(|(ended, requested)| {
+                let unfinished = ended.iter().map(|run| run.run_id).chain(requested.iter().copied());
+                unfinished.for_each(|run_id| app.relay.forget(run_id));
+                app.follow_up(ended, requested)
+            }))
         });
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, run::Run};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -21,6 +21,8 @@ pub struct Feed {
     /// What is read of the log by those whom the window does not serve.
     pub readings: Readings,
     window: Mutex<Window>,
+    /// Whose run it is, and the run as it was when that was found out.
+    known: Mutex<Option<(String, Arc<Run>)>>,
     /// Counts the changes; whoever waits was told the count before it looked.
     changed: watch::Sender<u64>,
     subscribed: AtomicBool,
@@ -45,6 +47,7 @@ impl Feed {
             run_id,
             readings: Readings::default(),
             window: Mutex::new(Window::new(max_bytes)),
+            known: Mutex::default(),
             changed: watch::Sender::new(0),
             subscribed: AtomicBool::new(false),
             filling: AtomicBool::new(false),
@@ -94,6 +97,23 @@ impl Feed {
     /// Whether the run may still have events to come.
     pub fn is_live(&self) -> bool {
         !self.window().has_ended()
+    }
+
+    /// Whether a client at `cursor` can go on from here, without a first look at the log.
+    pub fn serves(&self, cursor: EventId) -> bool {
+        let window = self.window();
+        self.is_subscribed() && !window.has_ended() && window.knows(cursor)
+    }
+
+    /// The owner's run, if it was remembered and may still have events to come.
+    pub fn known(&self, owner: &str) -> Option<Arc<Run>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, run) = known.as_ref().filter(|(known, _)| known == owner)?;
+        self.is_live().then(|| Arc::clone(run))
+    }
+
+    pub fn remember(&self, known: Option<(String, Arc<Run>)>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
     /// Whether the archive has something that this feed has not.

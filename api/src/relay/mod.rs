@@ -31,6 +31,7 @@ use holdfast_shared::{
     config::ApiConfig,
     event::Event,
     event_id::EventId,
+    run::Run,
     run_log::{Push, RunLog},
     storage::Storage,
 };
@@ -116,6 +117,9 @@ impl Relay {
         let watch = self.watch(run_id).await;
         let version = watch.feed.version();
         let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading));
+        if watch.feed.serves(cursor) {
+            return Ok(Opened::Stream(follower(watch, None)));
+        }
         match self.read(&watch.feed, Before::cursor(cursor)).await? {
             Replayed::Events(reading) => Ok(Opened::Stream(follower(watch, Some(reading)))),
             Replayed::Nothing => {
@@ -136,6 +140,25 @@ impl Relay {
             metrics::counter!("holdfast_streams_resumed_total").increment(1);
         }
         Ok(opened)
+    }
+
+    /// Remembers the owner's run for as long as somebody follows it here.
+    pub fn remember(&self, owner: &str, run: Arc<Run>) {
+        if let Some(feed) = self.feed(run.id) {
+            feed.remember(Some((owner.to_owned(), run)));
+        }
+    }
+
+    /// The owner's run, if it is remembered and goes on. Its status is that of then; what a stream shows of it never changes.
+    pub fn remembered(&self, owner: &str, run_id: Uuid) -> Option<Arc<Run>> {
+        self.feed(run_id)?.known(owner)
+    }
+
+    /// Somebody has deleted the run's conversation.
+    pub fn forget(&self, run_id: Uuid) {
+        if let Some(feed) = self.feed(run_id) {
+            feed.remember(None);
+        }
     }
 
     /// Follows a run that was just made, from its first event on.
@@ -182,8 +205,7 @@ impl Relay {
     /// Gives each push to its run's feed, until the log is closed.
     pub async fn dispatch(self: Arc<Self>, mut pushes: mpsc::UnboundedReceiver<Push>) {
         while let Some(push) = pushes.recv().await {
-            let feed = self.feeds().get(&push.run_id).cloned();
-            let Some(feed) = feed else { continue };
+            let Some(feed) = self.feed(push.run_id) else { continue };
             match Event::parse_batch(&push.lines) {
                 Ok(events) => {
                     if feed.extend(events).has_gap() {
@@ -280,11 +302,14 @@ impl Relay {
                 tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "cannot stop following a run");
             }
             // Order matters: whoever has begun to watch it meanwhile subscribed before this unsubscribed.
-            let again = self.feeds().get(&feed.run_id).cloned();
-            if let Some(again) = again {
+            if let Some(again) = self.feed(feed.run_id) {
                 self.subscribe(&again).await;
             }
         }
+    }
+
+    fn feed(&self, run_id: Uuid) -> Option<Arc<Feed>> {
+        self.feeds().get(&run_id).cloned()
     }
 
     fn feeds(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Feed>>> {

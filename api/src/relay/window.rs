@@ -132,6 +132,11 @@ impl Window {
         Next::Frames { frames, behind, events, ended }
     }
 
+    /// Whether `cursor` is one of the events kept here, or just before the first of them.
+    pub fn knows(&self, cursor: EventId) -> bool {
+        self.tail() == Some(cursor) || self.find(cursor).is_some()
+    }
+
     /// The events after `cursor`; `None` if it is not known here.
     pub fn events_after(&self, cursor: EventId) -> Option<Vec<Event>> {
         if self.tail() == Some(cursor) {

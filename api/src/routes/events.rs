@@ -71,7 +71,7 @@ pub async fn follow(
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
-    let run = app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    let run = app.run_to_follow(&caller.owner, id).await?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if query.snapshot && query.wire != Wire::Native {
         return Err(Problem::no_snapshot_on_this_wire());
@@ -88,6 +88,7 @@ pub async fn follow(
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
     let mut opened = app.relay().resume(id, cursor).await?;
+    app.relay().remember(&caller.owner, Arc::clone(&run));
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
     {
