@@ -20,7 +20,7 @@ scenario() {
     paced) measure paced paced --runs "$(size 500)" --tokens 200 --redis "127.0.0.1:$redis_port" ;;
     resume) measure resume resume --runs "$(size 500)" ;;
     fanout)
-      measure watchers-1000 fanout --subscribers "$(size 1000)"
+      measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 150
       measure watchers-5000 fanout --subscribers "$(size 5000)" --lead-ms 12000 --tokens 30 ;;
     # What earlier scenarios have left in the processes would hide what these need.
     idle)
