@@ -102,14 +102,19 @@ impl Feed {
     /// Whether a client at `cursor` can go on from here, without a first look at the log.
     pub fn serves(&self, cursor: EventId) -> bool {
         let window = self.window();
-        self.is_subscribed() && !window.has_ended() && window.knows(cursor)
+        self.is_current(&window) && window.knows(cursor)
     }
 
-    /// The owner's run, if it was remembered and may still have events to come.
+    /// The owner's run, if it was remembered; once it has ended, the database knows more of it.
     pub fn known(&self, owner: &str) -> Option<Arc<Run>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, run) = known.as_ref().filter(|(known, _)| known == owner)?;
-        self.is_live().then(|| Arc::clone(run))
+        self.is_current(&self.window()).then(|| Arc::clone(run))
+    }
+
+    /// Whether this feed receives a run that has not ended.
+    fn is_current(&self, window: &Window) -> bool {
+        self.is_subscribed() && window.tail().is_some() && !window.has_ended()
     }
 
     pub fn remember(&self, known: Option<(String, Arc<Run>)>) {
