@@ -1,8 +1,9 @@
 //! The database goes away in mid-run.
 
+use serde_json::json;
 use test_servers::Postgres;
 
-use crate::support::{ScaledOut, fold};
+use crate::support::{Blocks, ScaledOut, agent, fold, stream_of};
 
 #[tokio::test]
 async fn a_run_finishes_although_postgres_is_restarted() {
@@ -35,6 +36,31 @@ async fn a_run_finishes_although_postgres_is_restarted() {
 }
 
 #[tokio::test]
+async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_was_on() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let mut stream = stream_of(&client, &agent_id, "[tokens=600] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let met = stream.up_to_nth("message.delta", 5).await.pop().unwrap();
+    let mut before = Vec::new();
+    for wire in ["native", "chat", "text", "agent", "ai-sdk"] {
+        let query = format!("wire={wire}");
+        let blocks = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        before.push((query, blocks));
+    }
+    postgres.stop();
+    stream.up_to("warning.raised").await;
+    for (query, blocks) in before {
+        let again = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        assert_eq!(again, blocks, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_back_is_taken() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();
@@ -43,7 +69,7 @@ async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_ba
     let client = api.client();
     client.ended(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
     postgres.stop();
-    let failure = client.post("/v1/runs", serde_json::json!({"input": "[tokens=1]"})).await.unwrap_err();
+    let failure = client.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (503, "database_away"));
     postgres.restart();
     let started = client.start("[tokens=1]").await;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use reqwest::Method;
+use test_servers::Postgres;
 
 use crate::support::{Embedded, ScaledOut, answer};
 
@@ -41,6 +42,36 @@ async fn a_run_whose_conversation_is_deleted_is_unknown_at_once_although_it_is_f
     // So that the run does not end meanwhile.
     worker.signal("STOP");
     answer(client.request(Method::DELETE, &format!("/v1/conversations/{conversation_id}"))).await.unwrap();
+    let failure = answer(client.events_request(&run_id, None)).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (404, "run_not_found"));
+}
+
+#[tokio::test]
+async fn a_stream_behind_an_event_that_never_comes_is_broken_off_when_the_run_has_ended() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let started = client.start("[tokens=40] [delay=20] hi").await;
+    let run_id = started["run"]["id"].as_str().unwrap().to_owned();
+    // Another run's, perhaps; this one's may come that far yet.
+    let mut ahead = client.events(&run_id, Some("1-99999")).await;
+    assert_eq!(client.ended(&run_id).await["status"], "completed");
+    assert!(ahead.next().await.is_err(), "it has ended as if the run's end had been seen");
+    let failure = answer(client.events_request(&run_id, Some("1-99999"))).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_event_id"));
+}
+
+#[tokio::test]
+async fn a_stream_of_a_run_that_was_removed_is_broken_off() {
+    let database = Postgres::database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None);
+    let mut api = scaled.api();
+    let client = api.client();
+    let mut stream = client.stream("hi").await;
+    let run_id = stream.run_id.clone();
+    stream.up_to("run.queued").await;
+    database.execute("delete from kb.chat_conversations");
+    assert!(stream.next().await.is_err(), "it has ended as if the run's end had been seen");
     let failure = answer(client.events_request(&run_id, None)).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (404, "run_not_found"));
 }

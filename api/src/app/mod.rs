@@ -121,12 +121,10 @@ impl App {
         // Watching is begun meanwhile, because nothing of the run may be missed.
         let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (posted, queued) = submitted?;
+        let (owner, run) = (&caller.owner, Arc::new(posted.run.clone()));
         let opened = match queued {
-            Some(queued) => {
-                self.relay.remember(&caller.owner, Arc::new(posted.run.clone()));
-                Opened::Stream(Box::new(self.relay.open_new(watch, queued)))
-            }
-            None => self.relay.resume(posted.run.id, cursor).await?,
+            Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, owner, &run, queued))),
+            None => self.relay.resume(owner, &run, cursor).await?,
         };
         Ok((posted, opened))
     }
@@ -181,8 +179,7 @@ impl App {
         let deleted = self.to_its_end(async move {
             let cancelled = app.storage.delete_conversation(&user, id).await?;
             Ok(cancelled.map(|(ended, requested)| {
-                let unfinished = ended.iter().map(|run| run.run_id).chain(requested.iter().copied());
-                unfinished.for_each(|run_id| app.relay.forget(run_id));
+                app.relay.forget(id);
                 app.follow_up(ended, requested)
             }))
         });

@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use holdfast_shared::{event::Event, event_id::EventId, run::Run};
-use tokio::sync::watch;
+use holdfast_shared::{event::Event, event_id::EventId, run::Run, storage::StreamDefaults};
+use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
 use super::{
@@ -21,14 +21,26 @@ pub struct Feed {
     /// What is read of the log by those whom the window does not serve.
     pub readings: Readings,
     window: Mutex<Window>,
-    /// Whose run it is, and the run as it was when that was found out.
-    known: Mutex<Option<(String, Arc<Run>)>>,
+    /// What its run's streams carry, once one of them had to ask.
+    pub stream_defaults: OnceCell<StreamDefaults>,
+    known: Mutex<Known>,
     /// Counts the changes; whoever waits was told the count before it looked.
     changed: watch::Sender<u64>,
     subscribed: AtomicBool,
     filling: AtomicBool,
     /// Whether a gap was noticed while the feed was being filled.
     missed: AtomicBool,
+}
+
+/// What a feed knows of its run.
+#[derive(Default)]
+enum Known {
+    #[default]
+    Nothing,
+    /// Whose it is, and the run as it was when that was found out.
+    Run { owner: String, run: Arc<Run> },
+    /// Its conversation was deleted.
+    Deleted,
 }
 
 /// The right to fill a feed, until it is dropped.
@@ -47,6 +59,7 @@ impl Feed {
             run_id,
             readings: Readings::default(),
             window: Mutex::new(Window::new(max_bytes)),
+            stream_defaults: OnceCell::new(),
             known: Mutex::default(),
             changed: watch::Sender::new(0),
             subscribed: AtomicBool::new(false),
@@ -105,11 +118,36 @@ impl Feed {
         self.is_current(&window) && window.knows(cursor)
     }
 
-    /// The owner's run, if it was remembered; once it has ended, the database knows more of it.
-    pub fn known(&self, owner: &str) -> Option<Arc<Run>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, run) = known.as_ref().filter(|(known, _)| known == owner)?;
-        self.is_current(&self.window()).then(|| Arc::clone(run))
+    /// Remembers what the database has said of the run, unless it is known already.
+    pub fn remember(&self, owner: &str, run: &Arc<Run>) {
+        let mut known = self.known();
+        if let Known::Nothing = *known {
+            *known = Known::Run { owner: owner.to_owned(), run: Arc::clone(run) };
+        }
+    }
+
+    /// Somebody has deleted a conversation, perhaps this run's.
+    pub fn forget(&self, conversation_id: Uuid) {
+        let mut known = self.known();
+        if let Known::Run { run, .. } = &*known
+            && run.conversation_id == conversation_id
+        {
+            *known = Known::Deleted;
+        }
+    }
+
+    /// The owner's run, if it is remembered; once it has ended, the database knows more of it.
+    pub fn remembered(&self, owner: &str) -> Option<Arc<Run>> {
+        let run = match &*self.known() {
+            Known::Run { owner: known, run } if known == owner => Arc::clone(run),
+            _ => return None,
+        };
+        self.is_current(&self.window()).then_some(run)
+    }
+
+    /// Whether the run was in the database once.
+    pub fn was_committed(&self) -> bool {
+        !matches!(*self.known(), Known::Nothing)
     }
 
     /// Whether this feed receives a run that has not ended.
@@ -117,8 +155,13 @@ impl Feed {
         self.is_subscribed() && window.tail().is_some() && !window.has_ended()
     }
 
-    pub fn remember(&self, known: Option<(String, Arc<Run>)>) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    /// Begins anew, unless the run's end is here: all who watch look for themselves where it is.
+    pub fn restart(&self) {
+        let mut window = self.window();
+        if window.tail().is_some() && !window.has_ended() {
+            window.restart();
+            self.bump();
+        }
     }
 
     /// Whether the archive has something that this feed has not.
@@ -133,8 +176,8 @@ impl Feed {
         self.subscribed.load(Ordering::Relaxed)
     }
 
-    pub fn subscribed(&self) {
-        self.subscribed.store(true, Ordering::Relaxed);
+    pub fn set_subscribed(&self, is_subscribed: bool) {
+        self.subscribed.store(is_subscribed, Ordering::Relaxed);
     }
 
     pub fn begin_filling(self: &Arc<Self>) -> Option<Filling> {
@@ -150,6 +193,10 @@ impl Feed {
     /// Wakes all who wait for a change.
     pub fn bump(&self) {
         self.changed.send_modify(|version| *version += 1);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {

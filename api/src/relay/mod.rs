@@ -33,7 +33,7 @@ use holdfast_shared::{
     event_id::EventId,
     run::Run,
     run_log::{Push, RunLog},
-    storage::Storage,
+    storage::{Storage, StreamDefaults},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -112,9 +112,11 @@ impl Relay {
         watch
     }
 
-    /// Follows a run from a cursor, after a first look that tells whether the cursor can be continued.
-    pub async fn open(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
+    /// Follows the owner's run from a cursor, after a first look that tells whether the cursor can be continued.
+    pub async fn open(self: &Arc<Self>, owner: &str, run: &Arc<Run>, cursor: EventId) -> Result<Opened, Problem> {
+        let run_id = run.id;
         let watch = self.watch(run_id).await;
+        watch.feed.remember(owner, run);
         let version = watch.feed.version();
         let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading));
         if watch.feed.serves(cursor) {
@@ -134,35 +136,37 @@ impl Relay {
     }
 
     /// The same for a client that comes back, which is counted.
-    pub async fn resume(self: &Arc<Self>, run_id: Uuid, cursor: EventId) -> Result<Opened, Problem> {
-        let opened = self.open(run_id, cursor).await?;
+    pub async fn resume(self: &Arc<Self>, owner: &str, run: &Arc<Run>, cursor: EventId) -> Result<Opened, Problem> {
+        let opened = self.open(owner, run, cursor).await?;
         if cursor != EventId::ORIGIN && matches!(opened, Opened::Stream(_)) {
             metrics::counter!("holdfast_streams_resumed_total").increment(1);
         }
         Ok(opened)
     }
 
-    /// Remembers the owner's run for as long as somebody follows it here.
-    pub fn remember(&self, owner: &str, run: Arc<Run>) {
-        if let Some(feed) = self.feed(run.id) {
-            feed.remember(Some((owner.to_owned(), run)));
-        }
-    }
-
-    /// The owner's run, if it is remembered and goes on. Its status is that of then; what a stream shows of it never changes.
+    /// The owner's run, if somebody follows it here and it goes on. Its status is that of when it was followed first; what
+    /// a stream shows of it never changes.
     pub fn remembered(&self, owner: &str, run_id: Uuid) -> Option<Arc<Run>> {
-        self.feed(run_id)?.known(owner)
+        self.feed(run_id)?.remembered(owner)
     }
 
-    /// Somebody has deleted the run's conversation.
-    pub fn forget(&self, run_id: Uuid) {
-        if let Some(feed) = self.feed(run_id) {
-            feed.remember(None);
-        }
+    /// Forgets the runs of a conversation that was deleted.
+    pub fn forget(&self, conversation_id: Uuid) {
+        self.feeds().values().for_each(|feed| feed.forget(conversation_id));
     }
 
-    /// Follows a run that was just made, from its first event on.
-    pub fn open_new(self: &Arc<Self>, watch: Watch, queued: Event) -> Follower {
+    /// What the run's streams carry where a client does not say: asked of the database once while somebody follows it here.
+    pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Problem> {
+        let ask = || self.storage.stream_defaults(run_id);
+        Ok(match self.feed(run_id) {
+            Some(feed) => *feed.stream_defaults.get_or_try_init(ask).await?,
+            None => ask().await?,
+        })
+    }
+
+    /// Follows a run that its owner has just made, from its first event on.
+    pub fn open_new(self: &Arc<Self>, watch: Watch, owner: &str, run: &Arc<Run>, queued: Event) -> Follower {
+        watch.feed.remember(owner, run);
         let reading = Reading::of(Before::START, vec![queued]);
         Follower::new(Arc::clone(self), watch, EventId::ORIGIN, Some(reading))
     }
@@ -231,13 +235,14 @@ impl Relay {
     }
 
     async fn look_once(self: &Arc<Self>) {
-        let feeds: Vec<Arc<Feed>> = self.feeds().values().cloned().collect();
+        let mut feeds: Vec<Arc<Feed>> = self.feeds().values().cloned().collect();
         let unsubscribed = feeds.iter().filter(|feed| !feed.is_subscribed());
         futures::future::join_all(unsubscribed.map(|feed| self.subscribe(feed))).await;
-        let run_ids = feeds.iter().filter(|feed| feed.is_live()).map(|feed| feed.run_id).collect::<Vec<_>>();
-        if run_ids.is_empty() {
+        feeds.retain(|feed| feed.is_live());
+        if feeds.is_empty() {
             return;
         }
+        let run_ids = feeds.iter().map(|feed| feed.run_id).collect();
         let positions: HashMap<Uuid, _> = match self.storage.positions(run_ids).await {
             Ok(positions) => positions.into_iter().collect(),
             Err(error) => {
@@ -246,10 +251,13 @@ impl Relay {
             }
         };
         for feed in feeds {
-            if let Some(position) = positions.get(&feed.run_id)
-                && feed.lacks(position.archived_to)
-            {
-                self.fill(feed);
+            match positions.get(&feed.run_id) {
+                Some(position) if feed.lacks(position.archived_to) => self.fill(feed),
+                // Nothing will tell this feed of the end: it was begun behind an event that is not the run's.
+                Some(position) if position.status.is_terminal() => feed.restart(),
+                // Somebody has deleted the run.
+                None if feed.was_committed() => feed.restart(),
+                _ => {}
             }
         }
     }
@@ -283,11 +291,10 @@ impl Relay {
     }
 
     async fn subscribe(&self, feed: &Feed) {
-        match self.run_log.follow(feed.run_id).await {
-            Ok(()) => feed.subscribed(),
-            Err(error) => {
-                tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes")
-            }
+        let followed = self.run_log.follow(feed.run_id).await;
+        feed.set_subscribed(followed.is_ok());
+        if let Err(error) = followed {
+            tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes");
         }
     }
 

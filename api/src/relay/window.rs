@@ -78,6 +78,11 @@ impl Window {
         }
     }
 
+    /// Forgets where the run's log ends, and everything before.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.max_bytes);
+    }
+
     /// Appends the events that follow the newest one; those that are known are dropped.
     pub fn extend(&mut self, events: Vec<Event>) -> Extended {
         // Until there is an anchor, followers read for themselves; they are woken to do so.
@@ -132,7 +137,7 @@ impl Window {
         Next::Frames { frames, behind, events, ended }
     }
 
-    /// Whether `cursor` is one of the events kept here, or just before the first of them.
+    /// Whether what comes behind `cursor` is here, or will be.
     pub fn knows(&self, cursor: EventId) -> bool {
         self.tail() == Some(cursor) || self.find(cursor).is_some()
     }

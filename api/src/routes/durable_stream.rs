@@ -80,7 +80,7 @@ async fn answer(
     query: Result<Query<StreamQuery>, Problem>,
 ) -> Result<Response, Problem> {
     let Query(query) = query?;
-    let run = own_run(app, caller, id).await?;
+    let run = Arc::new(own_run(app, caller, id).await?);
     let offset = match (&query.offset, query.live) {
         (Some(offset), _) => offset,
         (None, None) => "-1",
@@ -95,8 +95,8 @@ async fn answer(
     match query.live {
         None if is_now => Ok((position(&begin), [JSON, NO_STORE], "[]").into_response()),
         None => Ok(catch_up(id, &begin, &app.relay().stretch(id, begin.last).await?, headers)),
-        Some(Live::LongPoll) => long_poll(app, id, begin, cursor).await,
-        Some(Live::Sse) => sse(app, id, begin, cursor).await,
+        Some(Live::LongPoll) => long_poll(app, caller, &run, begin, cursor).await,
+        Some(Live::Sse) => sse(app, caller, &run, begin, cursor).await,
     }
 }
 
@@ -121,27 +121,34 @@ fn catch_up(id: Uuid, begin: &Stretch, stretch: &Stretch, headers: &HeaderMap) -
 }
 
 /// What there is; if there is nothing, what comes within the time that is set for it.
-async fn long_poll(app: &App, id: Uuid, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+async fn long_poll(
+    app: &App,
+    caller: &Caller,
+    run: &Arc<Run>,
+    begin: Stretch,
+    cursor: u64,
+) -> Result<Response, Problem> {
     let until = Instant::now() + app.config().long_poll;
-    let stretch = match app.relay().open(id, begin.last).await? {
+    let stretch = match app.relay().open(&caller.owner, run, begin.last).await? {
         Opened::Stream(mut follower) => follower.read_on_by(until).await?,
         Opened::Finished => Stretch::at_the_end(begin.last),
     };
     let cursor = [(HeaderName::from_static("stream-cursor"), HeaderValue::from(cursor)), NO_STORE];
     Ok(match stretch.events.is_empty() {
         true => (StatusCode::NO_CONTENT, position(&stretch), cursor).into_response(),
-        false => (position(&stretch), cursor, [JSON], durable::array(id, &stretch.events)).into_response(),
+        false => (position(&stretch), cursor, [JSON], durable::array(run.id, &stretch.events)).into_response(),
     })
 }
 
 /// One stretch after the other, as they come.
-async fn sse(app: &App, id: Uuid, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+    let id = run.id;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    let body = match app.relay().open(id, begin.last).await? {
+    let body = match app.relay().open(&caller.owner, run, begin.last).await? {
         Opened::Stream(follower) => {
             let live = LiveFrames::new(*follower, Instant::now() + app.config().durable_sse);
             Body::from_stream(live.into_stream(move |stretch| Bytes::from(durable::frames(id, stretch, cursor))))

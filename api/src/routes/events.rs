@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run, snapshot::Snapshot};
+use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run, snapshot::Snapshot, storage::StreamDefaults};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -81,14 +81,13 @@ pub async fn follow(
     if query.snapshot && cursor == EventId::ORIGIN {
         return match wants_json {
             true => snapshot_as_json(&app, id).await,
-            false => snapshot_and_tail(&app, &run, query.stream_mode).await,
+            false => snapshot_and_tail(&app, &caller, &run, query.stream_mode).await,
         };
     }
     if wants_json {
         return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
     }
-    let mut opened = app.relay().resume(id, cursor).await?;
-    app.relay().remember(&caller.owner, Arc::clone(&run));
+    let mut opened = app.relay().resume(&caller.owner, &run, cursor).await?;
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
     {
@@ -98,11 +97,16 @@ pub async fn follow(
 }
 
 /// The message so far, then the tail; of a run that has ended, its last event, because clients wait for that.
-async fn snapshot_and_tail(app: &App, run: &Run, mode: Option<StreamMode>) -> Result<Response, Problem> {
+async fn snapshot_and_tail(
+    app: &App,
+    caller: &Caller,
+    run: &Arc<Run>,
+    mode: Option<StreamMode>,
+) -> Result<Response, Problem> {
     let Folded { folding, last, at_ms, .. } = app.relay().fold(run.id).await?;
     let mut frame = Vec::new();
     native::snapshot_frame(&mut frame, run.id, last, at_ms, &folding.into_snapshot());
-    let mut opened = app.relay().open(run.id, last).await?;
+    let mut opened = app.relay().open(&caller.owner, run, last).await?;
     if let Opened::Stream(follower) = &mut opened {
         follower.led_by(&frame);
     }
@@ -113,20 +117,6 @@ async fn snapshot_and_tail(app: &App, run: &Run, mode: Option<StreamMode>) -> Re
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
     let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
     Ok(Json(SoFar { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
-}
-
-/// What a stream of the run carries: what the client asks for, else what the agent says.
-pub async fn stream_mode(app: &App, run: &Run, asked: Option<StreamMode>) -> Result<StreamMode, Problem> {
-    match (asked, run.agent_id) {
-        (Some(mode), _) => Ok(mode),
-        (None, Some(_)) => Ok(app.storage().stream_mode(run.id).await?.unwrap_or_default()),
-        (None, None) => Ok(StreamMode::default()),
-    }
-}
-
-/// Answers with the frames of a run on the native wire.
-pub fn stream(run: &Run, opened: Opened, mode: StreamMode) -> Response {
-    stream_as(View::of(run, Wire::Native, mode.into()), opened)
 }
 
 /// Answers with the frames of a run on any wire.
@@ -140,11 +130,16 @@ pub async fn stream_on(
     Ok(stream_as(view_of(wire, app, run, asked).await?, opened))
 }
 
-/// What a client of the wire is shown of a run.
+/// What a client of the wire is shown of a run: what it asks for, else what the agent says.
 pub async fn view_of(wire: Wire, app: &App, run: &Run, asked: Option<StreamMode>) -> Result<View, Problem> {
-    let shows = match Shows::from(stream_mode(app, run, asked).await?) {
-        // The native wire has `message.completed` in any case.
-        Shows::Everything if wire != Wire::Native && !app.storage().writes_deltas(run.id).await? => Shows::Whole,
+    // The native wire has `message.completed`, in whatever pieces the answer is written.
+    let is_native = wire == Wire::Native;
+    let defaults = match is_native && (asked.is_some() || run.agent_id.is_none()) {
+        true => StreamDefaults::default(),
+        false => app.relay().stream_defaults(run.id).await?,
+    };
+    let shows = match Shows::from(asked.unwrap_or(defaults.mode)) {
+        Shows::Everything if !is_native && !defaults.writes_deltas => Shows::Whole,
         shows => shows,
     };
     Ok(View::of(run, wire, shows))

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     accepted, checked_limit, checked_options,
-    events::{StreamQuery, cursor, stream, stream_mode},
+    events::{StreamQuery, cursor, stream_on},
 };
 use crate::{
     app::{App, named},
@@ -24,6 +24,7 @@ use crate::{
     extract::{Body, ConversationId, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
     spans,
+    wire::Wire,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -154,8 +155,7 @@ pub async fn say(
     };
     if accepts_event_stream(headers) {
         let (posted, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
-        let mode = stream_mode(app, &posted.run, query.stream_mode).await?;
-        return Ok(stream(&posted.run, opened, mode));
+        return stream_on(Wire::Native, app, &posted.run, opened, query.stream_mode).await;
     }
     let posted = app.post(caller, new).await?;
     Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{
     accepted, checked_limit, checked_options,
-    events::{StreamQuery, cursor, stream, stream_mode},
+    events::{StreamQuery, cursor, stream_on},
     talk_of,
 };
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     problem::Problem,
     relay::Opened,
     spans,
+    wire::Wire,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -122,8 +123,7 @@ pub async fn create(
     };
     if accepts_event_stream(&headers) {
         let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
-        let mode = stream_mode(&app, &posted.run, query.stream_mode).await?;
-        return Ok(stream(&posted.run, opened, mode));
+        return stream_on(Wire::Native, &app, &posted.run, opened, query.stream_mode).await;
     }
     let posted = app.post(&caller, new).await?;
     let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
@@ -169,7 +169,8 @@ pub async fn wait(
     if run.status.is_terminal() {
         return Ok(Json(run));
     }
-    if let Opened::Stream(follower) = app.relay().open(id, run.last_event_id).await? {
+    let last = run.last_event_id;
+    if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last).await? {
         follower.ended(patience).await;
     }
     read(State(app), caller, RunId(id)).await

@@ -56,7 +56,7 @@ pub use messages::Which;
 pub use new_run::{Accepted, NewRun, RunOptions, Said, Submitted, Target};
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
-pub use runs::{Backlog, RunFilter};
+pub use runs::{Backlog, RunFilter, StreamDefaults};
 
 use database::Database;
 

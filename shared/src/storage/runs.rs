@@ -47,6 +47,21 @@ macro_rules! select_bare_runs {
     };
 }
 
+/// What a run's streams carry where a client does not say. It is settled when the run is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamDefaults {
+    /// As its agent has it.
+    pub mode: StreamMode,
+    /// Whether the answer is written in pieces, as the run's client has asked for.
+    pub writes_deltas: bool,
+}
+
+impl Default for StreamDefaults {
+    fn default() -> Self {
+        Self { mode: StreamMode::default(), writes_deltas: true }
+    }
+}
+
 /// What has not ended, as metrics have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backlog {
@@ -132,18 +147,16 @@ impl Storage {
         Ok(Some(Page { items: page.items.into_iter().map(Run::from).collect(), next: page.next }))
     }
 
-    /// What streams of the run carry, as its agent has it; `None` without an agent.
-    pub async fn stream_mode(&self, run_id: Uuid) -> Result<Option<StreamMode>, Error> {
-        let sql = "select v.definition from agent_runs r join agent_definition_versions v \
+    /// What the run's streams carry where a client does not say.
+    pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Error> {
+        let sql = "select r.stream, v.definition from agent_runs r left join agent_definition_versions v \
                    on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version where r.id = $1";
-        let row = self.database.fetch_optional::<(Json<AgentDefinition>,)>(sql, args![run_id]).await;
-        Ok(row.map_err(Error::doing("read a run's agent"))?.map(|row| row.0.0.stream_mode))
-    }
-
-    /// Whether the run writes its answer in pieces, as its client has asked for.
-    pub async fn writes_deltas(&self, run_id: Uuid) -> Result<bool, Error> {
-        let row = self.database.fetch_optional::<(bool,)>("select stream from agent_runs where id = $1", args![run_id]);
-        Ok(row.await.map_err(Error::doing("read a run's options"))?.is_none_or(|row| row.0))
+        let row = self.database.fetch_optional::<(bool, Option<Json<AgentDefinition>>)>(sql, args![run_id]).await;
+        let row = row.map_err(Error::doing("read what a run's streams carry"))?;
+        Ok(row.map_or_else(StreamDefaults::default, |(writes_deltas, agent)| StreamDefaults {
+            mode: agent.map(|agent| agent.0.stream_mode).unwrap_or_default(),
+            writes_deltas,
+        }))
     }
 
     /// What has not ended, in the whole deployment.

@@ -37,6 +37,12 @@ impl Database {
         &self.url
     }
 
+    /// Does what an operator might do by hand.
+    pub fn execute(&self, sql: &str) {
+        let done = psql(&self.url, sql);
+        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
     /// The database's URL with a password that the server refuses.
     pub fn url_with_wrong_password(&self) -> String {
         self.url.replacen("postgres@", &format!("{STRANGER}:wrong@"), 1)
@@ -119,14 +125,20 @@ impl Postgres {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let created = self.psql(&format!("create database {name}"));
         assert!(created.status.success(), "create database: {}", String::from_utf8_lossy(&created.stderr));
-        Database { url: format!("postgres://postgres@127.0.0.1:{}/{name}", self.port) }
+        Database { url: self.url_of(&name) }
     }
 
     fn psql(&self, sql: &str) -> Output {
-        let mut psql = Command::new(binary("psql"));
-        psql.args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-tAc", sql, "postgres"]);
-        psql.output().expect("psql can be started")
+        psql(&self.url_of("postgres"), sql)
     }
+
+    fn url_of(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+}
+
+fn psql(url: &str, sql: &str) -> Output {
+    Command::new(binary("psql")).args(["-tAc", sql, url]).output().expect("psql can be started")
 }
 
 fn is_root() -> bool {

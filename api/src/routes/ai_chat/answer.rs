@@ -29,7 +29,7 @@ pub async fn answer(
 ) -> Result<Response, Problem> {
     let last = app.storage().last_run(&caller.owner, chat.known()?).await?;
     let run = last.filter(|run| run.output_message_id.to_string() == message_id);
-    let run = run.ok_or_else(|| Problem::message_not_waiting(message_id))?;
+    let run = Arc::new(run.ok_or_else(|| Problem::message_not_waiting(message_id))?);
     let outline = app.relay().outline(run.id).await?;
     let questions: Vec<String> = answers.iter().map(Answer::question).collect();
     // Whoever answers twice, or after somebody else, goes on from the same place.
@@ -41,7 +41,7 @@ pub async fn answer(
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
     give(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(mut follower) = app.relay().open(run.id, pause).await? else {
+    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &run, pause).await? else {
         return Ok(nothing_to_come());
     };
     let left_out = outline.superseded;

@@ -108,7 +108,7 @@ pub async fn ask_again(
         && question.run_id != Some(run.id)
     {
         // It was asked twice, and is at work already.
-        return follow::whole(app, run).await;
+        return follow::whole(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
     // Those who ask at the same moment do so after the same run.

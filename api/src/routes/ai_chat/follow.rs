@@ -28,16 +28,16 @@ use crate::{
 /// The chat's last answer, whole, while it is being made and for a while after.
 pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
     match last_run(app, caller, id).await? {
-        Some(run) if is_shown(app, &run) => whole(app, &run).await,
+        Some(run) if is_shown(app, &run) => whole(app, caller, &Arc::new(run)).await,
         _ => Ok(nothing_to_come()),
     }
 }
 
 /// The answer of a run from its start, without what is superseded already, and what is still to come.
-pub async fn whole(app: &Arc<App>, run: &Run) -> Result<Response, Problem> {
+pub async fn whole(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
-    let Opened::Stream(follower) = app.relay().open(run.id, EventId::ORIGIN).await? else {
+    let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN).await? else {
         return Ok(nothing_to_come());
     };
     let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
@@ -86,7 +86,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         // Who has everything is told once more that it is the end.
         known = known.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
-    let Opened::Stream(mut follower) = app.relay().open(run.id, bounds.after).await? else {
+    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &Arc::new(run), bounds.after).await? else {
         return Ok(nothing_to_come());
     };
     if bounds.goes_on {

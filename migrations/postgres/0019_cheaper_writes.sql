@@ -1,9 +1,0 @@
--- A checkpoint is always looked for in its conversation; an index of ids alone was written with each and read by nobody.
-drop index agent_run_checkpoints_by_conversation;
-alter table agent_run_checkpoints drop constraint agent_run_checkpoints_pkey, add primary key (conversation_id, id);
--- Answers are written twice, and longer ones compressed each time: lz4, as for events.
-do $$ begin
-    alter table chat_messages alter column content set compression lz4;
-    alter table agent_run_messages alter column content set compression lz4;
-exception when feature_not_supported then null;
-end $$;

@@ -1,0 +1,1 @@
+-- Only PostgreSQL compresses what it stores.
