@@ -9,7 +9,7 @@ use std::{
 use reqwest::Method;
 use test_servers::Postgres;
 
-use crate::support::{Embedded, ScaledOut, answer};
+use crate::support::{Embedded, ScaledOut, answer, until};
 
 #[tokio::test]
 async fn all_who_watch_a_run_see_the_same() {
@@ -53,6 +53,11 @@ async fn a_stream_behind_an_event_that_never_comes_is_broken_off_when_the_run_ha
     let client = holdfast.client();
     let started = client.start("[tokens=40] [delay=20] hi").await;
     let run_id = started["run"]["id"].as_str().unwrap().to_owned();
+    until("the run is at work", async || {
+        let run = client.run(&run_id).await;
+        (run["status"] == "running").then_some(())
+    })
+    .await;
     // Another run's, perhaps; this one's may come that far yet.
     let mut ahead = client.events(&run_id, Some("1-99999")).await;
     assert_eq!(client.ended(&run_id).await["status"], "completed");
@@ -89,7 +94,7 @@ async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
     let frames = stream.up_to("run.completed").await;
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 40_000);
     // It has read nothing so far; what it gets now ends without the end of the body.
-    crate::support::until("the stalled connection is closed", || async {
+    until("the stalled connection is closed", || async {
         let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
         let closed = ["holdfast_streams_open 0", "holdfast_connections_stalled_total 1"];
         closed.iter().all(|line| metrics.contains(line)).then_some(())
