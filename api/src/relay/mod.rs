@@ -255,7 +255,7 @@ impl Relay {
                 Some(position) if feed.lacks(position.archived_to) => self.fill(feed),
                 // Nothing will tell this feed of the end: it was begun behind an event that is not the run's.
                 Some(position) if position.status.is_terminal() => feed.restart(),
-                // Somebody has deleted the run.
+                // Somebody has removed the run; or it was made since this looked, and a read too many is made of it.
                 None if feed.was_committed() => feed.restart(),
                 _ => {}
             }
