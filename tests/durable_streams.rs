@@ -17,6 +17,7 @@ in_both_modes!(
     a_drain_ends_connections_so_that_clients_come_back,
     a_long_run_comes_in_pieces,
     what_is_no_offset_is_refused,
+    who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended,
     nobody_writes,
     the_official_client_follows_to_the_end,
     the_official_client_survives_a_reset,
@@ -228,6 +229,17 @@ async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     assert_eq!(read, native);
     let sse = get(&client, &run_id, "offset=-1&live=sse").await.text().await.unwrap();
     assert_eq!(pairs(&sse).into_iter().flat_map(|(items, _)| items).collect::<Vec<_>>(), native);
+}
+
+async fn who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended(mut deployment: Deployment) {
+    let client = deployment.client();
+    let started = client.start("[tokens=200] [delay=20]").await;
+    let run_id = started["run"]["id"].as_str().unwrap();
+    until("the run is at work", async || (client.run(run_id).await["status"] == "running").then_some(())).await;
+    let waiting = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
+    let refused = answer(waiting).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (400, "invalid_event_id"));
+    assert_eq!(client.run(run_id).await["status"], "completed");
 }
 
 async fn what_is_no_offset_is_refused(mut deployment: Deployment) {

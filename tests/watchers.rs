@@ -51,7 +51,7 @@ async fn a_stream_behind_an_event_that_never_comes_is_broken_off_when_the_run_ha
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let started = client.start("[tokens=40] [delay=20] hi").await;
+    let started = client.start("[tokens=200] [delay=20] hi").await;
     let run_id = started["run"]["id"].as_str().unwrap().to_owned();
     until("the run is at work", async || {
         let run = client.run(&run_id).await;

@@ -1,12 +1,12 @@
 //! A feed: the newest events of one followed run, shared by all who watch it; a `window` that can be waited for.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
 use holdfast_shared::{event::Event, event_id::EventId, run::Run, storage::StreamDefaults};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
@@ -22,7 +22,7 @@ pub struct Feed {
     pub readings: Readings,
     window: Mutex<Window>,
     /// What its run's streams carry, once one of them had to ask.
-    pub stream_defaults: OnceCell<StreamDefaults>,
+    pub stream_defaults: OnceLock<StreamDefaults>,
     known: Mutex<Known>,
     /// Counts the changes; whoever waits was told the count before it looked.
     changed: watch::Sender<u64>,
@@ -59,7 +59,7 @@ impl Feed {
             run_id,
             readings: Readings::default(),
             window: Mutex::new(Window::new(max_bytes)),
-            stream_defaults: OnceCell::new(),
+            stream_defaults: OnceLock::new(),
             known: Mutex::default(),
             changed: watch::Sender::new(0),
             subscribed: AtomicBool::new(false),
@@ -90,9 +90,11 @@ impl Feed {
         self.window().after(cursor, view)
     }
 
-    /// The events after `cursor`; `None` if the feed does not know it.
-    pub fn events_after(&self, cursor: EventId) -> Option<Vec<Event>> {
-        self.window().events_after(cursor)
+    /// The events after `cursor`, and whether the run has ended with them; `None` if the feed does not know it.
+    pub fn events_after(&self, cursor: EventId) -> Option<(Vec<Event>, bool)> {
+        let window = self.window();
+        let events = window.events_after(cursor)?;
+        Some((events, window.has_ended()))
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {
@@ -201,5 +203,36 @@ impl Feed {
 
     fn window(&self) -> MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use chrono::DateTime;
+    use holdfast_shared::{event::EventBody, usage::Usage};
+
+    use super::*;
+
+    #[test]
+    fn the_end_is_never_seen_without_the_events_before_it() {
+        let end = EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default() };
+        let end = Event::new(EventId::new(1, 2), DateTime::UNIX_EPOCH, &end);
+        for _ in 0..2000 {
+            let feed = Feed::new(Uuid::nil(), usize::MAX);
+            let begin = EventId::new(1, 1);
+            feed.anchor(Before::cursor(begin), feed.version());
+            thread::scope(|scope| {
+                scope.spawn(|| feed.extend(vec![end.clone()]));
+                let (events, has_ended) = loop {
+                    match feed.events_after(begin).unwrap() {
+                        (events, false) if events.is_empty() => {}
+                        seen => break seen,
+                    }
+                };
+                assert_eq!((events.len(), has_ended), (1, true));
+            });
+        }
     }
 }

@@ -28,9 +28,9 @@ impl Follower {
         let version = *self.changes.borrow_and_update();
         let feed = &self.watch.feed;
         match feed.events_after(at) {
-            Some(events) if !events.is_empty() => return Look::Events(events),
-            Some(_) if feed.is_live() => return Look::CaughtUp,
-            Some(_) => return Look::Ended,
+            Some((events, _)) if !events.is_empty() => return Look::Events(events),
+            Some((_, true)) => return Look::Ended,
+            Some((_, false)) => return Look::CaughtUp,
             None => {}
         }
         match self.relay.replay(feed.run_id, at).await {

@@ -94,16 +94,7 @@ impl Relay {
         })
     }
 
-    /// Begins to receive a run's pushes. Done before its log is read, so that nothing falls in between.
-    pub async fn watch(&self, run_id: Uuid) -> Watch {
-        let (watch, is_new) = self.join(run_id);
-        if is_new {
-            self.subscribe(&watch.feed).await;
-        }
-        watch
-    }
-
-    /// The same for a run that is about to be made, so that its feed begins at its first event.
+    /// Begins to receive the pushes of a run that is about to be made, so that its feed begins at its first event.
     pub async fn watch_new(&self, run_id: Uuid) -> Watch {
         let (watch, _) = self.join(run_id);
         let queued = Before { id: EventId::first_of(0), block: Some(Block::None) };
@@ -115,8 +106,12 @@ impl Relay {
     /// Follows the owner's run from a cursor, after a first look that tells whether the cursor can be continued.
     pub async fn open(self: &Arc<Self>, owner: &str, run: &Arc<Run>, cursor: EventId) -> Result<Opened, Problem> {
         let run_id = run.id;
-        let watch = self.watch(run_id).await;
+        let (watch, is_new) = self.join(run_id);
         watch.feed.remember(owner, run);
+        // Order matters: before the log is read, so that nothing falls in between.
+        if is_new {
+            self.subscribe(&watch.feed).await;
+        }
         let version = watch.feed.version();
         let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading));
         if watch.feed.serves(cursor) {
@@ -155,13 +150,18 @@ impl Relay {
         self.feeds().values().for_each(|feed| feed.forget(conversation_id));
     }
 
-    /// What the run's streams carry where a client does not say: asked of the database once while somebody follows it here.
+    /// What the run's streams carry where a client does not say. A feed remembers it.
     pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Problem> {
-        let ask = || self.storage.stream_defaults(run_id);
-        Ok(match self.feed(run_id) {
-            Some(feed) => *feed.stream_defaults.get_or_try_init(ask).await?,
-            None => ask().await?,
-        })
+        let feed = self.feed(run_id);
+        if let Some(defaults) = feed.as_ref().and_then(|feed| feed.stream_defaults.get()) {
+            return Ok(*defaults);
+        }
+        let defaults = self.storage.stream_defaults(run_id).await?;
+        // Whoever asks at the same time is told the same.
+        if let Some(feed) = feed {
+            let _ = feed.stream_defaults.set(defaults);
+        }
+        Ok(defaults)
     }
 
     /// Follows a run that its owner has just made, from its first event on.

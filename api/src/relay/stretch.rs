@@ -118,7 +118,10 @@ impl Follower {
     pub async fn read_on_by(&mut self, until: Instant) -> Result<Stretch, Problem> {
         let _counted = Counted::new();
         loop {
-            let stretch = self.read_on().await.map_err(|Aborted| Problem::events_gone(self.watch.feed.run_id))?;
+            let Ok(stretch) = self.read_on().await else {
+                // There is nothing to wait for; the database knows why.
+                return self.relay.stretch(self.watch.feed.run_id, self.cursor).await;
+            };
             if !stretch.is_silent() {
                 return Ok(stretch);
             }

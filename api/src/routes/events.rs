@@ -134,9 +134,10 @@ pub async fn stream_on(
 pub async fn view_of(wire: Wire, app: &App, run: &Run, asked: Option<StreamMode>) -> Result<View, Problem> {
     // The native wire has `message.completed`, in whatever pieces the answer is written.
     let is_native = wire == Wire::Native;
-    let defaults = match is_native && (asked.is_some() || run.agent_id.is_none()) {
-        true => StreamDefaults::default(),
-        false => app.relay().stream_defaults(run.id).await?,
+    let defaults = match (asked, run.agent_id) {
+        (Some(StreamMode::Messages), _) => StreamDefaults::default(),
+        (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
+        _ => app.relay().stream_defaults(run.id).await?,
     };
     let shows = match Shows::from(asked.unwrap_or(defaults.mode)) {
         Shows::Everything if !is_native && !defaults.writes_deltas => Shows::Whole,

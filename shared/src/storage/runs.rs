@@ -47,7 +47,7 @@ macro_rules! select_bare_runs {
     };
 }
 
-/// What a run's streams carry where a client does not say. It is settled when the run is made.
+/// What a run's streams carry where a client does not say. Nothing changes it while the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamDefaults {
     /// As its agent has it.
