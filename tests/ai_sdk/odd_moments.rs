@@ -74,9 +74,11 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
     }
     run_ids.dedup();
     assert_eq!((run_ids.len(), runs(&client).await), (4, 4));
-    // At the same moment it is asked for once.
-    let (one, other) = tokio::join!(again(&client, question.clone()), again(&client, question));
-    assert_eq!((one.run_id, runs(&client).await), (other.run_id, 5));
+    // While the one is at work, the other is shown the same.
+    let slow = user("m2", "[think] [delay=100] [tokens=0] [fail]");
+    Heard::asked(&client, &body("c", slow.clone())).await;
+    let (one, other) = tokio::join!(again(&client, slow.clone()), again(&client, slow));
+    assert_eq!((one.run_id, runs(&client).await), (other.run_id, 6));
 }
 
 async fn a_failed_answer_without_a_word_is_in_the_history(mut deployment: Deployment) {
