@@ -12,7 +12,10 @@ const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
 const textOf = (message) => message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 let chat;
 const last = () => chat?.messages.at(-1);
-const part = (is) => last()?.role === "assistant" && last().parts.find(is);
+// A page that is rendered late still shows as open what was answered already.
+const answered = new Set();
+const open = (is) =>
+  last()?.role === "assistant" && last().parts.find((part) => is(part) && !answered.has(part.toolCallId));
 
 // What the front end can do by itself.
 const clientTools = [
@@ -46,12 +49,14 @@ for (let resumed = 0; ; await pause(20)) {
   } else if (chat.status === "ready") {
     // What a run has used is told at its end.
     if (last()?.metadata?.usage) break;
-    const asked = part((part) => part.state === "approval-requested");
-    const call = part((part) => part.type === "tool-locate" && part.state === "input-available");
+    const asked = open((part) => part.state === "approval-requested");
+    const call = open((part) => part.type === "tool-locate" && part.state === "input-available");
     if (asked) {
+      answered.add(asked.toolCallId);
       report({ got: { asked: asked.approval.id } });
       await chat.addToolApprovalResponse({ id: asked.approval.id, approved: approve });
     } else if (call) {
+      answered.add(call.toolCallId);
       report({ got: { call: call.input } });
       await chat.addToolOutput({ tool: "locate", toolCallId: call.toolCallId, output: { at: [48, 10] } });
     }
