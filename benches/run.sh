@@ -41,7 +41,7 @@ scenario() {
   esac
 }
 
-# Smaller sizes, because a peer may be slower by far; last, what it may not be able to keep up with.
+# Fewer runs and streams, because a peer may be slower by far; last, what it may not be able to keep up with, with shorter runs.
 peer() {
   . "$BENCH_PEER"
   stop_holdfast
@@ -51,10 +51,10 @@ peer() {
   measure ttft-32 ttft --n "$(size 300)" --concurrency 32
   measure throughput throughput --runs 64 --n "$(size 128)"
   measure jobs jobs --n "$(size 1000)"
-  measure resume resume --runs "$(size 500)" --tokens 40
+  measure resume resume --runs "$(size 500)"
   measure idle-streams idle --connections "$(size 1000)" --hold-ms 15000
-  measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 20
-  measure watchers-5000 fanout --subscribers "$(size 5000)" --tokens 20 --lead-ms 20000
+  measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 150
+  measure watchers-5000 fanout --subscribers "$(size 5000)" --lead-ms 20000 --tokens 30
   measure idle-runs idle --connections "$(size 500)" --distinct --hold-ms 20000
   measure paced paced --runs "$(size 500)" --tokens 40
 }
