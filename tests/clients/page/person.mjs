@@ -71,9 +71,10 @@ export class Tab {
   constructor(page, step) {
     this.page = page;
     this.step = step;
-    this.field = page.getByRole("textbox", { name: "Message", exact: true });
-    this.send = page.getByRole("button", { name: "Send", exact: true });
-    this.stop = page.getByRole("button", { name: "Stop", exact: true });
+    const composer = page.getByRole("form", { name: "Message", exact: true });
+    this.field = composer.getByRole("textbox", { name: "Message", exact: true });
+    this.send = composer.getByRole("button", { name: "Send", exact: true });
+    this.stop = composer.getByRole("button", { name: "Stop", exact: true });
     this.answers = page.getByRole("article", { name: "Assistant" });
     this.answer = this.answers.last();
     this.questions = page.getByRole("article", { name: "You said" });
