@@ -5,7 +5,7 @@ use std::error::Error;
 use anyhow::{Context, bail};
 use holdfast_api::{Api, Auth, Listener, Metrics, Role, serve_metrics};
 use holdfast_shared::{
-    config::{Provider, Stores},
+    config::{ModelChoice, Provider, Stores},
     queue::{self, Queue},
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
@@ -37,7 +37,9 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     say_what_it_uses(&stores, &places.storage, &settings)?;
     say_where_it_listens(&listener, &auth);
     let worker = make_worker(&places, &settings, models);
-    let api = make_api(places, auth, rate_limit, &settings, metrics);
+    // This process is the worker, too: its settings decide, whether they state a model or not.
+    let model = settings.model.choice().ok();
+    let api = make_api(places, auth, rate_limit, &settings, model, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
 }
@@ -51,7 +53,8 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
     let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_where_it_listens(&listener, &auth);
-    make_api(places, auth, rate_limit, &settings, metrics).run(listener, shutdown).await;
+    let model = settings.model.stated_choice();
+    make_api(places, auth, rate_limit, &settings, model, metrics).run(listener, shutdown).await;
     Ok(())
 }
 
@@ -143,7 +146,14 @@ async fn share_limits(stores: &Stores) -> anyhow::Result<RateLimit> {
     rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
 }
 
-fn make_api(places: MeetingPlaces, auth: Auth, rate_limit: RateLimit, settings: &Settings, metrics: Metrics) -> Api {
+fn make_api(
+    places: MeetingPlaces,
+    auth: Auth,
+    rate_limit: RateLimit,
+    settings: &Settings,
+    model: Option<ModelChoice>,
+    metrics: Metrics,
+) -> Api {
     let MeetingPlaces { storage, run_log, pushes, queue } = places;
     Api {
         storage,
@@ -155,6 +165,7 @@ fn make_api(places: MeetingPlaces, auth: Auth, rate_limit: RateLimit, settings: 
         strangers_rate: settings.users.strangers_rate(),
         config: settings.api.clone(),
         tools: settings.tools.clone(),
+        model,
         metrics,
     }
 }

@@ -32,6 +32,7 @@ mod redis;
 mod resume;
 mod run_limits;
 mod search;
+mod server;
 mod snapshot;
 mod start;
 mod stores;

@@ -20,7 +20,7 @@ mod wire;
 use std::sync::Arc;
 
 use holdfast_shared::{
-    config::{ApiConfig, ToolsConfig},
+    config::{ApiConfig, ModelChoice, ToolsConfig},
     queue::Queue,
     rate_limit::{Rate, RateLimit},
     run_log::{Push, RunLog},
@@ -47,6 +47,8 @@ pub struct Api {
     pub strangers_rate: Option<Rate>,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
+    /// The deployment's model, where this process knows it.
+    pub model: Option<ModelChoice>,
     pub metrics: Metrics,
 }
 
@@ -66,6 +68,7 @@ impl Api {
             strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate),
             config: self.config.clone(),
             tools: self.tools,
+            model: self.model,
             metrics: self.metrics,
         });
         let router = routes::router(Arc::clone(&app));

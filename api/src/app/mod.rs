@@ -5,7 +5,7 @@ mod answers;
 use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{ApiConfig, ToolsConfig},
+    config::{ApiConfig, ModelChoice, ToolsConfig},
     conversation::{Conversation, Handle},
     ending::Ending,
     event::Event,
@@ -38,6 +38,7 @@ pub struct Parts {
     pub strangers: Strangers,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
+    pub model: Option<ModelChoice>,
     pub metrics: Metrics,
 }
 
@@ -51,6 +52,7 @@ pub struct App {
     strangers: Strangers,
     config: ApiConfig,
     tools: ToolsConfig,
+    model: Option<ModelChoice>,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -71,9 +73,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { storage, run_log, queue, relay, auth, strangers, config, tools, metrics } = parts;
+        let Parts { storage, run_log, queue, relay, auth, strangers, config, tools, model, metrics } = parts;
         let pending = TaskTracker::new();
-        Arc::new(Self { storage, run_log, queue, relay, auth, strangers, config, tools, metrics, pending })
+        Arc::new(Self { storage, run_log, queue, relay, auth, strangers, config, tools, model, metrics, pending })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -99,6 +101,11 @@ impl App {
     /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
     pub const fn takes_commands(&self) -> bool {
         self.tools.mcp_stdio
+    }
+
+    /// The deployment's model, where this process knows it.
+    pub const fn model(&self) -> Option<&ModelChoice> {
+        self.model.as_ref()
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -137,12 +144,18 @@ impl App {
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
         let (posted, mut opened) = self.post_and_follow(caller, new, cursor).await?;
-        if let Opened::Stream(follower) = &mut opened
+        self.hear(&posted.run, &mut opened).await?;
+        Ok((posted, opened))
+    }
+
+    /// Waits for the run's first output. A run that fails before it is a problem.
+    pub async fn hear(&self, run: &Run, opened: &mut Opened) -> Result<(), Problem> {
+        if let Opened::Stream(follower) = opened
             && let Some(error) = follower.failure_before_output(self.config.head_wait).await
         {
-            return Err(Problem::run_failed(posted.run.id, &error));
+            return Err(Problem::run_failed(run.id, &error));
         }
-        Ok((posted, opened))
+        Ok(())
     }
 
     /// The owner's run, for one more stream of it: from the database only where nobody follows it here. Its status may be

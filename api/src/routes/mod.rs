@@ -14,6 +14,7 @@ mod health;
 mod messages;
 mod page;
 mod runs;
+mod server;
 mod sessions;
 mod text_stream;
 mod trace;
@@ -101,6 +102,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(ai_chat::messages))
         .routes(routes!(users::me))
         .routes(routes!(users::create_anonymous))
+        .routes(routes!(server::show))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))

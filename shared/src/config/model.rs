@@ -155,6 +155,14 @@ impl ModelConfig {
         self.choice_for(None, None)
     }
 
+    /// The deployment's model, as far as these settings tell. An API alone may have no settings of the model: its workers
+    /// have them.
+    pub fn stated_choice(&self) -> Option<ModelChoice> {
+        let keyed = [Provider::Gemini, Provider::Anthropic, Provider::OpenAi, Provider::Vertex];
+        let is_stated = self.chat_model_provider.is_some() || keyed.into_iter().any(|keyed| self.key(keyed).is_some());
+        self.choice().ok().filter(|_| is_stated)
+    }
+
     /// Decides who answers for an agent that names a provider, a model, or both. What it does not name is the deployment's
     /// own; but another provider's model has no name in common with it, so that is the provider's usual one, if any.
     pub fn choice_for(&self, provider: Option<&str>, name: Option<&str>) -> Result<ModelChoice, Error> {
@@ -209,6 +217,10 @@ impl ModelConfig {
                 let problem = format!("is needed beside {}, such as {provider}", key_variable(provider));
                 return Err(Error::new("CHAT_MODEL_PROVIDER", problem));
             }
+        }
+        if given(self.chat_model_name.as_deref()).is_some() {
+            let problem = "names a model without a provider: set CHAT_MODEL_PROVIDER or GEMINI_API_KEY as well";
+            return Err(Error::new("CHAT_MODEL_NAME", problem));
         }
         Ok(Provider::Scripted)
     }

@@ -72,7 +72,27 @@ pub struct Storage {
     caution: Option<Caution>,
 }
 
+/// What the data is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BackEnd {
+    /// A SQLite file.
+    Sqlite,
+    /// SQLite in memory: the end of the process is the end of the data.
+    Memory,
+    Postgres,
+}
+
 impl Storage {
+    /// What the data is kept in.
+    pub const fn back_end(&self) -> BackEnd {
+        match (&self.database, &self._keeper) {
+            (Database::Postgres(_), _) => BackEnd::Postgres,
+            (Database::Sqlite { .. }, None) => BackEnd::Sqlite,
+            (Database::Sqlite { .. }, Some(_)) => BackEnd::Memory,
+        }
+    }
+
     /// What whoever relies on this database should know, if it is not the one that was asked for.
     pub fn caution(&self) -> Option<&Caution> {
         self.caution.as_ref()

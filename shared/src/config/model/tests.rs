@@ -28,7 +28,8 @@ fn check(flags: &[&str], expected: &str) {
 fn the_settings_decide_who_answers() {
     const NAME: &str = "--chat-model-name=m";
     check(&[], "scripted/scripted");
-    check(&[NAME], "scripted/scripted");
+    check(&[NAME], "error: CHAT_MODEL_NAME");
+    check(&["--chat-model-name= "], "scripted/scripted");
     check(&["--gemini-api-key="], "scripted/scripted");
     check(&["--chat-model-provider=scripted", NAME], "scripted/scripted");
     check(&["--chat-model-provider=scripted", "--openai-api-key=k"], "scripted/scripted");
@@ -98,6 +99,19 @@ fn an_agent_may_name_a_provider_or_a_model_or_both() {
     check_agent(&OWN, Some("acme"), Some("n"), "error: model.provider of the agent");
     check_agent(&["--ollama-base-url=h"], Some("ollama"), Some("n"), "error: OLLAMA_BASE_URL");
     check_agent(&[], None, Some("n"), "scripted/scripted");
+}
+
+#[test]
+fn settings_without_a_model_state_none() {
+    let check = |flags: &[&str], expected: Option<Provider>| {
+        assert_eq!(config(flags).stated_choice().map(|choice| choice.provider), expected, "for {flags:?}");
+    };
+    check(&[], None);
+    check(&["--gemini-api-key="], None);
+    check(&["--gemini-api-key=k"], Some(Provider::Gemini));
+    check(&["--chat-model-provider=scripted"], Some(Provider::Scripted));
+    check(&["--chat-model-provider=openai"], None);
+    check(&["--openai-api-key=k"], None);
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! `/v1/server`: what a page shows of the server itself.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use holdfast_shared::{
+    config::{ModelChoice, Provider},
+    storage::BackEnd,
+};
+use serde::Serialize;
+
+use crate::{app::App, auth::Caller, problem::Problem};
+
+/// The server, as its users may know it.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Server {
+    /// The version of the API.
+    version: &'static str,
+    /// The model of plain conversations; null where only the workers know it.
+    #[schema(required)]
+    model: Option<Model>,
+    storage: BackEnd,
+    /// A sentence for users about where their conversations are kept, or null.
+    #[schema(required)]
+    warning: Option<&'static str>,
+}
+
+/// The deployment's own model. An agent may have another.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Model {
+    /// As in `CHAT_MODEL_PROVIDER`.
+    provider: String,
+    name: String,
+    /// False for the scripted model, which only plays one.
+    is_real: bool,
+}
+
+impl From<&ModelChoice> for Model {
+    fn from(choice: &ModelChoice) -> Self {
+        Self {
+            provider: choice.provider.to_string(),
+            name: choice.name.clone(),
+            is_real: choice.provider != Provider::Scripted,
+        }
+    }
+}
+
+/// Show what the server is.
+#[utoipa::path(get, path = "/v1/server", tag = "server", responses(
+    (status = 200, body = Server, description = "The server."),
+    (status = 401, body = Problem, description = "unauthenticated, invalid_token, development_identity")
+))]
+pub async fn show(State(app): State<Arc<App>>, _: Caller) -> Json<Server> {
+    let storage = app.storage();
+    Json(Server {
+        version: env!("CARGO_PKG_VERSION"),
+        model: app.model().map(Model::from),
+        storage: storage.back_end(),
+        warning: storage.caution().map(|caution| caution.message),
+    })
+}
