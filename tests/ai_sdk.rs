@@ -319,7 +319,8 @@ async fn an_answer_that_has_ended_is_given_whole_for_a_while(deployment: Deploym
     client.ended(&heard.run_id).await;
     crate::support::until("the grace is over", || async { resumed(&client, "c/stream").await.is_none().then_some(()) })
         .await;
-    let failed = Heard::asked(&client, &body("c", user("m2", "[tokens=0] [fail]"))).await;
+    let failed = Heard::asked(&client, &body("c", user("m2", "[tokens=2] [fail]"))).await;
+    assert_eq!(failed.first("message-metadata")["messageMetadata"]["status"], "failed");
     assert!(failed.first("error")["errorText"].as_str().unwrap().contains("as [fail] told it to"));
     assert_eq!(failed.chunks().last().unwrap()["finishReason"], "error");
 }

@@ -11,6 +11,7 @@ use crate::{
 
 in_both_modes!(
     without_pieces_a_question_can_be_answered_and_the_text_comes_whole,
+    a_run_that_fails_before_its_first_output_is_an_http_error,
     a_failed_answer_can_be_made_again_and_again,
     a_failed_answer_without_a_word_is_in_the_history,
     a_question_of_a_stopped_run_is_not_answered,
@@ -42,9 +43,31 @@ async fn stop(client: &Client) {
 }
 
 /// Answers again, as a client asks for it whose newest message is this one.
+fn once_more(question: Value) -> Value {
+    json!({"id": "c", "messages": [question], "trigger": "regenerate-message"})
+}
+
 async fn again(client: &Client, question: Value) -> Heard {
-    let body = json!({"id": "c", "messages": [question], "trigger": "regenerate-message"});
-    Heard::asked(client, &body).await
+    Heard::asked(client, &once_more(question)).await
+}
+
+/// The run that failed before it had said anything.
+async fn silent_failure(client: &Client, body: &Value) -> String {
+    let failure = answer(request(client, body)).await.expect_err("the run gave output");
+    assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
+    failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned()
+}
+
+async fn a_run_that_fails_before_its_first_output_is_an_http_error(mut deployment: Deployment) {
+    let client = deployment.client();
+    let question = user("m1", "[tokens=0] [fail]");
+    let failed = silent_failure(&client, &body("c", question.clone())).await;
+    assert_eq!(silent_failure(&client, &body("c", question.clone())).await, failed, "the same message is the same run");
+    // The question stays where it is, and can be said in other words.
+    assert_eq!(untimed(&history(&client, "c").await[0]), question);
+    let edited = Heard::asked(&client, &body("c", user("m1", "[tokens=1]"))).await;
+    assert_eq!(edited.chunks().last().unwrap()["finishReason"], "stop");
+    assert_eq!((history(&client, "c").await.as_array().unwrap().len(), runs(&client).await), (2, 2));
 }
 
 async fn without_pieces_a_question_can_be_answered_and_the_text_comes_whole(mut deployment: Deployment) {
@@ -68,9 +91,9 @@ async fn without_pieces_a_question_can_be_answered_and_the_text_comes_whole(mut 
 async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment) {
     let client = deployment.client();
     let question = user("m1", "[tokens=0] [fail]");
-    let mut run_ids = vec![Heard::asked(&client, &body("c", question.clone())).await.run_id];
+    let mut run_ids = vec![silent_failure(&client, &body("c", question.clone())).await];
     for _ in 0..3 {
-        run_ids.push(again(&client, question.clone()).await.run_id);
+        run_ids.push(silent_failure(&client, &once_more(question.clone())).await);
     }
     run_ids.dedup();
     assert_eq!((run_ids.len(), runs(&client).await), (4, 4));
@@ -83,15 +106,15 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
 
 async fn a_failed_answer_without_a_word_is_in_the_history(mut deployment: Deployment) {
     let client = deployment.client();
-    let failed = Heard::asked(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
+    let failed = silent_failure(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
+    let failed = client.run(&failed).await;
     Heard::asked(&client, &body("c", user("m2", "[tokens=1]"))).await;
     let said = history(&client, "c").await;
     let ids: Vec<Value> = said.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
-    assert_eq!((ids.len(), &ids[1]), (4, &failed.first("start")["messageId"]));
+    assert_eq!((ids.len(), &ids[1]), (4, &failed["output_message_id"]));
     let metadata = &said[1]["metadata"];
     assert_eq!((&metadata["status"], &metadata["error"]["code"]), (&json!("failed"), &json!("scripted_failure")));
     assert_eq!(said[3]["metadata"]["status"], "completed");
-    assert_eq!(failed.first("message-metadata")["messageMetadata"]["status"], "failed");
 }
 
 async fn a_question_of_a_stopped_run_is_not_answered(mut deployment: Deployment) {

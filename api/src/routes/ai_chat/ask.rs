@@ -170,8 +170,10 @@ fn new_run(
     }
 }
 
-async fn shown(app: &App, posted: Posted, opened: Opened, mode: Option<StreamMode>) -> Result<Response, Problem> {
+/// Waits for the first output, so that a run without any is an HTTP error: the client then keeps the question and shows why.
+async fn shown(app: &App, posted: Posted, mut opened: Opened, mode: Option<StreamMode>) -> Result<Response, Problem> {
     let run = posted.run;
+    app.hear(&run, &mut opened).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
     let Opened::Stream(follower) = opened else { return Ok(super::nothing_to_come()) };
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(follower.into_frames(view))))

@@ -44,7 +44,8 @@ use segment::Segment;
         (status = 400, body = Problem, description = "unsupported_part, empty_content, content_too_long, invalid_content, agent_not_found, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
         (status = 404, body = Problem, description = "conversation_not_found: nothing was ever said in the chat"),
         (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, has not asked this, or will not act on it any more; message_changes: others are changing the message"),
-        (status = 422, body = Problem, description = "idempotency_key_reused")
+        (status = 422, body = Problem, description = "idempotency_key_reused"),
+        (status = 500, body = Problem, description = "run_failed: the run failed before its first output")
     )
 )]
 pub async fn post(
