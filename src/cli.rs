@@ -7,7 +7,9 @@ use clap::{
     builder::Resettable,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use holdfast_shared::config::{ApiConfig, ModelConfig, RunConfig, StoresConfig, ToolsConfig, UsersConfig};
+use holdfast_shared::config::{
+    ApiConfig, ModelConfig, QuotasConfig, RunConfig, StoresConfig, ToolsConfig, UsersConfig,
+};
 
 use crate::{chat::ChatArgs, healthcheck::HealthcheckArgs};
 
@@ -50,6 +52,8 @@ pub struct Settings {
     pub api: ApiConfig,
     #[command(flatten)]
     pub users: UsersConfig,
+    #[command(flatten)]
+    pub quotas: QuotasConfig,
     #[command(flatten)]
     pub stores: StoresConfig,
     #[command(flatten)]

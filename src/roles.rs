@@ -155,6 +155,7 @@ fn make_api(
     metrics: Metrics,
 ) -> Api {
     let MeetingPlaces { storage, run_log, pushes, queue } = places;
+    let quotas = settings.quotas.quotas(auth.is_development());
     Api {
         storage,
         run_log,
@@ -163,6 +164,7 @@ fn make_api(
         rate_limit,
         auth,
         strangers_rate: settings.users.strangers_rate(),
+        quotas,
         config: settings.api.clone(),
         tools: settings.tools.clone(),
         model,

@@ -5,7 +5,11 @@ use std::io::{Read, Write};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Embedded, answer, upstream::Upstream};
+use crate::support::{
+    Client, Embedded, answer,
+    tokens::{SECRET, claims, token},
+    upstream::Upstream,
+};
 
 #[tokio::test]
 async fn a_content_of_64_kib_is_taken_and_a_byte_more_is_not() {
@@ -119,4 +123,28 @@ async fn a_body_that_does_not_arrive_is_given_up() {
     let mut answer = [0; 12];
     slow.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 408");
+}
+
+#[tokio::test]
+async fn an_owner_has_as_many_unfinished_runs_as_it_may_and_each_that_ends_makes_room() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_RUNS_PER_OWNER", "2");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let [ann, bob] = ["ann", "bob"].map(|name| client.token(&token(&claims(name, json!({})))));
+    let endless = "[tokens=1000] [delay=20]";
+    let start = |client: &Client, key: &str| {
+        client.request(Method::POST, "/v1/runs").header("idempotency-key", key).json(&json!({"input": endless}))
+    };
+    let first = answer(start(&ann, "1")).await.unwrap();
+    answer(start(&ann, "2")).await.unwrap();
+    let refused = start(&ann, "3").send().await.unwrap();
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let failure = answer(start(&ann, "3")).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (429, "too_many_runs"));
+    answer(start(&ann, "1")).await.expect("a repeated request starts nothing");
+    answer(start(&bob, "1")).await.expect("another owner has its own");
+    let run = first["run"]["id"].as_str().unwrap();
+    ann.cancel(run).await;
+    ann.ended(run).await;
+    answer(start(&ann, "3")).await.unwrap();
 }

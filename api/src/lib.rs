@@ -22,6 +22,7 @@ use std::sync::Arc;
 use holdfast_shared::{
     config::{ApiConfig, ModelChoice, ToolsConfig},
     queue::Queue,
+    quotas::Quotas,
     rate_limit::{Rate, RateLimit},
     run_log::{Push, RunLog},
     storage::Storage,
@@ -45,6 +46,8 @@ pub struct Api {
     pub auth: Auth,
     /// How often a stranger may start a run, if there is a limit.
     pub strangers_rate: Option<Rate>,
+    /// What one owner may have at most.
+    pub quotas: Quotas,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     /// The deployment's model, where this process knows it.
@@ -66,6 +69,7 @@ impl Api {
             relay,
             auth: Arc::new(self.auth),
             strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate),
+            quotas: self.quotas,
             config: self.config.clone(),
             tools: self.tools,
             model: self.model,

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: the words (`event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
-//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `config`
+//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `quotas` are what one owner may have. `config`
 //! says which back ends they get; `redis_link` is how three of them reach Redis. `telemetry` exports spans, where that is wanted.
 
 pub mod agent;
@@ -18,6 +18,7 @@ pub mod idempotency;
 pub mod message;
 pub mod page;
 pub mod queue;
+pub mod quotas;
 pub mod rate_limit;
 mod redis_link;
 pub mod run;

@@ -12,6 +12,7 @@ use holdfast_shared::{
     event_id::EventId,
     message::Message,
     queue::Queue,
+    quotas::Quotas,
     run::Run,
     run_log::{Batch, Gap, RunLog},
     storage::{self, Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
@@ -36,6 +37,7 @@ pub struct Parts {
     pub relay: Arc<Relay>,
     pub auth: Arc<Auth>,
     pub strangers: Strangers,
+    pub quotas: Quotas,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     pub model: Option<ModelChoice>,
@@ -50,6 +52,7 @@ pub struct App {
     relay: Arc<Relay>,
     auth: Arc<Auth>,
     strangers: Strangers,
+    quotas: Quotas,
     config: ApiConfig,
     tools: ToolsConfig,
     model: Option<ModelChoice>,
@@ -73,9 +76,22 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { storage, run_log, queue, relay, auth, strangers, config, tools, model, metrics } = parts;
+        let Parts { storage, run_log, queue, relay, auth, strangers, quotas, config, tools, model, metrics } = parts;
         let pending = TaskTracker::new();
-        Arc::new(Self { storage, run_log, queue, relay, auth, strangers, config, tools, model, metrics, pending })
+        Arc::new(Self {
+            storage,
+            run_log,
+            queue,
+            relay,
+            auth,
+            strangers,
+            quotas,
+            config,
+            tools,
+            model,
+            metrics,
+            pending,
+        })
     }
 
     pub fn storage(&self) -> &Storage {
@@ -242,7 +258,7 @@ impl App {
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {
             let span = spans::submit(new.traceparent, new.run_id);
-            let submitted = app.storage.submit(&user, &new).await?;
+            let submitted = app.storage.submit(&user, &app.quotas, &new).await?;
             drop(span);
             Ok(match submitted {
                 // From here on the message is committed: whatever fails now costs time only.
@@ -265,6 +281,7 @@ impl App {
             Submitted::KeyReused => Problem::key_reused(),
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),
+            Submitted::TooManyRuns(max) => Problem::too_many_runs(max),
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
             Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
             Submitted::MessageExists => Problem::message_exists(&target),

@@ -1,8 +1,9 @@
 //! Errors as clients see them: problem+json (RFC 9457) with a stable lower-case `code`. A constructor for each; those about
-//! messages and about answers have files of their own.
+//! messages, answers and quotas have files of their own.
 
 mod answers;
 mod messages;
+mod quotas;
 
 use axum::{
     Json,

@@ -5,6 +5,7 @@
 
 mod api;
 mod model;
+mod quotas;
 mod run;
 mod stores;
 mod tools;
@@ -12,6 +13,7 @@ mod users;
 
 pub use api::ApiConfig;
 pub use model::{ModelChoice, ModelConfig, Provider};
+pub use quotas::QuotasConfig;
 pub use run::RunConfig;
 pub use stores::{MemoryBackend, Stores, StoresConfig};
 pub use tools::ToolsConfig;

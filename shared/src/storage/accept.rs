@@ -38,15 +38,30 @@ pub(super) enum Input<'a> {
     Earlier(Box<Message>),
 }
 
+/// The round in which owner `$2` has its next turn: one behind its last queued run, but never before the round that the queue
+/// has reached. So an owner who comes later does not wait for another owner's whole queue.
+macro_rules! next_round {
+    () => {
+        "(select coalesce(max(place), 0) from (\
+         select * from (select first.queue_round as place from agent_runs first \
+         where first.status = 'queued' and first.priority = 0 order by first.queue_round limit 1) reached \
+         union all \
+         select * from (select own.queue_round + 1 as place from agent_runs own \
+         where own.owner_id = $2 and own.finished_at is null and own.status = 'queued' \
+         order by own.queue_round desc limit 1) behind) rounds)"
+    };
+}
+
 /// `$created_at` is of the row that `$from` ends the text with.
 macro_rules! insert_run {
     ($created_at:literal, $from:literal) => {
         concat!(
             "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
             "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "agent_version) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
-            ", $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4)",
+            ", $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4), ",
+            next_round!(),
             $from
         )
     };

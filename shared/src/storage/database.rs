@@ -13,6 +13,7 @@
 //! - `{locked:table where condition}`: the same of the row that was locked before the fence
 //! - `{unsynced}`: a value that means nothing; a statement that returns it is not waited for until it is on disk, so that a
 //!   crash of PostgreSQL may undo it. SQLite waits all the same
+//! - `{lock name:$n}`: a lock on that name until the transaction ends; a transaction of SQLite is alone and needs none
 //! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
 
 use std::time::Duration;
@@ -295,6 +296,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
         "fenced" => "exists (select 1 from fence)".to_owned(),
         "fence" | "locked" => word.to_owned(),
         "unsynced" => "set_config('synchronous_commit', 'off', true)".to_owned(),
+        "lock name" => format!("pg_advisory_xact_lock(hashtextextended({parameter}, 0))"),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
@@ -315,6 +317,8 @@ fn sqlite(sql: &'static str) -> String {
         "fenced" => "true".to_owned(),
         "fence" | "locked" => parameter.to_owned(),
         "unsynced" => "null".to_owned(),
+        // A parameter that no text names would be refused.
+        "lock name" => format!("length({parameter})"),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })

@@ -30,6 +30,7 @@ mod new_run;
 mod newest;
 mod pool;
 mod progress;
+mod quota;
 mod retire;
 mod rows;
 mod runs;

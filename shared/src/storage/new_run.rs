@@ -110,6 +110,8 @@ pub enum Submitted {
     Busy,
     /// The conversation has as many unfinished runs as it may.
     TooMany,
+    /// The owner has as many unfinished runs as it may: this many.
+    TooManyRuns(usize),
     /// With what earlier runs have brought, the metadata is too large.
     MetadataTooLarge,
     ConversationNotFound,

@@ -12,6 +12,7 @@ use super::{
     database::{Tx, args},
     end::{self, EndedRun},
     fenced::Statement,
+    quota,
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
@@ -21,6 +22,7 @@ use crate::{
     event::Event,
     idempotency::IdempotencyKey,
     message::{Message, Role},
+    quotas::Quotas,
     run::{Run, RunStatus, SubmitMode},
 };
 
@@ -62,11 +64,11 @@ impl Storage {
     }
 
     /// Commits message and run, or says why not. The same key and request give the same run, however often and from
-    /// wherever they come.
-    pub async fn submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
-        match self.try_submit(owner, new).await {
+    /// wherever they come, and no quota refuses it.
+    pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
+        match self.try_submit(owner, quotas, new).await {
             // Another request with the same key was faster by a moment; now its run can be seen.
-            Err(error) if error.is_unique_violation() => match self.try_submit(owner, new).await {
+            Err(error) if error.is_unique_violation() => match self.try_submit(owner, quotas, new).await {
                 // Or another one with the same name for its message.
                 Err(error) if error.is_unique_violation() => Ok(Submitted::MessageExists),
                 submitted => submitted,
@@ -75,14 +77,18 @@ impl Storage {
         }
     }
 
-    async fn try_submit(&self, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
-        // A key may have been used before; nothing else can speak against a new conversation.
+    async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
+        // A key may have been used before; only the agent and the quotas can speak against a new conversation.
         if let (Target::New { agent_id }, Said::New(content), None) = (&new.target, &new.said, &new.key) {
-            let opened = self.open_conversation(owner, new, *agent_id, content).await;
-            return opened.map_err(Error::doing("store a conversation's first message"));
+            let opened = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
+            let opened = opened.map_err(Error::doing("store a conversation's first message"))?;
+            // The transaction tells which of them has spoken against it.
+            if let Some(accepted) = opened {
+                return Ok(accepted);
+            }
         }
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
-        let stored = store(&mut tx, owner, new).await;
+        let stored = store(&mut tx, owner, quotas, new).await;
         let settled = match &stored {
             Ok(Submitted::Accepted(_)) => tx.commit().await,
             _ => tx.rollback().await,
@@ -92,27 +98,28 @@ impl Storage {
         Ok(stored)
     }
 
-    /// Stores the first message of a new conversation, with one statement.
+    /// Stores the first message of a new conversation, with one statement; `None` if there is no such agent, or if the owner
+    /// has come near a quota.
     async fn open_conversation(
         &self,
         owner: &str,
+        quotas: &Quotas,
         new: &NewRun,
-        agent_id: Option<Uuid>,
-        content: &str,
-    ) -> Result<Submitted, sqlx::Error> {
+        (agent_id, content): (Option<Uuid>, &str),
+    ) -> Result<Option<Submitted>, sqlx::Error> {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, Input::New(content));
-        let opening = acceptance.behind(creation(id, owner, None, agent_id));
+        let opening = acceptance.behind(creation(id, owner, None, agent_id, quota::far_below(quotas)));
         let Some(row) = self.database.write_fenced::<PlaceRow>(opening).await?.into_iter().next() else {
-            return Ok(Submitted::AgentNotFound);
+            return Ok(None);
         };
         let Place { conversation, .. } = row.into();
         let written = acceptance.written(conversation.created_at);
-        Ok(accepted(conversation, written, &new.said, Vec::new(), Vec::new()))
+        Ok(Some(accepted(conversation, written, &new.said, Vec::new(), Vec::new())))
     }
 }
 
-async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Error> {
+async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
     let doing = || Error::doing("store a message");
     if let Some(key) = &new.key
         && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
@@ -136,6 +143,10 @@ async fn store(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Submitted, Erro
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
+    // Order matters: whoever holds the lock on an owner waits for no other.
+    if let Some(refused) = quota::refusal(tx, owner, quotas, cancel_requested.len()).await.map_err(doing())? {
+        return Ok(refused);
+    }
     let input = match new.said.content() {
         Some(content) => Input::New(content),
         None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
@@ -285,17 +296,20 @@ async fn create_conversation(
     handle: Option<&str>,
     agent_id: Option<Uuid>,
 ) -> Result<Option<Place>, sqlx::Error> {
-    let creation = creation(Uuid::now_v7(), owner, handle, agent_id);
+    let creation = creation(Uuid::now_v7(), owner, handle, agent_id, None);
     Ok(tx.fetch_optional::<PlaceRow>(creation.sql, creation.args).await?.map(Place::from))
 }
 
-/// Makes the conversation `id` as `create_conversation` does.
-fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>) -> Statement {
+/// Makes the conversation `id` as `create_conversation` does, unless the owner has `max_runs` unfinished runs.
+fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, max_runs: Option<usize>) -> Statement {
     let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
-               select $1, $2, $3, $4, 1, {now}, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
+               select $1, $2, $3, $4, 1, {now}, {now}, {now} \
+               where ($4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)) \
+               and ($5 is null or (select count(*) from (select 1 from agent_runs \
+               where owner_id = $2 and finished_at is null limit $5) unfinished) < $5) \
                on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing \
                returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
-    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id])
+    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, max_runs.map(|max| max as i64)])
 }
 
 /// A run that has not ended.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{ALL, Places, briefing, new_run},
+    places::{ALL, NO_QUOTAS, Places, briefing, new_run},
 };
 
 on_each_backend!(
@@ -38,7 +38,7 @@ pub async fn agent(places: &Places) -> Uuid {
 }
 
 async fn submitted(places: &Places, new: NewRun) -> Accepted {
-    match places.storage.submit("ann", &new).await.unwrap() {
+    match places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap() {
         Submitted::Accepted(accepted) => *accepted,
         _ => panic!("it was not accepted"),
     }
@@ -232,7 +232,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
                 let asked = all[..kept].iter().rev().find(|said| said.1 != Role::System);
                 match asked.filter(|said| said.1 == Role::User) {
                     None => {
-                        let refused = places.storage.submit("ann", &new).await.unwrap();
+                        let refused = places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap();
                         assert!(matches!(refused, Submitted::NothingToAnswer));
                     }
                     Some(asked) => {
@@ -412,7 +412,7 @@ async fn an_answer_needs_a_question(places: Places) {
     let card = places.storage.add_card("ann", id, stored).await.unwrap().unwrap();
     let again = async |replace_from, owner: &str| {
         let said = Said::Again { replace_from };
-        places.storage.submit(owner, &NewRun { said, ..new_run(Target::Existing(id), "") }).await.unwrap()
+        places.storage.submit(owner, &NO_QUOTAS, &NewRun { said, ..new_run(Target::Existing(id), "") }).await.unwrap()
     };
     assert!(matches!(again(card, "ann").await, Submitted::NothingToAnswer));
     assert!(matches!(again(Uuid::now_v7(), "ann").await, Submitted::MessageNotFound));

@@ -6,7 +6,7 @@ use holdfast_shared::storage::{Begun, Target};
 
 use crate::{
     on_each_backend,
-    places::{ALL, Places, new_run},
+    places::{ALL, NO_QUOTAS, Places, new_run},
 };
 
 on_each_backend!(a_request_that_is_given_up_holds_nothing_back);
@@ -30,7 +30,7 @@ async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
     // More often than there are connections.
     for polls in 0..40 {
         let new = new_run(target(), "never mind");
-        give_up_after(polls, places.storage.submit("ann", &new)).await;
+        give_up_after(polls, places.storage.submit("ann", &NO_QUOTAS, &new)).await;
         // Whoever gets its connection first must not be what ends its transaction.
         let (read, _) = tokio::join!(places.storage.run("ann", run), places.submit(target(), "still there?"));
         assert!(read.unwrap().is_some());

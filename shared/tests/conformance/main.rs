@@ -4,9 +4,11 @@
 mod briefings;
 mod conversations;
 mod given_up;
+mod owners;
 mod places;
 mod queue;
 mod rate_limit;
+mod raw;
 mod run_log;
 mod schema;
 mod storage;

@@ -6,6 +6,7 @@ use clap::Parser;
 use holdfast_shared::{
     config::StoresConfig,
     queue::{self, Queue},
+    quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
     storage::{self, ClaimTerms, Holder, NewBriefing, NewRun, Said, Storage, Submitted, Target, Window},
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 use test_servers::{Database, Postgres, Redis};
 use tokio::sync::mpsc;
 use uuid::Uuid;
+
+use crate::raw::Raw;
 
 pub const LEASE: Duration = Duration::from_secs(60);
 pub const MAX_CRASHES: usize = 3;
@@ -66,9 +69,23 @@ impl Places {
         self.alive.1 = None;
     }
 
+    /// The database behind the storage's back; none where it is in memory.
+    pub async fn raw(&self) -> Option<Raw> {
+        match &self.alive {
+            (_, _, Some(database)) => Some(Raw::postgres(database.url()).await),
+            (Some(folder), ..) => Some(Raw::sqlite(folder.path()).await),
+            _ => None,
+        }
+    }
+
     /// Submits a message and answers its run and conversation.
     pub async fn submit(&self, target: Target, content: &str) -> (Uuid, Uuid) {
-        match self.storage.submit("ann", &new_run(target, content)).await.unwrap() {
+        self.submit_as("ann", target, content).await
+    }
+
+    /// Submits a message of this owner.
+    pub async fn submit_as(&self, owner: &str, target: Target, content: &str) -> (Uuid, Uuid) {
+        match self.storage.submit(owner, &NO_QUOTAS, &new_run(target, content)).await.unwrap() {
             Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
             _ => panic!("the message was not accepted"),
         }
@@ -104,6 +121,9 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
         traceparent: None,
     }
 }
+
+/// What an owner without any quota may have.
+pub const NO_QUOTAS: Quotas = Quotas { runs: None };
 
 /// More messages than any test has.
 pub const ALL: Window = Window { usual: 1000, standing: 1000 };

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
-    places::{ALL, LEASE, MAX_CRASHES, Places, new_run, terms},
+    places::{ALL, LEASE, MAX_CRASHES, NO_QUOTAS, Places, new_run, terms},
 };
 
 on_each_backend!(
@@ -241,7 +241,7 @@ fn crashes(claim: &Claim) -> u64 {
 async fn each_claim_of_a_run_has_the_limit_that_it_was_submitted_with(places: Places) {
     let mut new = new_run(NEW, "hi");
     new.options.max_duration = Some(Duration::from_secs(90));
-    assert!(matches!(places.storage.submit("ann", &new).await.unwrap(), Submitted::Accepted(_)));
+    assert!(matches!(places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap(), Submitted::Accepted(_)));
     let limits = Limits { max_duration_ms: Some(90_000), ..Limits::default() };
     assert_eq!(places.claim(1).await[0].limits, limits);
     places.expire(new.run_id).await;
@@ -391,7 +391,7 @@ async fn the_same_key_gives_the_same_run(places: Places) {
     let submit = async |content: &str, owner: &str| {
         let key = Some(IdempotencyKey::new("k".into(), &[content]));
         let new = NewRun { key, ..new_run(NEW, content) };
-        places.storage.submit(owner, &new).await.unwrap()
+        places.storage.submit(owner, &NO_QUOTAS, &new).await.unwrap()
     };
     let Submitted::Accepted(first) = submit("hi", "ann").await else { panic!("not accepted") };
     let Submitted::Repeated(again) = submit("hi", "ann").await else { panic!("not recognised") };
@@ -405,7 +405,7 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(places: Plac
     let submit = async || {
         let key = Some(IdempotencyKey::new("k".into(), &["hi"]));
         let new = NewRun { mode: SubmitMode::Reject, key, ..new_run(Target::Existing(conversation.id), "hi") };
-        match places.storage.submit("ann", &new).await.unwrap() {
+        match places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap() {
             Submitted::Accepted(accepted) => accepted.run.id,
             Submitted::Repeated(repeated) => repeated.2.id,
             _ => panic!("a repeated request was refused"),
@@ -419,7 +419,7 @@ async fn a_conversation_takes_only_so_many_runs(places: Places) {
     let (_, conversation) = places.submit(NEW, "one").await;
     let submit = async |mode| {
         let new = NewRun { mode, max_unfinished: 2, ..new_run(Target::Existing(conversation), "hi") };
-        places.storage.submit("ann", &new).await.unwrap()
+        places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap()
     };
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::Accepted(_)));
     assert!(matches!(submit(SubmitMode::Enqueue).await, Submitted::TooMany));

@@ -1,0 +1,49 @@
+//! What one owner may have.
+
+use crate::quotas::Quotas;
+
+/// Settings of quotas.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Quotas")]
+pub struct QuotasConfig {
+    /// Runs of one owner that have not ended, 100 by default; a further one is refused with 429. 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_RUNS_PER_OWNER", value_parser = runs)]
+    pub runs_per_owner: Option<usize>,
+}
+
+const DEFAULT_RUNS: usize = 100;
+
+impl QuotasConfig {
+    /// The quotas that hold: in development mode only those that are set.
+    pub fn quotas(&self, is_development: bool) -> Quotas {
+        Quotas { runs: in_force(self.runs_per_owner, DEFAULT_RUNS, is_development) }
+    }
+}
+
+/// The limit that is set, or else the default outside of development mode; none for 0.
+fn in_force(set: Option<usize>, default: usize, is_development: bool) -> Option<usize> {
+    set.or((!is_development).then_some(default)).filter(|limit| *limit > 0)
+}
+
+fn runs(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a number of runs such as 100, or 0 for no limit, not {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_holds_outside_of_development_mode_or_where_it_is_set() {
+        let check = |set: Option<usize>, is_development: bool, expected: Option<usize>| {
+            let quotas = QuotasConfig { runs_per_owner: set }.quotas(is_development);
+            assert_eq!(quotas.runs, expected, "{set:?}, development {is_development}");
+        };
+        check(None, false, Some(100));
+        check(None, true, None);
+        check(Some(3), false, Some(3));
+        check(Some(3), true, Some(3));
+        check(Some(0), false, None);
+        check(Some(0), true, None);
+    }
+}
