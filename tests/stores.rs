@@ -220,14 +220,44 @@ fn whatever_is_wrong_with_the_file_it_is_refused_or_replaced_by_memory() {
     };
     check(&folder, "unable to open");
     // A disk that takes no more: files may grow to 8 KiB.
-    let full = |embedded: &Embedded| {
-        let mut command = Command::new("sh");
-        command.args(["-c", r#"trap '' XFSZ; ulimit -f 16; exec "$0""#, env!("CARGO_BIN_EXE_holdfast")]);
-        let settings = embedded.command();
-        command.env_clear().envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command
+    check(&|embedded| with_file_limit(embedded, "16"), "disk I/O error");
+}
+
+/// A process whose files have a largest size, in blocks of 512 bytes. A write beyond it fails like one to a full disk.
+fn with_file_limit(embedded: &Embedded, blocks: &str) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!(r#"trap '' XFSZ; ulimit -S -f {blocks}; exec "$0""#);
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_holdfast")]);
+    let settings = embedded.command();
+    command.env_clear().envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_for_a_moment_takes_messages_again() {
+    let embedded = Embedded::new();
+    let mut holdfast = Holdfast::start(&mut with_file_limit(&embedded, "unlimited"));
+    let client = holdfast.client();
+    answers(&client).await;
+    let limit_files = |bytes: &str| {
+        let pid = holdfast.id().to_string();
+        let limited = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status();
+        assert!(limited.unwrap().success());
     };
-    check(&full, "disk I/O error");
+    let readiness = async || {
+        let response = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap())
+    };
+    limit_files("4096");
+    for _ in 0..3 {
+        let refused = client.post("/v1/runs", json!({"input": "[tokens=3] hi"})).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
+        let (status, said) = readiness().await;
+        assert_eq!((status, &said["reason"]), (503, &json!("database")), "{said}");
+    }
+    limit_files("unlimited");
+    assert_eq!(readiness().await, (200, json!({"ready": true})));
+    answers(&client).await;
 }
 
 /// A database of which only the header is left.

@@ -19,6 +19,7 @@ use super::{
     database::Database,
     pool::{ACQUIRE, Pool},
     schema,
+    writer::{self, Writer},
 };
 use crate::config::{Stores, StoresConfig};
 
@@ -79,7 +80,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let writer = sqlite(options.clone(), 1).await?;
             let reader = sqlite(options, 4).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer, reader },
+                database: Database::Sqlite { writer: Writer::new(writer), reader },
                 _folder: Some(Arc::new(folder)),
                 _keeper: None,
                 caution: None,
@@ -91,7 +92,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let keeper = sqlite(options.clone(), 1).await?;
             let only = sqlite(options, 1).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer: only.clone(), reader: only },
+                database: Database::Sqlite { writer: Writer::new(only.clone()), reader: only },
                 _folder: None,
                 _keeper: Some(keeper),
                 caution: None,
@@ -133,7 +134,7 @@ async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<Sqlit
     // What is in memory is gone with its last connection, so none is given up for its age.
     let pool =
         SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
-    pool.connect_with(options).await.map_err(Error::doing("open the SQLite database"))
+    writer::closing_unsettled(pool).connect_with(options).await.map_err(Error::doing("open the SQLite database"))
 }
 
 fn file_in(folder: &Path) -> PathBuf {

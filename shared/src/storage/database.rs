@@ -21,7 +21,7 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use futures::future::BoxFuture;
 use sqlx::{
-    AssertSqlSafe, FromRow, Sqlite, SqlitePool, Transaction,
+    AssertSqlSafe, FromRow, SqlitePool,
     postgres::{PgArguments, PgRow},
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -30,6 +30,7 @@ use uuid::Uuid;
 use super::{
     lost,
     pool::{Lent, Pool},
+    writer::{self, Writer},
 };
 
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
@@ -54,7 +55,7 @@ pub(super) enum Database {
     Postgres(Pool),
     /// SQLite has one writer; readers do not wait for it.
     Sqlite {
-        writer: SqlitePool,
+        writer: Writer,
         reader: SqlitePool,
     },
 }
@@ -70,7 +71,7 @@ pub struct Connections {
 /// A transaction; dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
     Postgres(Lent),
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(writer::Tx),
 }
 
 /// What can be read from a row of either database.
@@ -135,7 +136,7 @@ impl Database {
         match self {
             Self::Postgres(pool) => pool.connections(),
             Self::Sqlite { writer, reader } => {
-                let (writer, reader) = (connections(writer), connections(reader));
+                let (writer, reader) = (connections(writer.pool()), connections(reader));
                 Connections {
                     used: writer.used + reader.used,
                     idle: writer.idle + reader.idle,
@@ -156,7 +157,7 @@ impl Database {
                 })
                 .await
             }
-            Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(within(writer.begin_with("begin immediate")).await?)),
+            Self::Sqlite { writer, .. } => Ok(Tx::Sqlite(writer.begin().await?)),
         }
     }
 
@@ -186,8 +187,17 @@ impl Database {
         match self {
             Self::Postgres(_) => self.fetch_all(sql, args).await,
             Self::Sqlite { writer, .. } => {
-                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(writer)).await
+                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                writer.note(within(query.fetch_all(writer.pool())).await)
             }
+        }
+    }
+
+    /// Asks for a sign of life. A file that has refused the last write has to take one.
+    pub(super) async fn ping(&self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Sqlite { writer, .. } if writer.is_failing() => writer.probe().await,
+            _ => self.fetch_all::<(i64,)>("select cast(1 as bigint)", vec![]).await.map(drop),
         }
     }
 }
@@ -202,9 +212,9 @@ impl Tx {
                     .rows_affected())
             }
             Self::Sqlite(tx) => {
-                Ok(within(sqlx::query_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).execute(&mut **tx))
-                    .await?
-                    .rows_affected())
+                let query = sqlx::query_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let executed = within(query.execute(tx.connection())).await;
+                Ok(tx.note(executed)?.rows_affected())
             }
         }
     }
@@ -222,7 +232,9 @@ impl Tx {
                 .await
             }
             Self::Sqlite(tx) => {
-                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(&mut **tx)).await
+                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let rows = within(query.fetch_all(tx.connection())).await;
+                tx.note(rows)
             }
         }
     }
@@ -241,8 +253,9 @@ impl Tx {
                 .await
             }
             Self::Sqlite(tx) => {
-                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_optional(&mut **tx))
-                    .await
+                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let row = within(query.fetch_optional(tx.connection())).await;
+                tx.note(row)
             }
         }
     }
@@ -255,14 +268,14 @@ impl Tx {
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Postgres(tx) => settle(tx, "rollback").await,
-            Self::Sqlite(tx) => within(tx.rollback()).await,
+            Self::Sqlite(tx) => tx.rollback().await,
         }
     }
 
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Postgres(tx) => settle(tx, "commit").await,
-            Self::Sqlite(tx) => within(tx.commit()).await,
+            Self::Sqlite(tx) => tx.commit().await,
         }
     }
 }

@@ -108,7 +108,11 @@ fn verdict(code: &str) -> Verdict {
         "55P03" | "25P03" | "5" | "6" | "261" | "517" => Verdict::Later,
         // SQLite: too big.
         "18" => Verdict::Never,
-        _ if code.len() != 5 => Verdict::Unknown,
+        // SQLite: no permission, read-only, an I/O error, the disk is full, cannot be opened. The disk may have room again.
+        _ if code.len() != 5 => match code.parse::<u32>().map(|code| code & 0xff) {
+            Ok(3 | 8 | 10 | 13 | 14) => Verdict::Later,
+            _ => Verdict::Unknown,
+        },
         _ => match &code[..2] {
             // Connections, conflicts with other transactions, resources, an operator's hand or a time limit.
             "08" | "40" | "53" | "57" => Verdict::Later,
@@ -117,6 +121,11 @@ fn verdict(code: &str) -> Verdict {
             _ => Verdict::Unknown,
         },
     }
+}
+
+/// Whether it is SQLite's file that has failed.
+pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| blames_the_file(&code)))
 }
 
 /// Whether SQLite's code, perhaps an extended one, means that the file itself cannot be read or written.
@@ -137,6 +146,7 @@ mod tests {
             }
         };
         check(&["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "5"], Verdict::Later);
+        check(&["13", "10", "778", "8", "14"], Verdict::Later);
         check(&["22021", "22001", "54000", "18"], Verdict::Never);
         check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);
     }

@@ -39,6 +39,7 @@ mod submit;
 mod summaries;
 mod supersede;
 mod trace;
+mod writer;
 
 pub use agents::Changed;
 pub use answer::{Answered, AnsweredRun, ClientResult};
@@ -106,10 +107,6 @@ impl Storage {
 
     /// Asks the database for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.database
-            .fetch_all::<(i64,)>("select cast(1 as bigint)", vec![])
-            .await
-            .map(drop)
-            .map_err(Error::doing("ping the database"))
+        self.database.ping().await.map_err(Error::doing("ping the database"))
     }
 }

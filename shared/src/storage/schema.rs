@@ -18,7 +18,7 @@ pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
             created.map_err(Error::doing("create the schema kb"))?;
             POSTGRES.run(lent.connection()).await?;
         }
-        Database::Sqlite { writer, .. } => SQLITE.run(writer).await?,
+        Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }
     Ok(())
 }

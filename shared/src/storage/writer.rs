@@ -1,0 +1,102 @@
+//! SQLite's one writer: its connection, and whether the file has refused the last write.
+//!
+//! SQLite ends a transaction by itself when the disk is full, and sqlx then counts one that is no longer there. The pool
+//! closes such a connection; the next transaction opens another.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqlitePoolOptions};
+
+use super::{database::within, error::is_of_the_file};
+
+#[derive(Clone)]
+pub(super) struct Writer {
+    pool: SqlitePool,
+    /// Whether the last write failed because of the file. The next write that succeeds clears it.
+    failing: Arc<AtomicBool>,
+}
+
+/// A transaction of the writer. Dropping it rolls it back.
+pub(super) struct Tx {
+    tx: Transaction<'static, Sqlite>,
+    failing: Arc<AtomicBool>,
+}
+
+impl Writer {
+    pub(super) fn new(pool: SqlitePool) -> Self {
+        Self { pool, failing: Arc::default() }
+    }
+
+    pub(super) fn pool(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
+        let begun = within(self.pool.begin_with("begin immediate")).await;
+        // A transaction that has begun proves nothing about the disk.
+        let tx = begun.inspect_err(|error| note_failure(&self.failing, error))?;
+        Ok(Tx { tx, failing: Arc::clone(&self.failing) })
+    }
+
+    /// Remembers the outcome of a write outside any transaction.
+    pub(super) fn note<T>(&self, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        note(&self.failing, written)
+    }
+
+    /// Writes one page that carries nothing.
+    pub(super) async fn probe(&self) -> Result<(), sqlx::Error> {
+        let written = within(sqlx::raw_sql("pragma user_version = 0").execute(&self.pool)).await;
+        self.note(written).map(drop)
+    }
+}
+
+impl Tx {
+    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.tx
+    }
+
+    /// Remembers a statement that failed because of the file.
+    pub(super) fn note<T>(&self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        answer.inspect_err(|error| note_failure(&self.failing, error))
+    }
+
+    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+        note(&self.failing, within(self.tx.commit()).await)
+    }
+
+    pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
+        within(self.tx.rollback()).await
+    }
+}
+
+/// Has the pool close each connection that comes back with a transaction.
+pub(super) fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
+    options.after_release(|connection, _| {
+        Box::pin(async move {
+            // Order matters: the answer comes after the rollback of a transaction that was dropped.
+            connection.ping().await?;
+            Ok(!connection.is_in_transaction())
+        })
+    })
+}
+
+fn note<T>(failing: &AtomicBool, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    match &written {
+        Ok(_) => failing.store(false, Ordering::Relaxed),
+        Err(error) => note_failure(failing, error),
+    }
+    written
+}
+
+fn note_failure(failing: &AtomicBool, error: &sqlx::Error) {
+    if is_of_the_file(error) {
+        failing.store(true, Ordering::Relaxed);
+    }
+}
