@@ -1,7 +1,7 @@
 //! Opens the database that the settings name.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -15,7 +15,7 @@ use sqlx::{
 };
 
 use super::{
-    Caution, Error, Storage,
+    Caution, Error, Storage, data_folder,
     database::Database,
     pool::{ACQUIRE, Pool},
     schema,
@@ -73,7 +73,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             caution: None,
         }),
         Stores::Embedded { data_dir } => {
-            let folder = lock_folder(data_dir)?;
+            let folder = data_folder::take(data_dir, &file_in(data_dir))?;
             let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
             let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
             let options = options.foreign_keys(true).busy_timeout(ACQUIRE);
@@ -145,18 +145,5 @@ fn of_file(error: Error, stores: &Stores) -> Error {
     match stores {
         Stores::Embedded { data_dir } => error.of_file(&file_in(data_dir)),
         _ => error,
-    }
-}
-
-/// Takes the data folder for this process alone, until the file is dropped.
-fn lock_folder(folder: &Path) -> Result<fs::File, Error> {
-    let name = || folder.display().to_string();
-    let unusable = |source| Error::Folder { folder: name(), source };
-    fs::create_dir_all(folder).map_err(unusable)?;
-    let file = fs::File::options().create(true).append(true).open(folder.join("holdfast.lock")).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::FolderInUse { folder: name() }),
-        Err(fs::TryLockError::Error(source)) => Err(unusable(source)),
     }
 }

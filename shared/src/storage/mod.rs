@@ -19,6 +19,7 @@ mod claim;
 mod complete;
 mod connect;
 mod conversations;
+mod data_folder;
 mod database;
 mod end;
 mod error;

@@ -1,0 +1,108 @@
+//! The folder of the embedded database: one process at a time uses it, and no other user of the system reads it.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
+
+use super::Error;
+
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+/// How the names of all files begin that this program keeps in the folder.
+const OURS: &str = "holdfast.";
+
+/// Makes the folder if it is absent, keeps other users out of it, and takes it for this process alone until the answer is
+/// dropped. The database file is made here, because SQLite gives its other files the permissions of this one.
+pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
+    let name = || folder.display().to_string();
+    let unusable = |source| Error::Folder { folder: name(), source };
+    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(folder).map_err(unusable)?;
+    let mut open = fs::File::options();
+    open.create(true).append(true).mode(PRIVATE_FILE);
+    let lock = open.open(folder.join("holdfast.lock")).map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => return Err(Error::FolderInUse { folder: name() }),
+        Err(fs::TryLockError::Error(source)) => return Err(unusable(source)),
+    }
+    // SQLite says what is wrong with a file that cannot be opened.
+    let _ = open.open(database);
+    if let Err(error) = make_private(folder) {
+        tracing::warn!(folder = name(), %error, "failed to keep other users out of the data folder");
+    }
+    Ok(lock)
+}
+
+/// Mends the permissions of a folder that an earlier version or somebody else has made. A folder that also holds other
+/// things, such as a home folder, keeps its own: only our files are mended.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut is_ours_alone = true;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_name().to_string_lossy().starts_with(OURS) && entry.file_type()?.is_file() {
+            true => restrict(&entry.path(), PRIVATE_FILE)?,
+            false => is_ours_alone = false,
+        }
+    }
+    match is_ours_alone {
+        true => restrict(folder, PRIVATE_FOLDER),
+        false => {
+            tracing::warn!(folder = %folder.display(), "the data folder also holds other files, so its permissions stay as they are");
+            Ok(())
+        }
+    }
+}
+
+/// Takes away what the mode does not have.
+fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+    let permissions = fs::metadata(path)?.permissions();
+    match permissions.mode() & 0o777 & !mode {
+        0 => Ok(()),
+        _ => fs::set_permissions(path, fs::Permissions::from_mode(permissions.mode() & mode)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_new_folder_and_its_files_are_private() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("a/data");
+        let lock = take(&folder, &folder.join("holdfast.db")).unwrap();
+        assert_eq!((mode(&folder), mode(&folder.join("holdfast.db"))), (0o700, 0o600));
+        assert!(matches!(take(&folder, &folder.join("holdfast.db")), Err(Error::FolderInUse { .. })));
+        drop(lock);
+    }
+
+    #[test]
+    fn a_folder_that_others_could_read_is_mended_unless_it_holds_other_things() {
+        for (other, expected) in [(None, 0o700), (Some("letter.txt"), 0o755)] {
+            let above = tempfile::tempdir().unwrap();
+            let folder = above.path().join("data");
+            fs::create_dir(&folder).unwrap();
+            set(&folder, 0o755);
+            let files = ["holdfast.db", "holdfast.db-wal", "holdfast.lock"].map(|name| folder.join(name));
+            for file in files.iter().chain(&other.map(|name| folder.join(name))) {
+                fs::write(file, "").unwrap();
+                set(file, 0o644);
+            }
+            let _lock = take(&folder, &files[0]).unwrap();
+            assert!(files.iter().all(|file| mode(file) == 0o600));
+            assert_eq!(mode(&folder), expected);
+            assert!(other.is_none_or(|name| mode(&folder.join(name)) == 0o644));
+        }
+    }
+}
