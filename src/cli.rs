@@ -8,10 +8,10 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use holdfast_shared::config::{
-    ApiConfig, ModelConfig, QuotasConfig, RunConfig, StoresConfig, ToolsConfig, UsersConfig,
+    ApiConfig, ModelConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig,
 };
 
-use crate::{chat::ChatArgs, healthcheck::HealthcheckArgs};
+use crate::{chat::ChatArgs, healthcheck::HealthcheckArgs, secret_files};
 
 /// Agent runs that outlive the connection.
 ///
@@ -43,6 +43,9 @@ pub enum Role {
     Healthcheck(HealthcheckArgs),
     /// Chat with a Holdfast server in the terminal.
     Chat(ChatArgs),
+    /// What a worker starts, to end its MCP servers if it is killed.
+    #[command(hide = true)]
+    Guard,
 }
 
 /// All settings of the server's roles.
@@ -117,7 +120,8 @@ fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option
     let args: Vec<OsString> = args.collect();
     // The client has none of the server's settings.
     let is_client = args.get(1).is_some_and(|role| role == "chat");
-    if !is_client && variable(JWT_KEY).is_some_and(|key| key.is_empty()) {
+    let has_file = variable(&format!("{JWT_KEY}{SECRET_FILE_SUFFIX}")).is_some_and(|path| !path.is_empty());
+    if !is_client && !has_file && variable(JWT_KEY).is_some_and(|key| key.is_empty()) {
         let sentence =
             format!("{JWT_KEY} is empty: give it a key; or unset it, and everybody is believed (development)");
         return Err(Refusal::Setting(sentence));
@@ -127,6 +131,7 @@ fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option
         command = command.mut_args(|arg| arg.global(true));
     }
     let command = without_empty_variables(command, &variable);
+    let command = secret_files::read_into(command, is_client, &variable).map_err(Refusal::Setting)?;
     let matches = command.clone().try_get_matches_from(args).map_err(|error| explain(error, &command))?;
     Cli::from_arg_matches(&matches).map_err(Refusal::Usage)
 }

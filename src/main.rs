@@ -11,6 +11,7 @@ mod healthcheck;
 mod logging;
 mod patience;
 mod roles;
+mod secret_files;
 mod shutdown;
 
 use std::process::ExitCode;

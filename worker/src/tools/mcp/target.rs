@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, env};
 
-use holdfast_shared::agent::{Auth, McpServer, Secret, Transport};
+use holdfast_shared::{
+    agent::{Auth, McpServer, Secret, Transport},
+    config::{SECRET_FILE_SUFFIX, read_secret_file},
+};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
@@ -99,7 +102,22 @@ fn bearer(auth: Option<&Auth>) -> Result<Option<SecretString>, Problem> {
 }
 
 fn reveal(secret: &Secret) -> Result<SecretString, Problem> {
-    Ok(secret.reveal(|name| env::var(name).ok())?)
+    Ok(secret.reveal(variable)?)
+}
+
+/// A variable of this process, or what the file holds that `<name>_FILE` names.
+fn variable(name: &str) -> Option<String> {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    set(name).or_else(|| {
+        let path = set(&format!("{name}{SECRET_FILE_SUFFIX}"))?;
+        match read_secret_file(path.as_ref()) {
+            Ok(secret) => Some(secret.expose_secret().to_owned()),
+            Err(problem) => {
+                tracing::warn!(variable = name, problem, "failed to read a secret of an agent");
+                None
+            }
+        }
+    })
 }
 
 fn address(transport: &Transport) -> String {

@@ -1,0 +1,96 @@
+//! Secrets from files: where `<VARIABLE>_FILE` names a file, the secret setting `<VARIABLE>` is what the file holds.
+//!
+//! A setting is a secret if its help hides its value. So this module has no list, and a new secret has its file at once.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command, builder::Resettable};
+use holdfast_shared::config::{SECRET_FILE_SUFFIX, read_secret_file};
+use secrecy::ExposeSecret;
+
+/// Gives the secret settings of the server, or of the client, what their files hold. The error is the sentence that says
+/// what is wrong.
+pub fn read_into(
+    command: Command,
+    is_client: bool,
+    variable: &impl Fn(&str) -> Option<OsString>,
+) -> Result<Command, String> {
+    let mut refusal = None;
+    let mut give = |arg: Arg| match read(&arg, variable) {
+        None => arg,
+        // The parser keeps defaults for ever; this one is read once for each process.
+        Some(Ok(secret)) => arg.env(Resettable::Reset).default_value(&*secret.leak()).hide_default_value(true),
+        Some(Err(sentence)) => {
+            refusal.get_or_insert(sentence);
+            arg
+        }
+    };
+    let command = match is_client {
+        true => command.mut_subcommand("chat", |chat| chat.mut_args(&mut give)),
+        false => command.mut_args(&mut give),
+    };
+    refusal.map_or(Ok(command), Err)
+}
+
+/// The content of the file of this setting, if it is a secret with a file.
+fn read(arg: &Arg, variable: &impl Fn(&str) -> Option<OsString>) -> Option<Result<String, String>> {
+    let name = arg.get_env().filter(|_| arg.is_hide_env_values_set())?.to_string_lossy();
+    let file_name = format!("{name}{SECRET_FILE_SUFFIX}");
+    let path = variable(&file_name).filter(|path| !path.is_empty())?;
+    if variable(&name).is_some_and(|value| !value.is_empty()) {
+        return Some(Err(format!("{file_name}: contradicts {name}, which is also set; unset one of them")));
+    }
+    let secret = read_secret_file(path.as_ref()).map_err(|problem| format!("{file_name}: {problem}"));
+    Some(secret.map(|secret| secret.expose_secret().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn jwt_key(file: &str, variable: Option<&str>) -> Result<String, String> {
+        let found = |name: &str| match name {
+            "HOLDFAST_JWT_KEY_FILE" => Some(OsString::from(file)),
+            "HOLDFAST_JWT_KEY" => variable.map(OsString::from),
+            _ => None,
+        };
+        let matches = read_into(Cli::command(), false, &found)?.get_matches_from(["holdfast"]);
+        let cli = Cli::from_arg_matches(&matches).unwrap();
+        Ok(cli.settings.users.jwt_key.unwrap().expose_secret().to_owned())
+    }
+
+    #[test]
+    fn a_secret_may_come_from_a_file_but_from_one_place_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let file = path.to_str().unwrap();
+        std::fs::write(&path, "hunter2\n").unwrap();
+        assert_eq!(jwt_key(file, None).unwrap(), "hunter2");
+        assert_eq!(jwt_key(file, Some("")).unwrap(), "hunter2");
+        let both = jwt_key(file, Some("other")).unwrap_err();
+        assert!(both.starts_with("HOLDFAST_JWT_KEY_FILE: contradicts HOLDFAST_JWT_KEY"), "{both}");
+        for refused in ["\n", &"x".repeat(70_000)] {
+            std::fs::write(&path, refused).unwrap();
+            let sentence = jwt_key(file, None).unwrap_err();
+            assert!(sentence.starts_with("HOLDFAST_JWT_KEY_FILE: "), "{sentence}");
+        }
+        assert!(jwt_key("/nowhere/key", None).unwrap_err().contains("/nowhere/key"));
+    }
+
+    #[test]
+    fn every_setting_that_holds_a_secret_may_come_from_a_file() {
+        let holds_secret = |name: &str| {
+            ["_KEY", "_URI", "_TOKEN"].iter().any(|end| name.ends_with(end))
+                || ["DATABASE_URL", "REDIS_URL"].contains(&name)
+        };
+        let command = Cli::command();
+        let all = command.get_arguments().chain(command.get_subcommands().flat_map(Command::get_arguments));
+        for arg in all {
+            let Some(name) = arg.get_env().map(|name| name.to_string_lossy()) else { continue };
+            assert_eq!(arg.is_hide_env_values_set(), holds_secret(&name), "{name}");
+        }
+    }
+}
