@@ -1,6 +1,6 @@
 //! The roles of a process, each composed of the same parts.
 
-use std::error::Error;
+use std::{error::Error, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
 use holdfast_api::{Api, Auth, Listener, Metrics, Role, serve_metrics};
@@ -11,7 +11,7 @@ use holdfast_shared::{
     run_log::{self, Push, RunLog},
     storage::{self, Storage},
 };
-use holdfast_worker::{Worker, model::Models};
+use holdfast_worker::{Children, Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,7 @@ struct MeetingPlaces {
 pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
+    let children = children(&settings)?;
     let auth = Auth::new(&settings.users)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Both, shutdown.clone());
@@ -36,7 +37,7 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let rate_limit = share_limits(&stores).await?;
     say_what_it_uses(&stores, &places.storage, &settings)?;
     say_where_it_listens(&listener, &auth);
-    let worker = make_worker(&places, &settings, models);
+    let worker = make_worker(&places, &settings, models, children);
     // This process is the worker, too: its settings decide, whether they state a model or not.
     let model = settings.model.choice().ok();
     let api = make_api(places, auth, rate_limit, &settings, model, metrics);
@@ -62,6 +63,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
 pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
+    let children = children(&settings)?;
     let metrics = Metrics::install(Role::Worker, shutdown.clone());
     let Some(places) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
     say_what_it_uses(&stores, &places.storage, &settings)?;
@@ -74,7 +76,7 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&places, &settings, models);
+        let worker = make_worker(&places, &settings, models, children);
         let work = async {
             worker.run(shutdown).await;
             stop.cancel();
@@ -82,7 +84,7 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
         };
         return tokio::try_join!(served, work).map(drop);
     }
-    make_worker(&places, &settings, models).run(shutdown).await;
+    make_worker(&places, &settings, models, children).run(shutdown).await;
     Ok(())
 }
 
@@ -172,7 +174,19 @@ fn make_api(
     }
 }
 
-fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> Worker {
+fn children(settings: &Settings) -> anyhow::Result<Arc<Children>> {
+    Ok(Arc::new(Children::new(&settings.tools, Some(own_program()?))?))
+}
+
+/// This executable, also after a newer one has taken its place on the disk.
+fn own_program() -> anyhow::Result<PathBuf> {
+    match cfg!(target_os = "linux") {
+        true => Ok("/proc/self/exe".into()),
+        false => std::env::current_exe().context("could not find the file of this program"),
+    }
+}
+
+fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, children: Arc<Children>) -> Worker {
     Worker {
         storage: places.storage.clone(),
         run_log: places.run_log.clone(),
@@ -180,6 +194,7 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models) -> W
         models,
         config: settings.run.clone(),
         tools: settings.tools.clone(),
+        children,
         archive_retention: settings.stores.archive_retention,
     }
 }

@@ -32,7 +32,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat", "src/healthcheck.rs"]),
     ("rmcp", &["worker/src/tools/mcp"]),
     ("sse_stream", &["worker/src/tools/mcp"]),
-    ("rustix", &["worker/src/tools/mcp"]),
+    ("rustix", &["worker/src/tools/mcp", "src/privacy.rs"]),
     ("jsonschema", &["shared/src/schema.rs"]),
     ("toml", &["src/agents.rs"]),
     ("serde_saphyr", &["src/agents.rs"]),

@@ -35,6 +35,7 @@ mod search;
 mod server;
 mod snapshot;
 mod start;
+mod stdio_servers;
 mod stores;
 mod takeover;
 mod tools;

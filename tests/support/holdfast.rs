@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
+    os::unix::fs::MetadataExt,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
@@ -34,7 +35,9 @@ impl Holdfast {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOLDFAST_ADDR", "127.0.0.1:0");
+            .env("HOLDFAST_ADDR", "127.0.0.1:0")
+            // A test's stdio servers read the test's own files.
+            .env("HOLDFAST_MCP_USER", own_user().to_string());
         command
     }
 
@@ -151,6 +154,11 @@ impl Drop for Holdfast {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The number of the user who runs the tests.
+pub fn own_user() -> u32 {
+    std::fs::metadata("/proc/self").unwrap().uid()
 }
 
 /// What a process says when it refuses to start.

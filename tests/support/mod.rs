@@ -16,7 +16,7 @@ pub use blocks::{Block, Blocks};
 pub use client::{Client, Failure, answer};
 pub use collector::{Collector, Traced};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
-pub use holdfast::{Embedded, Holdfast, ScaledOut, refusal};
+pub use holdfast::{Embedded, Holdfast, ScaledOut, own_user, refusal};
 pub use programs::Program;
 pub use proxy::Proxy;
 pub use sse::{Broken, Events, Frame, fold, standing};

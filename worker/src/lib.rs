@@ -28,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use agents::Agents;
 use lease::Leases;
 use model::Models;
+pub use tools::mcp::{Children, guard};
+
 use tools::mcp::Mcp;
 
 /// All that executing runs needs.
@@ -38,6 +40,8 @@ pub struct Worker {
     pub models: Models,
     pub config: RunConfig,
     pub tools: ToolsConfig,
+    /// How MCP servers are started that are commands.
+    pub children: Arc<Children>,
     /// How long the events of ended runs are kept.
     pub archive_retention: Duration,
 }
@@ -59,7 +63,7 @@ impl Worker {
             holder: Holder::new(),
             leases: Leases::default(),
             agents: Agents::default(),
-            mcp: Mcp::new(&self.tools),
+            mcp: Mcp::new(&self.tools, Arc::clone(&self.children)),
             worker: self,
         });
         tracing::info!(

@@ -17,6 +17,10 @@ pub struct ToolsConfig {
     #[arg(long = "mcp-stdio", env = "HOLDFAST_MCP_STDIO", default_value = "false", action = clap::ArgAction::Set)]
     pub mcp_stdio: bool,
 
+    /// User as whom stdio servers run, by name or number; by default nobody for a worker that runs as root, else its own.
+    #[arg(long, env = "HOLDFAST_MCP_USER")]
+    pub mcp_user: Option<String>,
+
     /// Time to connect to an MCP server and to read its list of tools, in ms.
     #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
     pub mcp_connect: Duration,

@@ -9,6 +9,7 @@ use rmcp::{
 };
 
 use super::{
+    children::Children,
     connection::Connection,
     error::{Error, Problem, SUPPORTED_VERSIONS},
     failure::{Failure, in_short},
@@ -16,18 +17,19 @@ use super::{
     listener::Listener,
     post,
     rpc::Rpc,
-    stdio::Stdio,
+    stdio::{Program, Stdio},
     target::{Target, Way},
     trouble::{Kind, Trouble},
 };
 
 /// What all connections have in common.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    /// For the whole of connecting.
+#[derive(Clone)]
+pub struct Terms {
+    /// Longest time of connecting as a whole.
     pub connect: Duration,
-    /// For one answer.
+    /// Largest answer.
     pub max_bytes: usize,
+    pub children: Arc<Children>,
 }
 
 /// Time to find out whether a URL belongs to the old HTTP+SSE transport.
@@ -37,10 +39,10 @@ const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
 /// Connects, and logs how that went.
-pub async fn connect(target: &Target, limits: Limits) -> Result<Arc<Connection>, Error> {
+pub async fn connect(target: &Target, terms: &Terms) -> Result<Arc<Connection>, Error> {
     let started = std::time::Instant::now();
-    let slow = |_| Err(Problem::Slow { doing: HANDSHAKE, limit: limits.connect });
-    let outcome = tokio::time::timeout(limits.connect, open(target, limits)).await.unwrap_or_else(slow);
+    let slow = |_| Err(Problem::Slow { doing: HANDSHAKE, limit: terms.connect });
+    let outcome = tokio::time::timeout(terms.connect, open(target, terms)).await.unwrap_or_else(slow);
     let (server, transport, duration_ms) = (&target.name, target.transport(), started.elapsed().as_millis() as u64);
     match outcome {
         Ok((connection, tools)) => {
@@ -61,32 +63,33 @@ pub async fn connect(target: &Target, limits: Limits) -> Result<Arc<Connection>,
     }
 }
 
-async fn open(target: &Target, limits: Limits) -> Result<(Connection, usize), Problem> {
+async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Problem> {
     let listener = Arc::new(Listener::default());
-    let service = serve(target, Arc::clone(&listener), limits).await?;
+    let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
         return Err(Problem::Version(version));
     }
-    let connection = Connection::new(service, listener, limits.connect).await.map_err(listing)?;
-    let tools = connection.tools(limits.connect).await.map_err(listing)?.len();
+    let connection = Connection::new(service, listener, terms.connect).await.map_err(listing)?;
+    let tools = connection.tools(terms.connect).await.map_err(listing)?.len();
     Ok((connection, tools))
 }
 
 async fn serve(
     target: &Target,
     listener: Arc<Listener>,
-    limits: Limits,
+    terms: &Terms,
 ) -> Result<RunningService<RoleClient, Arc<Listener>>, Problem> {
-    let max_bytes = limits.max_bytes;
+    let max_bytes = terms.max_bytes;
     match &target.way {
         Way::Stdio { command, args, env } => {
-            let stdio = Stdio::start(&target.name, command, args, env, max_bytes);
+            let program = Program { server: &target.name, command, args, env };
+            let stdio = Stdio::start(&program, &terms.children, max_bytes);
             let stdio = stdio.map_err(|error| Problem::Command(error.to_string()))?;
             listener.serve(stdio).await.map_err(handshake)
         }
         Way::Http { url, bearer } => {
-            let client = client(limits)?;
+            let client = client(terms)?;
             let transport = Http::transport(client.clone(), url, bearer.clone(), max_bytes);
             match listener.serve(transport).await.map_err(handshake) {
                 Err(Problem::Failed { .. }) if speaks_old_transport(&client, url).await => Err(Problem::OldTransport),
@@ -94,13 +97,13 @@ async fn serve(
             }
         }
         Way::Rpc { url, bearer } => {
-            listener.serve(Rpc::new(client(limits)?, url, bearer.clone(), max_bytes)).await.map_err(handshake)
+            listener.serve(Rpc::new(client(terms)?, url, bearer.clone(), max_bytes)).await.map_err(handshake)
         }
     }
 }
 
-fn client(limits: Limits) -> Result<Client, Problem> {
-    post::client(limits.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
+fn client(terms: &Terms) -> Result<Client, Problem> {
+    post::client(terms.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
 }
 
 /// The old transport opens a stream of events for a GET, where it tells another address for POSTs.

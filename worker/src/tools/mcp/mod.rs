@@ -2,11 +2,12 @@
 //!
 //! In the order of a call's way: `target` (a description with its secrets looked up), `pool` (who shares a connection),
 //! `connect` (handshake and list of tools), `connection` (requests, cancelled when nobody waits), `output` and `failure`
-//! (what comes of them). Three transports: `stdio` with `lines`, `http`, `rpc`; the latter two `post`. `answer` and `trouble`
+//! (what comes of them). Three transports: `stdio` with `lines` and `children`, `http`, `rpc`; the latter two `post`. `answer` and `trouble`
 //! are how a transport says that an answer is not usable.
 
 mod abandoned;
 mod answer;
+mod children;
 mod connect;
 mod connection;
 mod error;
@@ -33,9 +34,10 @@ use std::{
 use holdfast_shared::{agent::McpServer, config::ToolsConfig, tool::ToolError};
 use serde_json::{Map, Value};
 
+pub use children::{Children, guard};
 pub use error::Error;
 
-use connect::Limits;
+use connect::Terms;
 use failure::Failure;
 use pool::Pool;
 use target::Target;
@@ -86,10 +88,10 @@ pub struct Output {
 }
 
 impl Mcp {
-    pub fn new(config: &ToolsConfig) -> Arc<Self> {
-        let limits = Limits { connect: config.mcp_connect, max_bytes: config.mcp_max_bytes };
+    pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
+        let terms = Terms { connect: config.mcp_connect, max_bytes: config.mcp_max_bytes, children };
         Arc::new(Self {
-            pool: Pool::new(limits, config.mcp_idle),
+            pool: Pool::new(terms, config.mcp_idle),
             config: Config {
                 connect: config.mcp_connect,
                 timeout: config.mcp_timeout,

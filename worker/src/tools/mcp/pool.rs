@@ -16,7 +16,7 @@ use futures::{
 use tokio::task::AbortHandle;
 
 use super::{
-    connect::{Limits, connect},
+    connect::{Terms, connect},
     connection::Connection,
     error::{Error, Problem},
     target::{Key, Target},
@@ -26,7 +26,7 @@ use super::{
 const FAILURE_MEMORY: Duration = Duration::from_secs(3);
 
 pub struct Pool {
-    limits: Limits,
+    terms: Terms,
     idle: Duration,
     entries: Mutex<Option<HashMap<Key, Entry>>>,
 }
@@ -45,8 +45,8 @@ struct Entry {
 }
 
 impl Pool {
-    pub fn new(limits: Limits, idle: Duration) -> Self {
-        Self { limits, idle, entries: Mutex::new(Some(HashMap::new())) }
+    pub fn new(terms: Terms, idle: Duration) -> Self {
+        Self { terms, idle, entries: Mutex::new(Some(HashMap::new())) }
     }
 
     /// A connection that, as far as is known, is usable. A failure that is older than `since` is not held against the server.
@@ -94,11 +94,11 @@ impl Pool {
     }
 
     fn start(&self, target: Target) -> Entry {
-        let (limits, idle) = (self.limits, self.idle);
+        let (terms, idle) = (self.terms.clone(), self.idle);
         let attempt = tokio::spawn({
             let target = target.clone();
             async move {
-                let connection = connect(&target, limits).await?;
+                let connection = connect(&target, &terms).await?;
                 tokio::spawn(close_when_idle(Arc::downgrade(&connection), idle));
                 Ok(connection)
             }

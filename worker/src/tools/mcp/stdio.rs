@@ -1,11 +1,11 @@
 //! A server that is a child process: JSON-RPC as lines on its standard input and output.
 //!
-//! The child is the leader of a process group of its own, and the whole group is killed with the connection. It gets none
-//! of the worker's environment but what a program needs to run at all. What it writes to standard error is logged at debug.
+//! The child is the leader of a process group of its own, and the whole group is killed with the connection. `children` says
+//! who the child is, and what of the worker's environment it gets. What it writes to standard error is logged at debug.
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    env, io, process,
+    io, process,
     process::Stdio as Pipe,
     sync::{Arc, MutexGuard},
     thread,
@@ -30,13 +30,10 @@ use tokio::{
 
 use super::{
     answer,
+    children::{Children, Guarded},
     lines::{Line, Lines},
     trouble::{Kind, Trouble},
 };
-
-/// What of the worker's environment a child may see.
-const INHERITED: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
 /// Time that a child has to end by itself once its input is closed.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -50,6 +47,14 @@ pub struct Stdio {
     max_bytes: usize,
     requests: Arc<std::sync::Mutex<Requests>>,
     group: Group,
+}
+
+/// What is started for a server.
+pub struct Program<'a> {
+    pub server: &'a str,
+    pub command: &'a str,
+    pub args: &'a [String],
+    pub env: &'a BTreeMap<String, SecretString>,
 }
 
 /// Requests of which an answer may come.
@@ -88,12 +93,14 @@ struct Group {
     child: Child,
     /// The child's id, which is the group's; none once the group has been killed.
     leader: Option<Pid>,
+    /// Kills the group if this process dies before.
+    guarded: Option<Guarded>,
 }
 
 impl Group {
-    fn new(child: Child) -> Self {
+    fn new(child: Child, children: &Children) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        Self { child, leader }
+        Self { child, leader, guarded: leader.map(|leader| children.guard(leader)) }
     }
 
     /// Waits for the child's end, and then kills what it has left behind, which may hold its output open.
@@ -106,6 +113,7 @@ impl Group {
         // Invariant: once only, and no later than the child was waited for, or the id could be another group's.
         if let Some(leader) = self.leader.take() {
             let _ = kill_process_group(leader, Signal::KILL);
+            self.guarded = None;
             if process::id() == FIRST_PROCESS {
                 bury(leader);
             }
@@ -129,16 +137,11 @@ impl Drop for Group {
 }
 
 impl Stdio {
-    pub fn start(
-        server: &str,
-        command: &str,
-        args: &[String],
-        env: &BTreeMap<String, SecretString>,
-        max_bytes: usize,
-    ) -> io::Result<Self> {
+    pub fn start(program: &Program<'_>, children: &Children, max_bytes: usize) -> io::Result<Self> {
+        let Program { server, command, args, env } = *program;
         let mut child = Command::new(command);
-        child.args(args).env_clear();
-        child.envs(INHERITED.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+        child.args(args);
+        children.prepare(&mut child);
         child.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
         child.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         let mut child = child.process_group(0).kill_on_drop(true).spawn()?;
@@ -152,7 +155,7 @@ impl Stdio {
             output: Lines::new(output, max_bytes),
             max_bytes,
             requests: Arc::default(),
-            group: Group::new(child),
+            group: Group::new(child, children),
         })
     }
 

@@ -18,7 +18,7 @@ use holdfast_shared::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Call, Mcp};
+use super::{Call, Children, Mcp};
 
 /// Longest time of anything that should succeed, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,7 +37,10 @@ fn mcp(settings: &[&str]) -> Arc<Mcp> {
         !settings.iter().any(|own| own.starts_with(name))
     };
     let all: Vec<&str> = patient.iter().filter(given).copied().chain(settings.iter().copied()).collect();
-    Mcp::new(&Args::parse_from(all).tools)
+    // The test's own user can read the test's files.
+    let own = rustix::process::geteuid().as_raw().to_string();
+    let config = ToolsConfig { mcp_user: Some(own), ..Args::parse_from(all).tools };
+    Mcp::new(&config, Arc::new(Children::new(&config, None).unwrap()))
 }
 
 fn server(transport: Transport) -> McpServer {

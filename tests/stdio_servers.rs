@@ -1,0 +1,91 @@
+//! Stdio servers, which are programs of others on the worker's host: what they can see of the worker, and when they end.
+
+use std::{
+    fs,
+    os::unix::{fs::chown, process::CommandExt},
+    path::Path,
+    process::Command,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Embedded, Holdfast, agent, frames_of, of_kind, own_user, until};
+
+/// The number of the user `nobody`.
+const NOBODY: u32 = 65_534;
+
+fn embedded() -> Embedded {
+    Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("OLLAMA_BASE_URL", "http://user:hunter2@127.0.0.1:1")
+}
+
+/// What a stdio server finds when it looks around.
+async fn peek(client: &Client, data_dir: &Path) -> Value {
+    let script = include_str!("stdio_servers/peek.py");
+    let args = ["-c", script, data_dir.to_str().unwrap()];
+    let server = json!({"name": "other", "transport": "stdio", "command": "python3", "args": args});
+    let agent_id = agent(client, json!([server]), json!({})).await;
+    let frames = frames_of(client, &agent_id, "[tokens=1] [call=other__peek {}]").await;
+    let output = of_kind(&frames, "tool_call.completed")[0]["output"].as_str().unwrap_or_else(|| panic!("{frames:#?}"));
+    serde_json::from_str(output).unwrap()
+}
+
+fn names(environment: &Value) -> Vec<&str> {
+    environment.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn a_stdio_server_of_a_root_worker_is_nobody_and_sees_nothing_of_it() {
+    let embedded = embedded();
+    let mut holdfast = Holdfast::start(embedded.command().env_remove("HOLDFAST_MCP_USER"));
+    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
+    let expected = if own_user() == 0 { json!([]) } else { json!(["data folder", "database"]) };
+    assert_eq!(found["seen"], expected, "{found}");
+    assert_eq!(found["can_write_home"], true, "{found}");
+    assert!(!found["environment"].to_string().contains("hunter2"), "{found}");
+    assert!(!names(&found["environment"]).iter().any(|name| name.contains("HOLDFAST")), "{found}");
+    if own_user() == 0 {
+        assert_eq!((&found["uid"], &found["groups"]), (&json!(NOBODY), &json!([])), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn a_stdio_server_of_an_ordinary_worker_sees_neither_its_environment_nor_its_memory() {
+    let embedded = embedded();
+    let mut command = embedded.command();
+    if own_user() == 0 {
+        chown(embedded.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY).env_remove("HOLDFAST_MCP_USER");
+    }
+    let mut holdfast = Holdfast::start(&mut command);
+    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
+    // It has the worker's user, and so the worker's files: docs/agents.md says so.
+    assert_eq!(found["seen"], json!(["data folder", "database"]), "{found}");
+}
+
+#[tokio::test]
+async fn a_killed_worker_takes_its_stdio_servers_along() {
+    let embedded = embedded();
+    let mut holdfast = embedded.start();
+    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
+    let pids: Vec<u64> = serde_json::from_value(found["pids"].clone()).unwrap();
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "{found}");
+    holdfast.kill();
+    until("the server and its child are gone", async || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
+}
+
+#[test]
+fn another_user_for_stdio_servers_needs_a_root_worker() {
+    let refused = |command: &mut Command| crate::support::refusal(command);
+    let said = refused(embedded().command().env("HOLDFAST_MCP_USER", "no-such-user"));
+    assert!(said.contains("HOLDFAST_MCP_USER") && said.contains("no-such-user"), "{said}");
+    if own_user() == 0 {
+        let said = refused(embedded().command().uid(NOBODY).env("HOLDFAST_MCP_USER", "1"));
+        assert!(said.contains("HOLDFAST_MCP_USER") && said.contains("root"), "{said}");
+    }
+}
+
+/// Whether a process runs; one that has ended and that nobody has waited for does not.
+fn is_alive(pid: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}

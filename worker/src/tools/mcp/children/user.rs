@@ -1,0 +1,165 @@
+//! The user as whom stdio servers run, where the worker may choose one.
+
+use std::{
+    fs,
+    os::unix::fs::{DirBuilderExt, chown},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use holdfast_shared::config::Error;
+use rustix::process::{geteuid, getuid};
+use uuid::Uuid;
+
+const SETTING: &str = "HOLDFAST_MCP_USER";
+
+/// Who the children of a root worker are unless the setting names somebody: the user that owns nothing.
+const NOBODY: u32 = 65_534;
+
+/// A user other than the worker's own.
+#[derive(Debug)]
+pub struct User {
+    pub name: String,
+    pub uid: u32,
+    pub gid: u32,
+    /// As the system's list of users has it.
+    listed_home: Option<PathBuf>,
+    /// Made for a user without a home when the first child needs it.
+    made_home: OnceLock<PathBuf>,
+}
+
+impl User {
+    /// The user that the setting names, or by default nobody for a root worker; `None` for the worker's own.
+    pub fn of(setting: Option<&str>) -> Result<Option<Self>, Error> {
+        let own = geteuid().as_raw();
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let Some(setting) = setting else { return Ok(by_default(own, &users)) };
+        let unknown = || Error::new(SETTING, format!("expected the name or the number of a user, not {setting:?}"));
+        let user = find(&users, setting).ok_or_else(unknown)?;
+        match (user.uid == own, own) {
+            (true, _) => Ok(None),
+            (false, 0) => Ok(Some(user)),
+            (false, _) => {
+                let problem = format!(
+                    "names another user, {}, and only a worker that runs as root can start one's processes",
+                    user.name
+                );
+                Err(Error::new(SETTING, problem))
+            }
+        }
+    }
+
+    /// A folder that the user can write.
+    pub fn home(&self) -> &Path {
+        if let Some(home) = self.listed_home.as_deref().filter(|home| home.is_dir()) {
+            return home;
+        }
+        self.made_home.get_or_init(|| {
+            let home = std::env::temp_dir().join(format!("holdfast-mcp-{}", Uuid::now_v7().simple()));
+            let made = fs::DirBuilder::new().mode(0o700).create(&home);
+            if let Err(error) = made.and_then(|()| chown(&home, Some(self.uid), Some(self.gid))) {
+                tracing::warn!(folder = %home.display(), %error, "failed to make a home folder for MCP servers");
+            }
+            home
+        })
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        if let Some(home) = self.made_home.get() {
+            let _ = fs::remove_dir_all(home);
+        }
+    }
+}
+
+fn by_default(own: u32, users: &str) -> Option<User> {
+    if own != 0 || getuid().as_raw() != 0 {
+        return None;
+    }
+    let user = find(users, "65534").unwrap_or_else(|| User::new("nobody", NOBODY, NOBODY, None));
+    let read = |file| fs::read_to_string(format!("/proc/self/{file}")).ok();
+    let can_become = may_switch(read("status").as_deref())
+        && is_mapped(read("uid_map").as_deref(), user.uid)
+        && is_mapped(read("gid_map").as_deref(), user.gid);
+    if !can_become {
+        tracing::warn!(
+            "MCP servers over stdio run as this root user, because this process may not start others' processes"
+        );
+    }
+    can_become.then_some(user)
+}
+
+impl User {
+    fn new(name: &str, uid: u32, gid: u32, listed_home: Option<PathBuf>) -> Self {
+        Self { name: name.to_owned(), uid, gid, listed_home, made_home: OnceLock::new() }
+    }
+}
+
+/// Finds a user by name or number in the system's list. A number that is not listed is its own group.
+fn find(users: &str, wanted: &str) -> Option<User> {
+    let listed = users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, uid, gid, _, home, ..] = fields[..] else { return None };
+        let user = || Some(User::new(name, uid.parse().ok()?, gid.parse().ok()?, Some(home.into())));
+        (name == wanted || uid == wanted).then(user)?
+    });
+    let number = || wanted.parse().ok().map(|id| User::new(wanted, id, id, None));
+    listed.or_else(number)
+}
+
+/// Whether a process with this `/proc/self/status` may become another user. Where there is no such file, root may.
+fn may_switch(status: Option<&str>) -> bool {
+    const SETGID_AND_SETUID: u64 = 0b11 << 6;
+    let Some(status) = status else { return true };
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|capabilities| u64::from_str_radix(capabilities.trim(), 16).ok());
+    effective.is_some_and(|effective| effective & SETGID_AND_SETUID == SETGID_AND_SETUID)
+}
+
+/// Whether the namespace with this map of ids knows the id. Where there are no namespaces, all are known.
+fn is_mapped(map: Option<&str>, id: u32) -> bool {
+    let Some(map) = map else { return true };
+    map.lines().any(|line| {
+        let mut fields = line.split_whitespace().map(str::parse::<u64>);
+        let (Some(Ok(first)), _, Some(Ok(count))) = (fields.next(), fields.next(), fields.next()) else { return false };
+        (first..first + count).contains(&u64::from(id))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USERS: &str = "root:x:0:0:root:/root:/bin/bash\ntools:x:1001:1002::/home/tools:/bin/sh\n";
+
+    #[test]
+    fn a_user_is_found_by_name_and_by_number() {
+        let check = |wanted: &str, expected: Option<(&str, u32, u32)>| {
+            let found = find(USERS, wanted);
+            assert_eq!(found.as_ref().map(|user| (user.name.as_str(), user.uid, user.gid)), expected, "{wanted}");
+        };
+        check("tools", Some(("tools", 1001, 1002)));
+        check("1001", Some(("tools", 1001, 1002)));
+        check("4711", Some(("4711", 4711, 4711)));
+        check("unlisted", None);
+        check("-1", None);
+    }
+
+    #[test]
+    fn a_root_without_the_right_or_without_the_id_becomes_nobody_else() {
+        assert!(may_switch(Some("Name:\tx\nCapEff:\t000001ffffffffff\n")));
+        assert!(!may_switch(Some("CapEff:\t0000000000000000\n")));
+        assert!(!may_switch(Some("CapEff:\t0000000000000040\n")), "CAP_SETGID alone");
+        assert!(is_mapped(Some("         0          0 4294967295\n"), NOBODY));
+        assert!(!is_mapped(Some("0 1000 1\n"), NOBODY));
+        assert!(is_mapped(Some("0 1000 1\n1 100000 65535\n"), NOBODY));
+    }
+
+    #[test]
+    fn a_setting_that_names_the_workers_own_user_changes_nothing() {
+        let own = geteuid().as_raw().to_string();
+        assert!(User::of(Some(&own)).unwrap().is_none());
+        assert!(User::of(Some("no-such-user")).unwrap_err().to_string().contains("HOLDFAST_MCP_USER"));
+    }
+}
