@@ -72,6 +72,6 @@ function asked(decision: Decision): Parameters<typeof decideApproval>[2] {
 }
 
 function verdictOf(decision: Decision): Verdict {
-  if (decision.decision === "approve") return { approved: true };
+  if (decision.decision === "approve") return { approved: true, ...(decision.editedInput === undefined ? {} : { isEdited: true }) };
   return { approved: false, ...(decision.reason ? { reason: decision.reason } : {}) };
 }

@@ -47,6 +47,8 @@ export interface Chat {
   progress: Progress;
   /** Whether the connection was lost and is being made again. */
   isReconnecting: boolean;
+  /** When it is tried next, in ms since the epoch, where that takes a while. */
+  nextTryAt?: number;
   /** What the agent says that it is doing, such as `executing_plan`. */
   doing?: string;
   /** A worker was lost: the next attempt, of so many. */
@@ -60,6 +62,10 @@ export interface Chat {
   send(text: string): boolean;
   /** Cancels the run; what was said stays. */
   stop(): void;
+  /** Tries now to reach the server. */
+  tryNow(): void;
+  /** Forgets what was refused, because its writer has changed it. */
+  dismiss(): void;
   /** Does again what has failed: sends, or has the newest message answered again. */
   retry(): void;
   /** Answers the message before this answer again, instead of it. */

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { cut, refuse, stream, write } from "../client/fixture";
 import { CHAT, END, RUN, answer, answers, asking, begin, chatWith, has, json, limited, open, question, routes, server, text, until } from "./fixture";
+import { LiveChat, giveUpLeft, leftNewChat } from "./live";
 import type { ChatMessage } from "./message";
 
 describe("what is refused", () => {
@@ -83,6 +84,79 @@ describe("what is refused", () => {
     has([question, answer, { id, role: "user", parts: [{ type: "text", text: "more" }] }]);
     await reading.read();
     expect(state.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
+  });
+});
+
+describe("what the server cannot take yet", () => {
+  it("stays among the messages, and is sent once when the server is back", async () => {
+    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    routes["POST /api/chat"] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "0" });
+    speaking.send("more");
+    await until(() => expect(asked("POST /api/chat").length).toBeGreaterThan(1));
+    expect(shown()).toEqual(["hello", "Hello to you.", "more"]);
+    expect(state.now).toMatchObject({ isReconnecting: true, problem: undefined, unsent: { text: "more", isUnderway: true } });
+    routes["POST /api/chat"] = answers("There.");
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
+    expect(new Set(asked("POST /api/chat").map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+  });
+
+  it("is the same chat's when somebody leaves and comes back", async () => {
+    const { chat, state, speaking, shown } = chatWith();
+    routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
+    const leave = open(chat);
+    speaking.send("first");
+    await until(() => expect(state.now.isReconnecting).toBe(true));
+    leave();
+    expect(leftNewChat()).toBe(CHAT);
+    const again = LiveChat.of(CHAT, true);
+    expect(again).toBe(chat);
+    open(again);
+    expect(leftNewChat()).toBeUndefined();
+    routes["POST /api/chat"] = answers("There.");
+    await until(() => expect(shown()).toEqual(["first", "There."]));
+  });
+
+  it("is given up when another reader comes", async () => {
+    const { chat, state, speaking, asked } = chatWith();
+    routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
+    const leave = open(chat);
+    speaking.send("first");
+    await until(() => expect(state.now.isReconnecting).toBe(true));
+    leave();
+    giveUpLeft();
+    expect(LiveChat.of(CHAT, true)).not.toBe(chat);
+    const tries = asked("POST /api/chat").length;
+    await new Promise((later) => setTimeout(later, 1_200));
+    expect(asked("POST /api/chat").length).toBe(tries);
+  });
+});
+
+describe("what was refused for its length", () => {
+  it("is forgotten when its writer has changed it", async () => {
+    const { state, speaking, asked } = chatWith([question, answer]);
+    routes["POST /api/chat"] = (_, response) => refuse(response, 400, "content_too_long");
+    speaking.send("more");
+    await until(() => expect(state.now.failed).toBe("sending"));
+    speaking.dismiss();
+    expect(state.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
+    speaking.send("more");
+    await until(() => expect(asked("POST /api/chat")).toHaveLength(2));
+  });
+});
+
+describe("a run that fails before it says anything", () => {
+  it("keeps its question among the messages", async () => {
+    const { state, speaking, shown } = chatWith();
+    routes["POST /api/chat"] = (asked, response) => {
+      const { message } = JSON.parse(asked.body);
+      has([message, { ...answer, parts: [], metadata: { runId: RUN, status: "failed", error: { code: "model_failed", message: "" } } }]);
+      routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => void response.writeHead(204).end();
+      response.writeHead(500, { "content-type": "application/problem+json" });
+      response.end(JSON.stringify({ status: 500, code: "model_failed", detail: "It failed.", run: "/v1/runs/1" }));
+    };
+    speaking.send("first");
+    await until(() => expect(state.now).toMatchObject({ failed: "run", problem: { code: "model_failed" }, unsent: undefined }));
+    expect(shown()).toEqual(["first", ""]);
   });
 });
 

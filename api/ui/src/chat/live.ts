@@ -13,16 +13,37 @@ import { LiveState } from "./liveState";
 import type { ChatMessage } from "./message";
 import { Reading } from "./reading";
 import { Speaking } from "./speaking";
-import { retryingOf } from "./state";
+import { reconnecting, retryingOf } from "./state";
 import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
 
+/** The chats that were left while something was on its way to the server. */
+const left = new Set<LiveChat>();
+
+/** The new chat that was left before the server had its first message. */
+export function leftNewChat(): string | undefined {
+  return [...left].find(({ state }) => state.isNew && !state.conversationId)?.sdk.id;
+}
+
+/** Gives up what is on its way: another reader must not send it. */
+export function giveUpLeft(): void {
+  left.forEach((chat) => chat.hangUp());
+  left.clear();
+}
+
 export class LiveChat {
+  #isOpen = false;
   readonly sdk: SdkChat<ChatMessage>;
   readonly state: LiveState;
   readonly reading: Reading;
   readonly speaking: Speaking;
   readonly answering: Answering;
+
+  /** The chat of this id: the one that was left, if something in it is still on its way. */
+  static of(id: string, isNew: boolean): LiveChat {
+    const known = [...left].find(({ sdk, state }) => sdk.id === id || state.conversationId === id);
+    return known ?? new LiveChat(id, isNew);
+  }
 
   constructor(id: string, isNew: boolean) {
     this.sdk = new SdkChat<ChatMessage>({
@@ -33,10 +54,11 @@ export class LiveChat {
         if ((part.type as string) === CAUGHT_UP) this.reading.catchUp();
         if (part.type === "data-state") this.state.set({ doing: part.data.state });
       },
-      onFinish: ({ isAbort, isError }) => {
+      onFinish: ({ message, finishReason, isAbort, isError }) => {
+        if (finishReason) this.#keepReason(message.id, finishReason);
         // A stream that was let go of goes on in another one.
         if (isAbort) return;
-        this.state.set({ retrying: undefined, isReconnecting: false });
+        this.state.set({ retrying: undefined, isReconnecting: false, nextTryAt: undefined });
         if (!isError && this.state.now.failed === "reading") this.state.set({ problem: undefined, failed: undefined });
         if (!isError && this.state.progress === "idle") this.speaking.dropStop();
       },
@@ -51,17 +73,24 @@ export class LiveChat {
   /** Begins to live; gives back how to end it. The run goes on without us, and what is on its way arrives before. */
   open(): () => void {
     const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
+    left.delete(this);
+    this.#isOpen = true;
     this.reading.open();
     return () => {
+      this.#isOpen = false;
       this.reading.close();
       this.speaking.dropStop();
       stops.forEach((stop) => stop());
-      if (this.state.said?.isUnderway) void this.state.settled().then(() => this.#hangUp());
-      else this.#hangUp();
+      if (!this.state.said?.isUnderway) return this.hangUp();
+      left.add(this);
+      void this.state.settled().then(() => {
+        left.delete(this);
+        if (!this.#isOpen) this.hangUp();
+      });
     };
   }
 
-  #hangUp(): void {
+  hangUp(): void {
     this.state.begin();
     void this.sdk.stop();
   }
@@ -72,9 +101,10 @@ export class LiveChat {
       // Only agents are given tools: a deployment's plain model may not know what a tool is.
       body: () => (this.state.agentId ? { agentId: this.state.agentId, clientTools } : {}),
       onAccepted: () => this.speaking.accept(),
-      onConnection: (connection) => {
+      isEndless: true,
+      onConnection: (connection, wait) => {
         this.reading.hasStream ||= connection === "connected";
-        this.state.set({ isReconnecting: connection === "reconnecting" });
+        this.state.set(connection === "reconnecting" ? reconnecting(wait) : { isReconnecting: false, nextTryAt: undefined });
         if (connection === "reconnecting" && this.state.said?.wantsStop) void this.speaking.stop();
       },
       onTakenBack: (attempt) => {
@@ -89,6 +119,12 @@ export class LiveChat {
         if (this.state.now.held) this.reading.catchUp();
       },
     });
+  }
+
+  /** A stream tells it beside its message, and a history in it. */
+  #keepReason(id: string, finishReason: string): void {
+    const { sdk } = this;
+    sdk.messages = sdk.messages.map((message) => (message.id === id ? { ...message, metadata: { ...message.metadata, finishReason } } : message));
   }
 
   #hear(ids: string[]): void {

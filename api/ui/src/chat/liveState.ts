@@ -18,6 +18,7 @@ export const QUIET: Partial<State> = {
   doing: undefined,
   retrying: undefined,
   isReconnecting: false,
+  nextTryAt: undefined,
   problem: undefined,
   failed: undefined,
 };

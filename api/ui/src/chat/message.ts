@@ -8,6 +8,8 @@ export type Metadata = {
   createdAt?: string;
   /** How the run has ended. */
   status?: "completed" | "failed" | "cancelled";
+  /** Why the model ended it, such as `stop`, `length` or `content-filter`. */
+  finishReason?: string;
   error?: { code: string; message: string };
   usage?: { input_tokens: number; output_tokens: number; cached_tokens: number; reasoning_tokens: number };
 };
@@ -22,6 +24,8 @@ export type Data = {
   attempt: { attempt: number; base: string; crashes: number; maxCrashes: number };
   /** What is known of a call beside its output. */
   call: { toolCallId: string; durationMs: number };
+  /** What is known of an approval beside its id. */
+  question: { approvalId: string; callId: string; kind: string; edited?: boolean };
   /** A card. */
   briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
   /** A list of steps that fills in; the planner sends it. */
@@ -30,6 +34,14 @@ export type Data = {
 
 export type ChatMessage = UIMessage<Metadata, Data>;
 export type Part = ChatMessage["parts"][number];
+
+/** What kept the model from saying all of it. */
+export function cutOffBy({ metadata }: ChatMessage): "length" | "content-filter" | undefined {
+  // The server's history writes it with the rest of its metadata.
+  const reason = metadata?.finishReason ?? (metadata as { finish_reason?: string } | undefined)?.finish_reason;
+  const named = reason?.replace("_", "-");
+  return named === "length" || named === "content-filter" ? named : undefined;
+}
 
 /** What was said, as markdown. */
 export function textOf(message: ChatMessage): string {

@@ -15,8 +15,8 @@ export async function verdictsWith(message: ChatMessage | undefined, known: Verd
   const runId = message?.metadata?.runId;
   if (!message || !runId || !hasUnknownVerdicts(message, known)) return known;
   const verdicts = new Map(known);
-  for (const { id, status, reason } of await readApprovals(runId)) {
-    if (status !== "pending") verdicts.set(id, { approved: status === "approved", ...(reason ? { reason } : {}) });
+  for (const { id, status, reason, edited_input } of await readApprovals(runId)) {
+    if (status !== "pending") verdicts.set(id, { approved: status === "approved", ...(reason ? { reason } : {}), ...(edited_input ? { isEdited: true } : {}) });
   }
   return verdicts;
 }

@@ -4,7 +4,7 @@ import { isToolUIPart } from "ai";
 
 import type { ChatMessage, Part } from "./message";
 
-export type Verdict = { approved: boolean; reason?: string };
+export type Verdict = { approved: boolean; reason?: string; isEdited?: boolean };
 
 /** By the approval's id. */
 export type Verdicts = ReadonlyMap<string, Verdict>;

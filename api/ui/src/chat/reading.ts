@@ -6,7 +6,7 @@ import { type Conversation, readConversation, readMessages } from "../client/ser
 import { type LiveState, QUIET, THROTTLE_MS } from "./liveState";
 import type { ChatMessage } from "./message";
 import { failureOf, verdictsWith } from "./outcome";
-import { type State, withAnswer } from "./state";
+import { type State, reconnecting, withAnswer } from "./state";
 
 export class Reading {
   /** Whether the newest stream was there, and how often one after the other it was not, or was of another answer. */
@@ -51,8 +51,8 @@ export class Reading {
       const held = runId ? withAnswer(messages, live.shown, runId) : messages;
       live.sdk.messages = messages;
       live.set({ ...this.#quietAfter(messages), conversationId: conversation?.id, held });
-      // A chat that has no name yet may be at work all the same, if there is something in it.
-      if (runId || (!conversation && messages.length > 0)) return void this.resume(runId ?? undefined);
+      // A chat that has no name yet may be at work all the same, if its newest answer has not ended.
+      if (runId || (!conversation && messages.length > 0 && !messages.at(-1)?.metadata?.status)) return void this.resume(runId ?? undefined);
       this.release(isNewest);
       const failure = failureOf(messages.at(-1));
       if (failure && !live.now.problem) live.set({ problem: failure, failed: "run" });
@@ -178,10 +178,10 @@ export class Reading {
   }
 
   #patiently<T>(ask: () => Promise<T>, isNewest: () => boolean): Promise<T> {
-    const onTrouble = () => {
-      if (isNewest()) this.live.set({ isReconnecting: true });
+    const onTrouble = (wait: number) => {
+      if (isNewest()) this.live.set(reconnecting(wait));
     };
-    return patiently(ask, { signal: this.#closed.signal, onTrouble });
+    return patiently(ask, { signal: this.#closed.signal, onTrouble, isEndless: true });
   }
 }
 

@@ -4,7 +4,7 @@ import { Problem, RUN_FAILED, UNREACHABLE, problemFrom } from "../client/problem
 import { type LiveState, QUIET } from "./liveState";
 import { failureOf } from "./outcome";
 import type { Reading } from "./reading";
-import { canSend } from "./state";
+import { canSend, reconnecting } from "./state";
 import { Stopping } from "./stopping";
 import { Utterance } from "./utterance";
 
@@ -39,16 +39,23 @@ export class Speaking {
     void this.reading.read();
   }
 
+  dismiss(): void {
+    const { live } = this;
+    if (live.now.failed !== "sending") return;
+    live.said = undefined;
+    live.set({ problem: undefined, failed: undefined, unsent: undefined });
+  }
+
   async stop(): Promise<void> {
     const { live } = this;
     if (live.said?.isUnderway) return this.#stopUnsent(live.said);
     try {
-      const isDone = await this.#stopping.cancel(live.sdk.id, () => live.set({ isReconnecting: true }));
+      const isDone = await this.#stopping.cancel(live.sdk.id, (wait) => live.set(reconnecting(wait)));
       if (!isDone) return;
     } catch (error) {
       live.set({ problem: problemFrom(error), failed: "reading" });
     }
-    live.set({ isReconnecting: false });
+    live.set({ isReconnecting: false, nextTryAt: undefined });
     // A stream ends by itself, in other tabs too; a run that waited has none.
     if (!live.isAsking) this.#readAll();
   }
@@ -72,7 +79,12 @@ export class Speaking {
     const { live } = this;
     const isRefusal = error instanceof Problem;
     const told = isRefusal ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
-    if (live.said?.isUnderway) return this.#refuse(live.said, told);
+    if (live.said?.isUnderway) {
+      this.#refuse(live.said, told);
+      // The server has the question of a run that has failed, so the history tells the rest.
+      if (told.run) this.reading.hear();
+      return;
+    }
     const problem = isRefusal ? told : (failureOf(live.sdk.lastMessage) ?? told);
     live.set({ problem, failed: isRefusal ? "reading" : "run", retrying: undefined, isReconnecting: false, isResuming: false });
   }
@@ -106,7 +118,7 @@ export class Speaking {
 
   #refuse(said: Utterance, problem: Problem): void {
     said.isUnderway = false;
-    this.live.set({ problem, failed: "sending", unsent: said.unsent, retrying: undefined, isReconnecting: false });
+    this.live.set({ problem, failed: "sending", unsent: said.unsent, retrying: undefined, isReconnecting: false, nextTryAt: undefined });
   }
 
   /** Stops what may or may not have arrived. */

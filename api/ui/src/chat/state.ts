@@ -13,6 +13,8 @@ export interface State {
   /** Whether an answer is taken up again. */
   isResuming: boolean;
   isReconnecting: boolean;
+  /** When the next try is made, in ms since the epoch, where that is long enough to be told. */
+  nextTryAt?: number;
   /** What the agent says that it is doing. */
   doing?: string;
   retrying?: { attempt: number; of: number };
@@ -41,6 +43,18 @@ export function progressOf({ isLoading, isResuming, unsent }: State, status: Cha
 /** Whether something may be said now; to a run that waits, it is said instead of an answer. */
 export function canSend(progress: Progress): boolean {
   return progress === "idle" || progress === "waiting";
+}
+
+/** Whether the newest message waits for the server's return. */
+export function isNotSent({ unsent, isReconnecting }: Pick<State, "unsent" | "isReconnecting">): boolean {
+  return isReconnecting && unsent?.isUnderway === true;
+}
+
+/** A pause that is shorter is not told. */
+const TOLD_FROM_MS = 5_000;
+
+export function reconnecting(wait = 0, now = Date.now()): Pick<State, "isReconnecting" | "nextTryAt"> {
+  return { isReconnecting: true, nextTryAt: wait < TOLD_FROM_MS ? undefined : now + wait };
 }
 
 /** "Retrying (2 of 3)", of what an attempt tells of itself; older servers tell nothing. */

@@ -7,7 +7,7 @@ export class Stopping {
   #wish = new AbortController();
 
   /** Resolves with whether it was done; `false`, if it was dropped before. Rejects with a `Problem`. */
-  async cancel(chatId: string, onTrouble?: () => void): Promise<boolean> {
+  async cancel(chatId: string, onTrouble?: (wait: number) => void): Promise<boolean> {
     this.drop();
     const { signal } = (this.#wish = new AbortController());
     try {

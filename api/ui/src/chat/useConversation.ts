@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 
 import { Problem } from "../client/problem";
 import { forkConversation, readCheckpoints } from "../client/server";
+import { wake } from "../client/wake";
 import type { Chat } from "./chat";
 import { LiveChat } from "./live";
 import { THROTTLE_MS } from "./liveState";
@@ -23,7 +24,7 @@ export interface Named {
 /** The chat of an id. It begins anew with another id, and with no other change. */
 export function useConversation({ id, agentId, isNew }: Named): Chat {
   // What was new stays the same chat when it is not new any more.
-  const live = useMemo(() => new LiveChat(id, isNew), [id]);
+  const live = useMemo(() => LiveChat.of(id, isNew), [id]);
   useEffect(() => live.open(), [live]);
   useEffect(() => {
     // Until it has begun, one may change one's mind.
@@ -37,11 +38,11 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const progress = progressOf(state, status, messages);
   // Not `live.conversationId`: what is read while rendering must be what was rendered for, or effects on it can be lost.
   const conversationId = state.conversationId ?? conversationOf(folded);
-  const { isReconnecting, doing, retrying, problem, failed, unsent } = state;
+  const { isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent } = state;
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, unsent, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, doing, retrying, problem, failed, unsent, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent, does],
   );
 }
 
@@ -65,12 +66,14 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "send" | "stop" | "retry" | "regenerate" | "edit" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "send" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "settled" | "decide" | "answer" | "fork">;
 
 function actionsOf({ state, speaking, answering }: LiveChat): Actions {
   return {
     send: (text) => speaking.send(text),
     stop: () => void speaking.stop(),
+    tryNow: wake,
+    dismiss: () => speaking.dismiss(),
     retry: () => speaking.retry(),
     regenerate: (messageId) => speaking.regenerate(messageId),
     edit: (messageId, text) => speaking.edit(messageId, text),

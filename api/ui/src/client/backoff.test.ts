@@ -2,9 +2,14 @@ import { expect, it } from "vitest";
 
 import { delayAfter, pause } from "./backoff";
 
-it("the delay doubles from half a second to eight, and is never less than half of that", () => {
-  expect([1, 2, 3, 4, 5, 6, 100].map((failures) => delayAfter(failures, 1))).toEqual([500, 1000, 2000, 4000, 8000, 8000, 8000]);
-  expect([1, 5].map((failures) => delayAfter(failures, 0))).toEqual([250, 4000]);
+it("the delay doubles from half a second to one and a half, and is never less than half of that", () => {
+  expect([1, 2, 3, 4, 100].map((failures) => delayAfter(failures, 0, 1))).toEqual([500, 1000, 1500, 1500, 1500]);
+  expect([1, 5].map((failures) => delayAfter(failures, 0, 0))).toEqual([250, 750]);
+});
+
+it("a client that has waited for four minutes asks twice a minute", () => {
+  expect([0, 1].map((random) => delayAfter(200, 239_999, random))).toEqual([750, 1500]);
+  expect([0, 1].map((random) => delayAfter(200, 240_000, random))).toEqual([15_000, 30_000]);
 });
 
 it("a pause ends for somebody who has gone", async () => {

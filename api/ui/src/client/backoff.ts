@@ -1,13 +1,17 @@
 // How long to wait before the next try, and the waiting.
+import { TIMEOUT_MS } from "./processor";
 import { onWake } from "./wake";
 
 const FIRST_MS = 500;
-const LONGEST_MS = 8_000;
+/** A reader feels a server's return within two seconds. */
+const LONGEST_MS = 1_500;
+/** Between two tries of a client that has waited for `TIMEOUT_MS` in vain. */
+const SELDOM_MS = 30_000;
 
-/** Milliseconds before a try, after so many that failed: doubling, and anywhere in its upper half, so that the many clients
- * of a server that comes back do not come at once. */
-export function delayAfter(failures: number, random = Math.random()): number {
-  const ceiling = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 10));
+/** Milliseconds before a try, after so many failures and after so long a wait. The delay is anywhere in the upper half of
+ * its ceiling, so that the many clients of a returning server do not come at once. */
+export function delayAfter(failures: number, waited = 0, random = Math.random()): number {
+  const ceiling = waited < TIMEOUT_MS ? Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 10)) : SELDOM_MS;
   return Math.round(ceiling * (0.5 + random / 2));
 }
 

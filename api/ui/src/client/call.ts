@@ -10,6 +10,8 @@ export interface Calling {
   keepalive?: boolean;
   /** Without the reader's token. */
   asNobody?: boolean;
+  /** With this token instead of the reader's. */
+  as?: string;
   signal?: AbortSignal;
 }
 
@@ -17,8 +19,8 @@ export interface Calling {
 const CALL_TIMEOUT_MS = 30_000;
 
 /** Rejects with a `Problem`. */
-export async function call<T>(path: string, { method = "GET", body, keepalive, asNobody, signal }: Calling = {}): Promise<T> {
-  const headers: Record<string, string> = asNobody ? {} : authorization();
+export async function call<T>(path: string, { method = "GET", body, keepalive, asNobody, as, signal }: Calling = {}): Promise<T> {
+  const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asNobody ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });

@@ -7,7 +7,7 @@ import { merged } from "./merge";
 import { Known } from "./passage";
 import { Past } from "./past";
 import { SILENCE_MS, Waiting } from "./patience";
-import { CUT_OFF, Problem, SUPERSEDED } from "./problem";
+import { CUT_OFF, Problem, SUPERSEDED, isAway } from "./problem";
 import { TIMEOUT_MS, follow } from "./processor";
 import type { Frame } from "./sse";
 import { onWake } from "./wake";
@@ -29,13 +29,16 @@ export interface LineOptions {
   silence?: number;
   /** Milliseconds without a byte, over all connections, after which it is given up. */
   patience?: number;
-  onConnection?(state: "connected" | "reconnecting"): void;
+  /** Whether patience has no end while the server is away. The line then asks less often. */
+  isEndless?: boolean;
+  /** With the milliseconds until the next try. */
+  onConnection?(state: "connected" | "reconnecting", wait?: number): void;
   /** What was given is no longer the answer: a worker was lost, or the answer is another one. The stream ends here, and a
    * new replay has what counts. Without this, chunks are only ever appended. */
   onTakenBack?(attempt?: unknown): void;
   /** Each chunk as it comes; `isPast`, if a replay has brought it. */
   onChunk?(chunk: UIMessageChunk, isPast: boolean): void;
-  delay?(failures: number): number;
+  delay?(failures: number, waited: number): number;
 }
 
 /** How long what is known may take to come once more. */
@@ -114,13 +117,14 @@ export class Line {
       }
       const waited = this.#waiting.after(silence + wait);
       const wish = (problem.retryAfter ?? 0) * 1000;
+      const isEndless = this.options.isEndless && isAway(problem);
       // Nor is a server waited for that says "in an hour".
-      const isTooLong = waited + wish >= (this.options.patience ?? TIMEOUT_MS);
+      const isTooLong = !isEndless && waited + wish >= (this.options.patience ?? TIMEOUT_MS);
       if (isTooLong || this.source.isFinal(problem)) throw problem;
-      this.options.onConnection?.("reconnecting");
       failures = this.#known.count > count ? 1 : failures + 1;
-      const delay = (this.options.delay ?? delayAfter)(failures);
+      const delay = (this.options.delay ?? delayAfter)(failures, waited);
       wait = Math.max(delay, wish);
+      this.options.onConnection?.("reconnecting", wait);
       await pause(wait, this.#hangUp.signal);
     }
     if (!this.options.onTakenBack) throw new Problem(0, SUPERSEDED, "The answer is no longer what it was.");

@@ -29,6 +29,25 @@ it("a computer that slept asks again", async () => {
   expect(await asked).toBe("there");
 });
 
+it("patience has no end for a server that is away, and the tries become rare", async () => {
+  const waits: number[] = [];
+  const ask = vi.fn().mockRejectedValue(away);
+  const gone = new AbortController();
+  const onTrouble = (wait: number) => void (waits.push(wait) === 400 && gone.abort(new Error("gone")));
+  const asked = expect(patiently(ask, { signal: gone.signal, isEndless: true, onTrouble })).rejects.toThrow("gone");
+  await vi.runAllTimersAsync();
+  await asked;
+  expect(Math.max(...waits.slice(0, 100))).toBeLessThanOrEqual(1_500);
+  expect(Math.min(...waits.slice(-50))).toBeGreaterThanOrEqual(15_000);
+});
+
+it("patience has an end with a server that answers and fails", async () => {
+  const broken = new Problem(500, "internal_error", "It is broken.");
+  const asked = expect(patiently(vi.fn().mockRejectedValue(broken), { signal, isEndless: true })).rejects.toBe(broken);
+  await vi.runAllTimersAsync();
+  await asked;
+});
+
 it("patience has an end", async () => {
   const ask = vi.fn().mockRejectedValue(away);
   const asked = expect(patiently(ask, { signal, patience: 60_000 })).rejects.toBe(away);

@@ -10,6 +10,8 @@ export class Problem extends Error {
     detail: string,
     /** Seconds until one may try again. */
     readonly retryAfter?: number,
+    /** The run that has failed. The server has its question. */
+    readonly run?: string,
   ) {
     super(detail);
     this.name = "Problem";
@@ -33,7 +35,7 @@ export async function problemOf(response: Response): Promise<Problem> {
   const said = await bodyOf(response);
   const code = textIn(said, "code") ?? `http_${response.status}`;
   const detail = textIn(said, "detail") ?? textIn(said, "title") ?? response.statusText;
-  return new Problem(response.status, code, detail, retryAfter);
+  return new Problem(response.status, code, detail, retryAfter, textIn(said, "run"));
 }
 
 /** Anything that was thrown, as a problem. What `fetch` throws says nothing that a reader could use. */
@@ -45,6 +47,22 @@ export function problemFrom(error: unknown): Problem {
 /** Whether the same might succeed in a while. */
 export function mayPass({ status }: Problem): boolean {
   return status === 0 || status === 408 || status === 429 || status >= 500;
+}
+
+/** Whether the server, or what it needs, cannot be reached for now. */
+export function isAway({ status }: Problem): boolean {
+  return status === 0 || (status >= 502 && status <= 504);
+}
+
+/** Whether the server would take a shorter text. */
+export function isTooLong({ code }: Problem): boolean {
+  return code === "content_too_long" || code === "body_too_large";
+}
+
+/** The most bytes that the server takes; its sentence names the number last. */
+export function limitOf({ message }: Problem): number | undefined {
+  const most = /at most (\d+)/.exec(message)?.[1];
+  return most === undefined ? undefined : Number(most);
 }
 
 /** `Retry-After` is a number of seconds, or a date. */

@@ -12,12 +12,39 @@ export interface Me {
   kind: "developer" | "jwt" | "anonymous";
   operator: boolean;
   default_session: string;
+  /** What the anonymous user of this browser has, and the signed-in caller may take over. */
+  claimable?: { conversations: number } | null;
+}
+
+export interface ServerInfo {
+  version?: string;
+  /** The model of the deployment; agents may have another one. */
+  model: { provider: string; name: string; is_real: boolean } | null;
+  storage?: string;
+  /** What may become of what is said here. */
+  warning?: string | null;
+}
+
+export interface SessionName {
+  session_id: string;
+  conversation_id: string;
+}
+
+export interface Briefing {
+  id: string;
+  agent_id: string;
+  title: string;
+  summary: string;
+  priority: string | null;
+  created_at: string;
 }
 
 export interface Agent {
   id: string;
   name: string;
   description?: string | null;
+  /** Its own model, if it has one. */
+  model?: { name?: string | null } | null;
 }
 
 export interface Conversation {
@@ -27,6 +54,8 @@ export interface Conversation {
   /** The run that is at work, waits for an answer, or is next. */
   live_run_id: string | null;
   forked_from: string | null;
+  /** The conversation that it goes on from. Older servers do not tell it. */
+  forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;
 }
@@ -56,7 +85,12 @@ export interface Checkpoint {
 type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
 
 /** Who one is; 401 where somebody has to sign in. */
-export const me = (asked: { asNobody?: boolean } = {}) => call<Me>("/v1/users/me", asked);
+export const me = (asked: { asNobody?: boolean; as?: string } = {}) => call<Me>("/v1/users/me", asked);
+
+/** Gives the anonymous user's conversations to the signed-in caller. */
+export const claimConversations = (asked: { as?: string } = {}) => call<{ conversations: number }>("/v1/users/me/claim", { method: "POST", ...asked });
+
+export const readServer = () => call<ServerInfo>("/v1/server");
 
 /** What the server has to say about itself, such as that what it keeps may not last. Not ready is not a warning. */
 export const readWarnings = async (): Promise<string[]> => (await call<{ warnings?: string[] }>("/readyz")).warnings ?? [];
@@ -67,6 +101,20 @@ export const readAgents = ({ cursor, limit, signal }: Listing = {}) =>
 /** Newest activity first; `q` finds a text in titles and messages. */
 export const readConversations = ({ q, cursor, limit, signal }: Listing & { q?: string } = {}) =>
   call<Page<Conversation>>(`/v1/conversations${query({ q, cursor, limit })}`, { signal });
+
+/** Newest first. */
+export const readRuns = ({ status, limit }: { status?: Run["status"]; limit?: number }) => call<Page<Run>>(`/v1/runs${query({ status, limit })}`);
+
+export const readSessions = ({ limit }: Listing = {}) => call<Page<SessionName>>(`/v1/sessions${query({ limit })}`);
+
+/** Newest first. */
+export const readBriefings = ({ cursor, limit }: Listing = {}) => call<Page<Briefing>>(`/v1/briefings${query({ cursor, limit })}`);
+
+/** The conversation in which the briefing is talked about. */
+export const talkAboutBriefing = (id: string) =>
+  call<{ conversation_id: string }>(path`/v1/briefings/${id}/actions/start_conversation`, { method: "POST" });
+
+export const deleteBriefing = (id: string) => call<void>(path`/v1/briefings/${id}`, { method: "DELETE" });
 
 export const readConversation = (id: string) => call<Conversation>(path`/v1/conversations/${id}`);
 

@@ -21,10 +21,14 @@ function decoded(value: string): string | undefined {
   }
 }
 
-/** Whether the browser has kept it: it drops cookies above 4 KB, and all of them if that is its reader's wish. What a copy from a
- * terminal or a header may bring along is taken away. */
+/** Without what a copy from a terminal or a header may bring along. */
+export function bareOf(given: string): string {
+  return given.trim().replace(/^Bearer\s+/i, "");
+}
+
+/** Whether the browser has kept it: it drops cookies above 4 KB, and all of them if that is its reader's wish. */
 export function keepToken(given: string): boolean {
-  const bare = given.trim().replace(/^Bearer\s+/i, "");
+  const bare = bareOf(given);
   document.cookie = cookieOf(bare, lifeOf(bare), location.protocol === "https:");
   return token() === bare;
 }

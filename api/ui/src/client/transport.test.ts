@@ -168,9 +168,42 @@ it("a question that may not have arrived is put again with the same key", async 
   expect(new Set(keys).size).toBe(1);
 });
 
+it("a question that the server cannot take yet is put again when it says so, with the same key", async () => {
+  const waits: (number | undefined)[] = [];
+  const away: Handler = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
+  const { send } = await transport([away, whole], { onConnection: (state, wait) => state === "reconnecting" && void waits.push(wait) });
+  expect(await all(await send())).toEqual(SAME);
+  expect(waits).toEqual([1_000]);
+  expect(new Set(server.asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+});
+
+it("a question whose run has failed is not put again", async () => {
+  const failed: Handler = (_, response) => {
+    response.writeHead(500, { "content-type": "application/problem+json" });
+    response.end(JSON.stringify({ status: 500, code: "model_failed", detail: "It failed.", run: "/v1/runs/1" }));
+  };
+  const { send } = await transport([failed]);
+  await expect(send()).rejects.toMatchObject({ status: 500, code: "model_failed", run: "/v1/runs/1" });
+  expect(server.asked).toHaveLength(1);
+});
+
+it("a server that is away has no end of patience, where the reader wants none", async () => {
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  const waited: number[] = [];
+  const delay = (_: number, after: number) => {
+    waited.push(after);
+    now += 40;
+    return 5;
+  };
+  const gone: Handler = (_, response) => void response.socket?.resetAndDestroy();
+  const { send } = await transport([gone, gone, gone, gone, gone, gone, whole], { patience: 100, delay, isEndless: true });
+  expect(await all(await send())).toEqual(SAME);
+  expect(Math.max(...waited)).toBeGreaterThan(100);
+});
+
 it.each([
   [429, "rate_limited", { "retry-after": "7" }, 7],
-  [503, "database_away", { "retry-after": "1" }, 1],
   [400, "empty_content", {}, undefined],
   [401, "unauthenticated", {}, undefined],
 ])("a question that is refused with %i is not put again", async (status, code, headers, retryAfter) => {

@@ -67,9 +67,9 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
         streamId = named;
         this.options.onAccepted?.(named);
       },
-      // "Later" is for whoever wants to send to decide; for who waits for an answer there is nothing to decide.
-      isFinal: (problem) =>
-        !mayPass(problem) || (!streamId && (problem.status === 429 || problem.retryAfter !== undefined)),
+      // A writer decides what becomes of a message that the server limits; a reader of an answer has nothing to decide.
+      // The run of a question that names one has failed, and the same key would only bring the same failure.
+      isFinal: (problem) => !mayPass(problem) || (!streamId && (problem.status === 429 || problem.run !== undefined)),
     };
   }
 
