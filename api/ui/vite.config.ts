@@ -1,11 +1,16 @@
 /// <reference types="vitest/config" />
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
+
 import react from "@vitejs/plugin-react";
+import { gzip } from "pako";
 import { defineConfig, type Plugin } from "vite";
 
 const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
-  plugins: [react(), paintedOnce()],
+  plugins: [react(), paintedOnce(), compressed()],
   resolve: {
     alias: [
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
@@ -32,4 +37,30 @@ function here(path: string): string {
 function paintedOnce(): Plugin {
   const blocking = (html: string) => html.replace('<script type="module"', '<script type="module" blocking="render"');
   return { name: "painted-once", transformIndexHtml: { order: "post", handler: blocking } };
+}
+
+/** Beside each file of the page, the same in Brotli and in gzip: the server compresses nothing. The same source makes the same
+ * bytes: gzip by a compressor in JavaScript, because that of Node differs between processors. */
+function compressed(): Plugin {
+  let folder = "";
+  return {
+    name: "compressed",
+    apply: "build",
+    configResolved: ({ root, build }) => {
+      folder = join(root, build.outDir);
+      if (build.outDir.startsWith("/")) folder = build.outDir;
+    },
+    closeBundle: () => {
+      for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile() || /\.(br|gz)$/.test(entry.name)) continue;
+        const path = join(entry.parentPath, entry.name);
+        const bytes = readFileSync(path);
+        // A file of a packet's size gains nothing.
+        if (bytes.length < 1_024) continue;
+        writeFileSync(`${path}.gz`, gzip(bytes, { level: 9 }));
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+        writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params }));
+      }
+    },
+  };
 }

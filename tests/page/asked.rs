@@ -28,6 +28,17 @@ async fn an_approval_survives_a_reload(deployment: Deployment) {
 }
 
 #[tokio::test]
+async fn a_run_that_waits_is_seen_from_everywhere() {
+    Visit::begin(Deployment::embedded(), "is_asked_elsewhere").await.ends().await;
+}
+
+#[tokio::test]
+async fn hidden_characters_are_seen_before_an_approval() {
+    let (_, client, _deployment) = Visit::begin(Deployment::embedded(), "sees_hidden_characters").await.ends().await;
+    assert_eq!(approval(&client).await["edited_input"], json!({"action": "pay 1"}));
+}
+
+#[tokio::test]
 async fn a_call_is_denied_with_a_reason() {
     let (_, client, _deployment) = Visit::begin(Deployment::embedded(), "denies_with_a_reason").await.ends().await;
     let approval = approval(&client).await;

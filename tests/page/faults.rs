@@ -44,6 +44,18 @@ async fn a_server_that_comes_back_goes_on_without_a_click(deployment: Deployment
 }
 
 #[tokio::test]
+async fn what_cannot_be_sent_is_kept_and_sent_once() {
+    let mut visit = Visit::begin(Deployment::embedded(), "keeps_what_cannot_be_sent").await;
+    visit.reaches("open").await;
+    visit.deployment.kill_api();
+    visit.program.tell(json!("away")).await;
+    visit.reaches("unsent").await;
+    visit.starts_again();
+    let (end, client, _deployment) = visit.ends().await;
+    shows_the_only_run(&client, &end).await;
+}
+
+#[tokio::test]
 async fn an_empty_redis_is_not_noticed() {
     let mut visit = Visit::with(Deployment::scaled_out(), "streams", long()).await;
     visit.reaches("answering").await;

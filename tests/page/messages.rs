@@ -42,6 +42,11 @@ async fn the_end_is_followed_unless_the_reader_has_gone_up() {
 }
 
 #[tokio::test]
+async fn every_message_tells_its_time() {
+    Visit::begin(Deployment::embedded(), "tells_the_time").await.ends().await;
+}
+
+#[tokio::test]
 async fn tool_calls_and_thoughts_are_a_line_with_the_rest_behind() {
     Visit::begin(Deployment::embedded(), "looks_into_a_tool_call").await.ends().await;
 }

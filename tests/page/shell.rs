@@ -39,6 +39,16 @@ async fn enter_sends_and_drafts_stay() {
 }
 
 #[tokio::test]
+async fn enter_while_an_answer_is_made_says_what_it_does() {
+    Visit::begin(Deployment::embedded(), "presses_enter_too_early").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_file_is_refused_in_words() {
+    Visit::begin(Deployment::embedded(), "brings_a_file").await.ends().await;
+}
+
+#[tokio::test]
 async fn the_enter_of_an_input_method_sends_nothing() {
     Visit::begin(Deployment::embedded(), "types_with_an_input_method").await.ends().await;
 }

@@ -5,6 +5,7 @@ import { language } from "./i18n";
 import { App } from "./shell/App";
 import { applyTheme } from "./shell/theme";
 import "./theme.css";
+import "./print.css";
 
 // Before the first paint: the page has no other content than what is drawn here.
 applyTheme();

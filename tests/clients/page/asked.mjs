@@ -20,6 +20,50 @@ export async function approves_after_a_reload({ person, reach }) {
   await tab.text(/done: send the report/).waitFor();
 }
 
+/** A run that waits is seen from another conversation: in the list, in the tab's title, and first when one asks for that. */
+export async function is_asked_elsewhere({ person }) {
+  const tab = await (await person()).open();
+  await asks(tab);
+  const path = `/c/${await tab.conversation()}`;
+  await tab.button("New chat", tab.list).click();
+  await tab.say("[tokens=5] something newer");
+  await tab.readsToTheEnd();
+  const link = tab.list.locator(`a[href="${path}"]`);
+  await link.getByRole("img", { name: "needs you" }).waitFor();
+  await tab.page.waitForFunction(() => document.title.startsWith("(1) "));
+  const first = () => tab.list.getByRole("link").first().getAttribute("href");
+  assert.notEqual(await first(), path);
+  await tab.button("1 waits for you", tab.list).click();
+  await tab.text("Waiting for you", tab.list).waitFor();
+  assert.equal(await first(), path);
+  await link.click();
+  await tab.button("Approve", card(tab)).click();
+  await tab.readsToTheEnd();
+  await tab.button("1 waits for you", tab.list).waitFor({ state: "detached" });
+  await tab.page.waitForFunction(() => !document.title.startsWith("("));
+}
+
+/** What hides or turns around what stands beside it is seen before it is approved. */
+export async function sees_hidden_characters({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[approval=pay 10\u202e01\u200b] [tokens=10] hello");
+  await card(tab).getByText("pay 10\\u202e01\\u200b").waitFor();
+  await tab.button("Edit the input").click();
+  const input = tab.page.getByRole("textbox", { name: "Input, as JSON" });
+  assert.match(await input.inputValue(), /pay 10\\u202e01\\u200b/);
+  // What is typed in the editor is there again.
+  await input.fill('{"action": "pay 1"}');
+  await input.press("Escape");
+  await tab.button("Edit the input").click();
+  assert.equal(await input.inputValue(), '{"action": "pay 1"}');
+  await tab.button("Approve with changes").click();
+  await tab.readsToTheEnd();
+  const outcome = tab.page.getByRole("button", { name: /approval\s+Approved with changed input/ });
+  await outcome.waitFor();
+  await tab.page.reload();
+  await outcome.waitFor();
+}
+
 export async function denies_with_a_reason({ person }) {
   const tab = await (await person()).open();
   await asks(tab);

@@ -41,6 +41,27 @@ export async function reconnects({ person, given, reach }) {
   return seen(tab);
 }
 
+/** What is said while the server is away stays among the messages, says that it is not sent yet, and is sent once. */
+export async function keeps_what_cannot_be_sent({ person, reach, told }) {
+  const tab = await (await person()).open();
+  await tab.text("What would you like to find out?").waitFor();
+  reach("open");
+  await told();
+  await tab.say("[tokens=30] hello");
+  await tab.text("Not sent yet. The page sends it as soon as the server can be reached.", tab.log).waitFor();
+  await tab.text("[tokens=30] hello", tab.questions).waitFor();
+  assert.equal(await tab.text(/Thinking|Reconnecting|Answering|Try again|was not sent/).count(), 0);
+  // It is still there for somebody who goes and comes back.
+  await tab.button("New chat", tab.list).click();
+  await tab.text("[tokens=30] hello", tab.questions).waitFor();
+  assert.equal(await tab.field.inputValue(), "");
+  reach("unsent");
+  await tab.reads(30);
+  await tab.readsToTheEnd();
+  assert.deepEqual([await tab.questions.count(), await tab.text(/Not sent/).count()], [1, 0]);
+  return seen(tab);
+}
+
 /** The connection is there and says nothing any more. */
 export async function waits_for_a_silent_server({ person, given, reach, told }) {
   const tab = await (await person({ withClock: true })).open();

@@ -13,6 +13,12 @@ export async function works_with_messages({ person }) {
   await tab.act("Edit", tab.questions);
   const edited = tab.page.getByRole("textbox", { name: "Edit your message" });
   assert.equal(await edited.inputValue(), "[tokens=20] first");
+  // Esc closes the edit and keeps what was typed.
+  await edited.fill("[tokens=25] sec");
+  await edited.press("Escape");
+  await edited.waitFor({ state: "detached" });
+  await tab.act("Edit", tab.questions);
+  assert.equal(await edited.inputValue(), "[tokens=25] sec");
   await edited.fill("[tokens=25] second");
   await tab.button("Send", tab.questions).click();
   await tab.reads(25);
@@ -137,4 +143,25 @@ async function inView(locator) {
     const { top, bottom } = element.getBoundingClientRect();
     return top < innerHeight && bottom > 0;
   }, element);
+}
+
+/** Each message tells when it was said: how long ago, and the moment itself for the pointer and for ears. */
+export async function tells_the_time({ person }) {
+  const tab = await (await person({ withClock: true })).open();
+  await tab.say("[tokens=5000] [delay=20] hello");
+  await tab.reads(20);
+  const times = tab.log.getByRole("time");
+  const told = (message) => message.locator("time [aria-hidden]");
+  for (const message of [tab.questions, tab.answer]) {
+    await told(message).getByText("now", { exact: true }).waitFor();
+    assert(await told(message).isVisible());
+    assert.equal(await told(message).evaluate((element) => getComputedStyle(element.closest(".actions")).opacity), "1");
+  }
+  const full = await times.first().getAttribute("title");
+  assert.match(full, /\d{4}.*\d\d:\d\d:\d\d/);
+  await times.first().getByText(full).waitFor();
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+  await tab.page.clock.fastForward(5 * 60_000);
+  await told(tab.answer).getByText("5 min ago").waitFor();
 }

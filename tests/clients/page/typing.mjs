@@ -76,8 +76,13 @@ export async function uses_the_keyboard_alone({ person }) {
   await keyboard.type("[tokens=5000] [delay=20] first");
   await keyboard.press("Enter");
   await tab.reads(15);
+  // Esc leaves the message field and stops nothing; only outside of it, it stops the answer.
+  await keyboard.press("Escape");
+  await tab.page.waitForFunction(() => document.activeElement === document.body);
+  await tab.reads(40);
   await keyboard.press("Escape");
   await tab.readsToTheEnd();
+  await keyboard.press("c");
   await keyboard.type("[approval=send the report] [tokens=5] second");
   await keyboard.press("Enter");
   await tab.page.getByRole("group", { name: "Allow approval?" }).waitFor();
@@ -121,4 +126,43 @@ export async function uses_the_keyboard_alone({ person }) {
   await keyboard.press("Escape");
   await keyboard.press("n");
   await tab.page.waitForURL("/");
+}
+
+/** Enter while an answer is made says what becomes of the message, and sends nothing. */
+export async function presses_enter_too_early({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=5000] [delay=20] first");
+  await tab.reads(20);
+  await tab.text("Answering. Enter sends when the answer is complete.").waitFor();
+  await tab.field.fill("[tokens=5] second");
+  await tab.field.press("Enter");
+  await tab.text("Your message stays in the field until the answer is complete.").waitFor();
+  assert.equal(await tab.questions.count(), 1);
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.field.inputValue(), "[tokens=5] second");
+  await tab.field.press("Enter");
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+}
+
+/** A pasted or dropped file is refused in words, and the page stays. */
+export async function brings_a_file({ person }) {
+  const tab = await (await person()).open();
+  const bring = (kind) =>
+    tab.page.evaluate((kind) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["x"], "x.txt", { type: "text/plain" }));
+      const options = { bubbles: true, cancelable: true };
+      const event = kind === "paste" ? new ClipboardEvent(kind, { ...options, clipboardData: transfer }) : new DragEvent(kind, { ...options, dataTransfer: transfer });
+      return !document.querySelector("#compose").dispatchEvent(event);
+    }, kind);
+  const said = tab.text("Files are not taken yet. The file has not left this page.");
+  assert(await bring("dragover"));
+  assert.equal(await said.count(), 0);
+  assert(await bring("paste"));
+  await said.waitFor();
+  assert(await bring("drop"));
+  await said.nth(1).waitFor();
+  assert.equal(await tab.field.inputValue(), "");
 }

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 
 import type { Chat, Progress } from "../chat/chat";
+import { isNotSent } from "../chat/state";
 import { words } from "../i18n";
 import { announcementOf } from "./announcement";
 import { reasonFor } from "./reason";
@@ -15,6 +16,10 @@ export function Announcer({ chat }: { chat: Chat }) {
     before.current = chat.progress;
     if (announcement) setSaid(words.list[announcement]);
   }, [chat.progress, status]);
+  const isHeld = isNotSent(chat);
+  useEffect(() => {
+    if (isHeld) setSaid(words.list.notSent);
+  }, [isHeld]);
   useEffect(() => {
     if (chat.problem) setSaid(reasonFor(words.trouble, chat.problem));
   }, [chat.problem]);

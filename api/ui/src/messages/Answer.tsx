@@ -2,16 +2,19 @@
 import { useEffect, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
+import { later } from "../later";
 import { Activity, Working } from "./Activity";
-import { Approval } from "./Approval";
 import { Briefing } from "./Briefing";
 import { durationsOf } from "./call";
 import { Markdown } from "./markdown/Markdown";
 import { Compressed, Warning } from "./Notice";
 import { Plan } from "./Plan";
-import { Question } from "./Question";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
+
+// Most conversations have neither.
+const Approval = later(async () => (await import("./Approval")).Approval);
+const Question = later(async () => (await import("./Question")).Question);
 
 type Props = {
   message: ChatMessage;

@@ -5,7 +5,7 @@ import type { Chat, Decision } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
-import { type Call, approvalOf, nameOf, pretty, standingOf, wasInterrupted } from "./call";
+import { type Call, approvalOf, nameOf, pretty, standingOf, wasEdited, wasInterrupted } from "./call";
 import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
@@ -14,6 +14,7 @@ import { onEscape } from "./keys";
 import { LongText } from "./LongText";
 import { CallDetail } from "./ToolCall";
 import { useAnswer } from "./useAnswer";
+import { visible } from "./visible";
 
 type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["decide"] };
 
@@ -38,7 +39,7 @@ export function Approval({ message, call, isLive, decide }: Props) {
           resolved={() => row.current?.querySelector("button")}
         />
       ) : (
-        <Resolved call={call} isLive={isLive} />
+        <Resolved call={call} isLive={isLive} isEdited={approval.isEdited ?? wasEdited(message, approval.id)} />
       )}
       {isLost ? (
         <Unsent text={draft} />
@@ -67,8 +68,9 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   const card = useRefocus<HTMLDivElement>(resolved);
   const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
   const [reason, setReason] = useState("");
+  const [edited, setEdited] = useState<string>();
   const isAgain = wasInterrupted(call);
-  const { server, tool } = nameOf(call);
+  const { server, tool } = visibly(nameOf(call));
   const give = (decision: Decision) => void send(() => decide(decision));
   // Who goes back finds the focus where it was.
   const [left, setLeft] = useState<typeof mode>();
@@ -99,12 +101,16 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
         <InputEditor
           input={call.input}
           isBusy={isBusy}
+          kept={edited}
           onBack={back}
-          onDraft={onDraft}
+          onDraft={(text) => {
+            setEdited(text);
+            onDraft(text);
+          }}
           onApprove={(editedInput) => give({ decision: "approve", editedInput })}
         />
       ) : (
-        <LongText text={pretty(call.input)} isCode />
+        <LongText text={visible(pretty(call.input))} isCode />
       )}
       {mode === "denying" && (
         <form
@@ -149,6 +155,11 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   );
 }
 
+/** A name may turn around what stands beside it, too. */
+function visibly({ server, tool }: ReturnType<typeof nameOf>): ReturnType<typeof nameOf> {
+  return { server: server && visible(server), tool: visible(tool) };
+}
+
 /** What was being written when somebody else answered: to be read, and to be copied. */
 function Unsent({ text }: { text: string }) {
   return (
@@ -163,7 +174,7 @@ function Unsent({ text }: { text: string }) {
 }
 
 /** How it was answered; the call and its result are behind the line. */
-function Resolved({ call, isLive }: { call: Call; isLive: boolean }) {
+function Resolved({ call, isLive, isEdited }: { call: Call; isLive: boolean; isEdited: boolean }) {
   const standing = standingOf(call, isLive);
   const { tool } = nameOf(call);
   const isYes = standing === "completed" || standing === "running" || standing === "failed";
@@ -174,7 +185,7 @@ function Resolved({ call, isLive }: { call: Call; isLive: boolean }) {
           {standing === "running" ? <Spinner /> : <Icon name={isYes ? "check" : "cross"} />}
           <span className="call-name">{tool}</span>
           <span className="call-input" dir="auto">
-            {outcomeOf(call, standing)}
+            {outcomeOf(call, standing, isEdited)}
           </span>
           {standing === "failed" && <span className="call-end">{words.call.standing.failed}</span>}
         </span>
@@ -185,10 +196,10 @@ function Resolved({ call, isLive }: { call: Call; isLive: boolean }) {
   );
 }
 
-function outcomeOf(call: Call, standing: ReturnType<typeof standingOf>): string {
+function outcomeOf(call: Call, standing: ReturnType<typeof standingOf>, isEdited: boolean): string {
   const approval = approvalOf(call);
   if (standing === "denied") return approval?.reason ? words.approval.deniedWith(approval.reason) : words.approval.denied;
   if (standing === "expired") return words.approval.expired;
   if (standing === "unfinished" && approval?.approved !== true) return words.approval.closed;
-  return words.approval.approved;
+  return isEdited ? words.approval.approvedEdited : words.approval.approved;
 }

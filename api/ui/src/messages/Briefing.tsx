@@ -1,11 +1,14 @@
 // A briefing: what somebody is to be told, and may want to talk about.
+import type { ReactNode } from "react";
+
 import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";
 import { LongText } from "./LongText";
 import { Moment } from "./SaidAt";
 
-export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
+/** With what can be done with it, where it stands in a list. */
+export function Briefing({ briefing, children }: { briefing: Data["briefing"]; children?: ReactNode }) {
   return (
     <div className="card briefing" role="group" aria-label={words.briefing.label}>
       <p className="briefing-kind">
@@ -18,6 +21,7 @@ export function Briefing({ briefing }: { briefing: Data["briefing"] }) {
         {briefing.title}
       </h3>
       <LongText text={briefing.summary} />
+      {children}
     </div>
   );
 }

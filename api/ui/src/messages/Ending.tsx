@@ -3,8 +3,10 @@ import { useEffect, useState } from "react";
 
 import type { Chat } from "../chat/chat";
 import { textOf } from "../chat/message";
+import { isNotSent } from "../chat/state";
 import { words } from "../i18n";
 import { Working } from "./Activity";
+import { Connection } from "./Connection";
 import { Spinner } from "./icons";
 import { Trouble } from "./Trouble";
 
@@ -25,7 +27,7 @@ export function Ending({ chat }: { chat: Chat }) {
   return (
     <>
       {/* As an answer that has nothing to show yet, so that nothing jumps when it comes. */}
-      {isAnswering && newest?.role !== "assistant" && (
+      {isAnswering && !isNotSent(chat) && newest?.role !== "assistant" && (
         <div className="message answer">
           <Working />
         </div>
@@ -36,13 +38,8 @@ export function Ending({ chat }: { chat: Chat }) {
           {words.list.retrying(retrying.attempt, retrying.of)}
         </p>
       )}
-      {chat.isReconnecting && (
-        <p className="going-on">
-          <Spinner />
-          {words.list.reconnecting}
-        </p>
-      )}
-      {problem && !isAnswering && <Trouble problem={problem} isPartSaid={isPartSaid} onRetry={chat.retry} />}
+      {chat.isReconnecting && <Connection chat={chat} />}
+      {problem && !isAnswering && <Trouble problem={problem} isUnsent={chat.failed === "sending"} isPartSaid={isPartSaid} onRetry={chat.retry} />}
     </>
   );
 }

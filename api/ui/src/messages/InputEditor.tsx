@@ -5,9 +5,12 @@ import { words } from "../i18n";
 import { pretty } from "./call";
 import { readInput } from "./json";
 import { onEscape } from "./keys";
+import { visible } from "./visible";
 
 type Props = {
   input: unknown;
+  /** What was typed before the editor was left. */
+  kept?: string;
   isBusy: boolean;
   onBack: () => void;
   /** What has become of the input; undefined if it is as it was. */
@@ -15,9 +18,9 @@ type Props = {
   onApprove: (input: unknown) => void;
 };
 
-export function InputEditor({ input, isBusy, onBack, onDraft, onApprove }: Props) {
-  const [before] = useState(() => pretty(input));
-  const [text, setText] = useState(before);
+export function InputEditor({ input, kept, isBusy, onBack, onDraft, onApprove }: Props) {
+  const [before] = useState(() => visible(pretty(input)));
+  const [text, setText] = useState(kept ?? before);
   const write = (text: string) => {
     setText(text);
     onDraft(text === before ? undefined : text);

@@ -8,6 +8,7 @@ import { Answer } from "./Answer";
 import { Ended } from "./Ended";
 import { MessageActions } from "./MessageActions";
 import { Said } from "./Said";
+import { SaidAt } from "./SaidAt";
 import type { Actions } from "./useActions";
 
 type Props = {
@@ -40,9 +41,9 @@ export const Message = memo(function Message({ message, unsent, isNewest, isOld,
     <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined} data-old={isOld || undefined}>
       <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
-      <Ended message={message} isNewest={isNewest} isLive={isLive} />
+      <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={actions.goOn} />
       {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
-      {message.role === "assistant" && textOf(message) !== "" && (isLive ? <div className="actions" /> : <MessageActions message={message} actions={actions} />)}
+      {message.role === "assistant" && (textOf(message) !== "" || isLive) && (isLive ? <div className="actions"><SaidAt message={message} /></div> : <MessageActions message={message} actions={actions} />)}
     </article>
   );
 });

@@ -21,9 +21,12 @@ type Props = {
 export function Said({ message, unsent, onEdit }: Props) {
   const text = textOf(message);
   const [form, setForm] = useState<string>();
+  /** What was typed in an edit that Esc has closed. */
+  const [kept, setKept] = useState<string>();
   useEffect(() => setForm((form) => formAfter(form, text, unsent)), [text, unsent]);
   const editButton = useRef<HTMLButtonElement>(null);
-  const cancel = () => {
+  const close = (typed?: string) => {
+    setKept(typed);
     setForm(undefined);
     // The button is there again after the form is gone.
     requestAnimationFrame(() => editButton.current?.focus());
@@ -32,10 +35,12 @@ export function Said({ message, unsent, onEdit }: Props) {
     return (
       <Edit
         text={form}
-        note={form === text ? words.message.editNote : words.message.editUnsent}
-        onCancel={cancel}
+        note={form === unsent ? words.message.editUnsent : words.message.editNote}
+        onCancel={() => close()}
+        onLeave={close}
         onSend={(changed) => {
-          if (changed === text) return cancel();
+          if (changed === text) return close();
+          setKept(undefined);
           setForm(undefined);
           messageField()?.focus({ preventScroll: true });
           onEdit(message.id, changed);
@@ -51,7 +56,7 @@ export function Said({ message, unsent, onEdit }: Props) {
       <div className="actions" role="group" aria-label={words.message.actions}>
         <SaidAt message={message} />
         <CopyButton text={() => text} label={words.message.copy} />
-        <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setForm(unsent ?? text)}>
+        <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setForm(unsent ?? kept ?? text)}>
           <Icon name="pencil" />
         </button>
       </div>
@@ -59,7 +64,16 @@ export function Said({ message, unsent, onEdit }: Props) {
   );
 }
 
-function Edit({ text, note, onCancel, onSend }: { text: string; note: string; onCancel: () => void; onSend: (text: string) => void }) {
+type EditProps = {
+  text: string;
+  note: string;
+  onCancel: () => void;
+  /** The writer goes, and may come back to what is typed. */
+  onLeave: (typed: string) => void;
+  onSend: (text: string) => void;
+};
+
+function Edit({ text, note, onCancel, onLeave, onSend }: EditProps) {
   const [draft, setDraft] = useState(text);
   const send = () => {
     if (draft.trim() !== "") onSend(draft.trim());
@@ -82,7 +96,7 @@ function Edit({ text, note, onCancel, onSend }: { text: string; note: string; on
         onFocus={(event) => event.target.setSelectionRange(draft.length, draft.length)}
         onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
-          onEscape(onCancel)(event);
+          onEscape(() => onLeave(draft))(event);
           if (endKey(event) !== "enter") return;
           event.preventDefault();
           send();

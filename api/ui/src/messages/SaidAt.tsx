@@ -1,7 +1,8 @@
-// When a message was said.
+// When a message was said: how long ago for the eyes, the moment itself for the pointer and for ears.
 import type { ChatMessage } from "../chat/message";
 import { language, words } from "../i18n";
-import { fullTime, shortTime } from "./time";
+import { agoTime, fullTime } from "./time";
+import { useNow } from "./useNow";
 
 /** As the reader's country writes it, in the language of the page. */
 const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
@@ -12,11 +13,14 @@ export function SaidAt({ message }: { message: ChatMessage }) {
 
 /** `at` as RFC 3339. */
 export function Moment({ at }: { at?: string }) {
+  const now = useNow();
   if (!at) return undefined;
   const date = new Date(at);
+  const full = fullTime(date, locale);
   return (
-    <time className="said-at" dateTime={at} title={fullTime(date, locale)}>
-      {shortTime(date, new Date(), locale, words.message.yesterday)}
+    <time className="said-at" dateTime={at} title={full}>
+      <span aria-hidden="true">{agoTime(date, now, locale, words.message)}</span>
+      <span className="unseen">{full}</span>
     </time>
   );
 }

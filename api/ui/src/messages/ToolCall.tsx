@@ -5,7 +5,8 @@ import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon, Spinner } from "./icons";
-import { LongText } from "./LongText";
+import { structureIn } from "./structure";
+import { Value } from "./Value";
 
 export function ToolCall({ call, isLive, duration }: { call: Call; isLive: boolean; duration?: number }) {
   const { server, tool } = nameOf(call);
@@ -45,24 +46,25 @@ function CallMark({ standing }: { standing: keyof typeof words.call.standing }) 
 
 /** What went in and what came out. */
 export function CallDetail({ call }: { call: Call }) {
-  const input = call.state === "input-streaming" ? (call.rawInput ?? pretty(call.input)) : pretty(call.input);
+  const input = call.state === "input-streaming" ? (call.rawInput ?? call.input) : call.input;
   return (
     <div className="call-detail">
-      <Content label={words.call.input} text={input} nothing={words.call.noInput} />
-      {call.state === "output-available" && <Content label={words.call.output} text={pretty(call.output)} nothing={words.call.noOutput} />}
-      {call.state === "output-error" && <Content label={words.call.error} text={call.errorText} nothing={words.call.noOutput} />}
+      <Content label={words.call.input} value={input} nothing={words.call.noInput} />
+      {call.state === "output-available" && <Content label={words.call.output} value={call.output} nothing={words.call.noOutput} />}
+      {call.state === "output-error" && <Content label={words.call.error} value={call.errorText} nothing={words.call.noOutput} />}
     </div>
   );
 }
 
-function Content({ label, text, nothing }: { label: string; text: string; nothing: string }) {
+function Content({ label, value, nothing }: { label: string; value: unknown; nothing: string }) {
+  const text = pretty(structureIn(value) ?? value);
   return (
     <div className="call-content" role="group" aria-label={label}>
       <div className="call-content-head">
         <span>{label}</span>
         {text !== "" && <CopyButton text={() => text} label={words.message.copy} />}
       </div>
-      {text === "" ? <p className="nothing">{nothing}</p> : <LongText text={text} isCode />}
+      {text === "" ? <p className="nothing">{nothing}</p> : <Value value={value} />}
     </div>
   );
 }

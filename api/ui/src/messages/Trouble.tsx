@@ -1,5 +1,5 @@
 // Something went wrong: what, in plain words, and the way on.
-import { useEffect, useState } from "react";
+import { useMemo } from "react";
 
 import type { Problem } from "../client/problem";
 import { inSentences, words } from "../i18n";
@@ -8,16 +8,20 @@ import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon } from "./icons";
 import { canHelp, detailOf, reasonFor } from "./reason";
+import { useSecondsUntil } from "./useSecondsUntil";
 
 type Props = {
   problem: Problem;
+  /** Whether the problem is that a message could not be sent. */
+  isUnsent: boolean;
   /** Whether something was said before it went wrong. */
   isPartSaid: boolean;
   onRetry: () => void;
 };
 
-export function Trouble({ problem, isPartSaid, onRetry }: Props) {
-  const left = useCountdown(problem);
+export function Trouble({ problem, isUnsent, isPartSaid, onRetry }: Props) {
+  const at = useMemo(() => (problem.retryAfter === undefined ? undefined : Date.now() + problem.retryAfter * 1_000), [problem]);
+  const left = useSecondsUntil(at);
   const detail = detailOf(words.trouble, problem);
   const section = useRefocus<HTMLElement>(messageField);
   return (
@@ -25,7 +29,7 @@ export function Trouble({ problem, isPartSaid, onRetry }: Props) {
       <Icon name="warning" />
       <div>
         <p>
-          {inSentences([reasonFor(words.trouble, problem), isPartSaid && words.trouble.kept])}
+          {inSentences([isUnsent && words.trouble.unsent, reasonFor(words.trouble, problem), isPartSaid && words.trouble.kept])}
         </p>
         {detail && (
           <Disclosure line={words.trouble.details}>
@@ -44,18 +48,4 @@ export function Trouble({ problem, isPartSaid, onRetry }: Props) {
       )}
     </section>
   );
-}
-
-/** The seconds until one may try again. */
-function useCountdown(problem: Problem): number {
-  const [left, setLeft] = useState(problem.retryAfter ?? 0);
-  useEffect(() => {
-    const end = performance.now() + (problem.retryAfter ?? 0) * 1_000;
-    // By the clock and not by ticks, because pages in the background are not woken every second.
-    const count = () => setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
-    count();
-    const timer = setInterval(count, 500);
-    return () => clearInterval(timer);
-  }, [problem]);
-  return left;
 }

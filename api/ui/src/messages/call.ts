@@ -54,7 +54,7 @@ export function standingOf(call: Call, isLive: boolean): Standing {
 }
 
 /** What is known of a call's approval. The history knows more than the SDK's types allow for the state of the part. */
-export function approvalOf(call: Call): { id: string; approved?: boolean; reason?: string } | undefined {
+export function approvalOf(call: Call): { id: string; approved?: boolean; reason?: string; isEdited?: boolean } | undefined {
   return call.approval;
 }
 
@@ -72,6 +72,11 @@ export function isQuestion(call: Call): boolean {
  */
 export function wasInterrupted(call: Call): boolean {
   return call.state === "approval-requested" && call.providerExecuted === true;
+}
+
+/** Whether somebody has changed the input before approving it, as the history tells it. */
+export function wasEdited(message: ChatMessage, approvalId: string): boolean {
+  return message.parts.some((part) => part.type === "data-question" && part.data.approvalId === approvalId && part.data.edited === true);
 }
 
 /** How long calls took, by their ids. */

@@ -29,7 +29,7 @@ export function nowDoing(words: ActivityWords, items: readonly Item[], state: st
   return state === "executing_plan" ? words.planning : words.thinking;
 }
 
-/** Afterwards. `thinking` is how long it took, where the page has seen it. */
+/** Afterwards. `thinking` is how long it took, where the page has seen it or the server tells it. */
 export function wasDone(words: ActivityWords, items: readonly Item[], thinking: string | undefined): string {
   const calls = items.filter((item) => item.kind === "call");
   const failed = calls.filter(hasFailed).length;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import { type ChatMessage, type Part, textOf } from "../chat/message";
+import { type ChatMessage, cutOffBy, type Part, textOf } from "../chat/message";
 import { Problem } from "../client/problem";
 import { en } from "../i18n/en";
 import { announcementOf } from "./announcement";
 import { answerIn, questionOf } from "./asked";
-import { type Call, durationsOf, inBrief, nameOf, standingOf, wasInterrupted } from "./call";
+import { type Call, durationsOf, inBrief, nameOf, standingOf, wasEdited, wasInterrupted } from "./call";
 import { nowDoing, wasDone } from "./doing";
 import { readAnswer, readInput } from "./json";
 import { detailOf, reasonFor } from "./reason";
@@ -23,6 +23,33 @@ test("what is done between two texts is one activity", () => {
   const parts: Part[] = [reasoning("a"), { type: "step-start" }, call(), text("\n\n"), call(), text("said"), reasoning("b")];
   expect(kinds(parts)).toEqual(["activity", "text", "activity"]);
   expect(segmentsOf(parts)[0]).toMatchObject({ items: [{ kind: "reasoning" }, { kind: "call" }, { kind: "call" }] });
+});
+
+test("how long a thought took is known from the history", () => {
+  const part = { ...reasoning("a"), providerMetadata: { holdfast: { durationMs: 3_000 } } } as Part;
+  expect(segmentsOf([part])[0]).toMatchObject({ items: [{ kind: "reasoning", durationMs: 3_000 }] });
+  expect(segmentsOf([reasoning("a")])[0]).toEqual({ key: "0", kind: "activity", items: [{ kind: "reasoning", text: "a", isStreaming: false }] });
+});
+
+test("an input that was changed before the approval is known from the history", () => {
+  const question = (edited?: boolean) => ({ type: "data-question", id: "p", data: { approvalId: "p", callId: "c", kind: "policy", edited } }) as Part;
+  expect([wasEdited(message([question(true)]), "p"), wasEdited(message([question()]), "p"), wasEdited(message([]), "p")]).toEqual([true, false, false]);
+});
+
+test.each([
+  [{ finishReason: "length" }, "length"],
+  [{ finish_reason: "content_filter" }, "content-filter"],
+  [{ finishReason: "content-filter" }, "content-filter"],
+  [{ finishReason: "stop" }, undefined],
+  [{}, undefined],
+])("of an answer that says %j the cut is by %s", (metadata, expected) => {
+  expect(cutOffBy({ ...message([]), metadata: metadata as ChatMessage["metadata"] })).toBe(expected);
+});
+
+test("the limit of a message that is too long is named", () => {
+  const tooLong = (detail: string) => reasonFor(en.trouble, new Problem(400, "content_too_long", detail));
+  expect(tooLong("The content has 40000 bytes; at most 32768 are taken.")).toBe("The message is too long: the limit is 32 KiB.");
+  expect(tooLong("Too long.")).toBe("The message is too long.");
 });
 
 test("unknown parts leave no trace", () => {

@@ -2,7 +2,7 @@
 import type { Data, Part } from "../chat/message";
 import { type Call, isCall, isQuestion } from "./call";
 
-export type Item = { kind: "reasoning"; text: string; isStreaming: boolean } | { kind: "call"; call: Call };
+export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
 
 /** `key` stays the same while the message grows. */
 export type Segment = { key: string } & (
@@ -37,10 +37,16 @@ export function segmentsOf(parts: readonly Part[]): Segment[] {
 
 function itemOf(part: Part): Item | undefined {
   if (part.type === "reasoning") {
-    return part.text.trim() === "" && part.state === "done" ? undefined : { kind: "reasoning", text: part.text, isStreaming: part.state === "streaming" };
+    return part.text.trim() === "" && part.state === "done" ? undefined : { kind: "reasoning", text: part.text, isStreaming: part.state === "streaming", ...durationOf(part) };
   }
   if (isCall(part) && !part.approval && !isQuestion(part)) return { kind: "call", call: part };
   return undefined;
+}
+
+/** How long it took, as the server's history tells it. */
+function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Record<string, unknown>> }): { durationMs?: number } {
+  const durationMs = providerMetadata?.holdfast?.durationMs;
+  return typeof durationMs === "number" ? { durationMs } : {};
 }
 
 function segmentOf(part: Part, key: string): Segment | undefined {

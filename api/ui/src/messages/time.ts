@@ -1,6 +1,15 @@
-// When something was said: the clock time of today, the day as well of what is older, everything in the tooltip.
+// When something was said: how long ago of today, the day and the clock of what is older, everything in the tooltip.
 
-/** What stands beside a message. */
+/** What stands beside a message. A clock behind the server's tells of nothing in the future. */
+export function agoTime(at: Date, now: Date, language: string, words: { now: string; yesterday: string }): string {
+  const minutes = Math.floor((now.getTime() - at.getTime()) / 60_000);
+  if (minutes < 1) return words.now;
+  if (dayOf(at) !== dayOf(now) && minutes >= 60) return shortTime(at, now, language, words.yesterday);
+  const ago = new Intl.RelativeTimeFormat(language, { numeric: "always", style: "short" });
+  return minutes < 60 ? ago.format(-minutes, "minute") : ago.format(-Math.floor(minutes / 60), "hour");
+}
+
+/** The clock, with the day where that is not today. */
 export function shortTime(at: Date, now: Date, language: string, yesterday: string): string {
   const clock = at.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" });
   const days = Math.round((dayOf(now) - dayOf(at)) / 86_400_000);

@@ -4,10 +4,13 @@ import { useLayoutEffect, useRef, useState } from "react";
 
 import type { Chat } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
+import { words } from "../i18n";
 
 export type Actions = Pick<Chat, "regenerate" | "edit" | "decide" | "answer"> & {
   /** Opens a new conversation that goes on from this answer. */
   fork(message: ChatMessage): Promise<void>;
+  /** Asks for the rest of an answer that was cut off. */
+  goOn(): void;
 };
 
 export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
@@ -20,6 +23,7 @@ export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
     edit: (id, text) => newest.current.chat.edit(id, text),
     decide: (message, id, decision) => newest.current.chat.decide(message, id, decision),
     answer: (message, id, answer) => newest.current.chat.answer(message, id, answer),
+    goOn: () => void newest.current.chat.send(words.message.goOnText),
     fork: async (message) => newest.current.onFork(await newest.current.chat.fork(message)),
   }));
   return actions;

@@ -1,8 +1,10 @@
 // The page: the list, the chat that is open, and what stands above both.
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { flushSync } from "react-dom";
 
+import { readBriefings, readServer } from "../client/server";
 import { words } from "../i18n";
+import { later } from "../later";
 import { Caution } from "./Caution";
 import { Conversation } from "./Conversation";
 import { ConversationList } from "./ConversationList";
@@ -12,19 +14,27 @@ import { Header } from "./Header";
 import { keep, read } from "./kept";
 import { neighbour } from "./listed";
 import { Nowhere } from "./Nowhere";
-import { ShortcutsDialog } from "./ShortcutsDialog";
-import { SignIn } from "./SignIn";
+import { pageTitle } from "./title";
 import { Toasts } from "./Toasts";
+import { showToast } from "./toasts";
 import { useAbout } from "./useAbout";
 import { useAgents } from "./useAgents";
 import { useConversations } from "./useConversations";
 import { useDeletion } from "./useDeletion";
 import { useNarrow } from "./useNarrow";
+import { useNoFiles } from "./useNoFiles";
 import { useOpen } from "./useOpen";
+import { useRead } from "./useRead";
 import { useSession } from "./useSession";
+import { useSessions } from "./useSessions";
 import { useShortcuts } from "./useShortcuts";
 import "./controls.css";
 import "./App.css";
+
+const SignIn = later(async () => (await import("./SignIn")).SignIn);
+const ShortcutsDialog = later(async () => (await import("./ShortcutsDialog")).ShortcutsDialog);
+const BriefingsDialog = later(async () => (await import("./BriefingsDialog")).BriefingsDialog);
+const anyBriefing = async () => (await readBriefings({ limit: 1 })).items.length > 0;
 
 export function App() {
   const who = useSession();
@@ -41,23 +51,34 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const agents = useAgents(isAllowed);
   const { deleted, remove, settle: settleDeletions } = useDeletion(conversations.readAgain);
   const current = open.at === "chat" ? open.conversationId : undefined;
-  const signIn = (token: string) => {
+  const enter = (token: string, isClaiming: boolean) => {
     settleDeletions();
-    return who.signIn(token);
+    return who.enter(token, isClaiming);
   };
+  const claim = () => who.claim().then(conversations.readAgain, () => showToast(words.shell.account.notClaimed));
   const signOut = () => {
     settleDeletions();
     openNew();
     who.signOut();
   };
+  const [server] = useRead(true, readServer);
+  const [hasBriefings, readBriefingsAgain] = useRead(isAllowed, anyBriefing);
+  const sessions = useSessions(isAllowed, conversations.items.length);
   const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, conversations.items.find(({ id }) => id === current));
+
+  const originId = about?.forked_conversation_id ?? undefined;
+  const { about: origin } = useAbout(isAllowed ? originId : undefined, conversations.items.find(({ id }) => id === originId));
 
   const isNarrow = useNarrow();
   const [isBeside, setIsBeside] = useState(() => read("list") !== "hidden");
   const [isDrawerOpen, setIsDrawerOpen] = useState(false);
-  /** The conversation that waits for the reader, of those that one knows it of. */
-  const [waiting, setWaiting] = useState<string>();
-  const [dialog, setDialog] = useState<"shortcuts" | "sign in">();
+  /** The open conversation, if it waits for the reader. */
+  const [openWaits, setOpenWaits] = useState<string>();
+  const waiting = useMemo(
+    () => (openWaits === undefined || conversations.waiting.has(openWaits) ? conversations.waiting : new Set([openWaits, ...conversations.waiting])),
+    [openWaits, conversations.waiting],
+  );
+  const [dialog, setDialog] = useState<"shortcuts" | "sign in" | "briefings">();
   const isListShown = isNarrow ? isDrawerOpen : isBeside;
 
   const showList = (isShown: boolean) => {
@@ -89,6 +110,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
     remove(id, title, () => wasOpen && openConversation(id));
   };
   useEffect(() => focusOnField(), []);
+  useNoFiles();
   const step = (by: 1 | -1) => {
     const shown = conversations.items.filter(({ id }) => !deleted.has(id));
     const other = neighbour(shown, current, by);
@@ -113,6 +135,8 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       deleted={deleted}
       current={current}
       waiting={waiting}
+      sessions={sessions}
+      onBriefings={hasBriefings ? () => setDialog("briefings") : undefined}
       onOpen={goToWrite}
       onNew={goToNew}
       onHide={() => showList(false)}
@@ -121,6 +145,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       <Foot
         session={session}
         onSignIn={() => setDialog("sign in")}
+        onClaim={() => void claim()}
         onSignOut={signOut}
         onShortcuts={() => setDialog("shortcuts")}
       />
@@ -128,16 +153,17 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   );
   const head = { isListShown, onShowList: () => showList(true), onNew: goToNew };
   const isNowhere = open.at === "nowhere";
+  const hasField = !isNowhere && !isMissing && session.state !== "refused";
   useEffect(() => {
-    if (isNowhere || isMissing) document.title = "Holdfast";
-  }, [isNowhere, isMissing]);
+    if (isNowhere || isMissing) document.title = pageTitle(undefined, false, waiting.size);
+  }, [isNowhere, isMissing, waiting.size]);
 
   return (
     <>
-      <a className="skip" href="#compose">
+      <a className="skip" href={hasField ? "#compose" : "#chat"}>
         {words.shell.skip}
       </a>
-      <Caution />
+      <Caution warning={server?.warning} />
       <div className="page">
         {!isNarrow && isBeside && <div className="beside">{list}</div>}
         {isNarrow && isDrawerOpen && (
@@ -148,17 +174,20 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
           </Dialog>
         )}
         {isNowhere || isMissing ? (
-          <main className="chat">
+          <main className="chat" id="chat" tabIndex={-1}>
             <Header {...head} />
             <Nowhere {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
           </main>
         ) : session.state === "refused" ? (
-          <main className="chat" />
+          <main className="chat" id="chat" tabIndex={-1} />
         ) : (
           <Conversation
             key={open.key}
             open={open}
             about={about}
+            model={server?.model}
+            waiting={waiting.size}
+            origin={originId === undefined ? undefined : { title: origin?.title ?? words.shell.untitled, open: () => goTo(originId) }}
             agents={agents}
             isNarrow={isNarrow}
             onFork={goToWrite}
@@ -166,7 +195,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
             onDelete={onDelete}
             onSettled={settle}
             onChanged={conversations.readAgain}
-            onWaiting={setWaiting}
+            onWaiting={setOpenWaits}
             onRefused={askAgain}
             {...head}
           />
@@ -175,12 +204,23 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       {session.state === "refused" && (
         <SignIn
           why={session.hadToken ? words.shell.account.expired : words.shell.account.why}
-          signIn={signIn}
+          signIn={who.signIn}
+          enter={enter}
           forget={session.mayBeNobody ? signOut : undefined}
         />
       )}
-      {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} onClose={() => setDialog(undefined)} />}
+      {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={who.signIn} enter={enter} onClose={() => setDialog(undefined)} />}
       {dialog === "shortcuts" && <ShortcutsDialog onClose={() => setDialog(undefined)} />}
+      {dialog === "briefings" && (
+        <BriefingsDialog
+          onTalk={(id) => {
+            setDialog(undefined);
+            goToWrite(id);
+          }}
+          onClose={() => setDialog(undefined)}
+          onChanged={readBriefingsAgain}
+        />
+      )}
       {!(isNarrow && isDrawerOpen) && <Toasts />}
     </>
   );

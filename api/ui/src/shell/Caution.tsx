@@ -7,7 +7,8 @@ import { words } from "../i18n";
 import { Icon } from "./icons";
 import "./Caution.css";
 
-export function Caution() {
+/** `warning` is what the server says of itself beside its readiness. */
+export function Caution({ warning }: { warning?: string | null }) {
   const [warnings, setWarnings] = useState<string[]>([]);
   const [isHidden, setIsHidden] = useState(false);
   const [isOpen, setIsOpen] = useState(false);
@@ -17,7 +18,8 @@ export function Caution() {
     // The server may have been restarted meanwhile, and be well.
     return onWake(ask);
   }, []);
-  if (isHidden || warnings.length === 0) return null;
+  const reasons = warning && !warnings.includes(warning) ? [...warnings, warning] : warnings;
+  if (isHidden || reasons.length === 0) return null;
 
   return (
     <aside className="caution">
@@ -36,9 +38,9 @@ export function Caution() {
         <Icon name="close" />
       </button>
       {isOpen &&
-        warnings.map((warning) => (
-          <p key={warning} className="caution-reason" dir="auto">
-            {warning}
+        reasons.map((reason) => (
+          <p key={reason} className="caution-reason" dir="auto">
+            {reason}
           </p>
         ))}
     </aside>

@@ -2,13 +2,15 @@
 import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
 import type { Chat } from "../chat/chat";
-import { canSend } from "../chat/state";
+import { isTooLong, limitOf } from "../client/problem";
+import { canSend, isNotSent } from "../chat/state";
 import { words } from "../i18n";
 import { isComposing } from "../isComposing";
 import { messageField, useRefocus } from "../refocus";
-import { draftIn, next, type Composing } from "./composing";
+import { beginning, draftIn, next } from "./composing";
 import { draftOf, keepDraft, replaceDraft } from "./drafts";
 import { Icon } from "./icons";
+import { showToast } from "./toasts";
 import { useVoice } from "./voice";
 import "./Composer.css";
 
@@ -24,10 +26,11 @@ type Props = {
 };
 
 export function Composer({ chat, draft, field, suggestion, children }: Props) {
-  const [composing, happen] = useReducer(next, draft, (name): Composing => ({ text: draftOf(name) }));
+  const [composing, happen] = useReducer(next, draft, (name) => beginning(draftOf(name), chat.unsent));
   const { text } = composing;
   const hint = useId();
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
+  const isHeld = isBusy && isNotSent(chat);
   const isSendable = canSend(chat.progress) && text.trim() !== "";
 
   useEffect(() => happen({ is: "told", unsent: chat.unsent }), [chat.unsent]);
@@ -45,7 +48,13 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
     field.current?.focus();
   }, [suggestion, field]);
 
+  useEffect(() => {
+    const { problem } = chat;
+    if (problem && chat.failed === "sending" && isTooLong(problem) && fits(text, limitOf(problem), chat.unsent?.text)) chat.dismiss();
+  }, [chat, text]);
+
   const send = () => {
+    if (isBusy && text.trim() !== "") showToast(isHeld ? words.shell.composer.waitForServer : words.shell.composer.waitForAnswer);
     if (!isSendable || !chat.send(text.trim())) return;
     happen({ is: "sent" });
     field.current?.focus();
@@ -95,9 +104,9 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
           </button>
         )}
         {chat.progress === "waiting" && text.trim() === "" ? (
-          <StopButton stop={chat.stop} />
+          <StopButton name={words.shell.composer.stop} stop={chat.stop} />
         ) : isBusy ? (
-          <StopButton stop={chat.stop} isBusy />
+          <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />
         ) : (
           <button
             type="submit"
@@ -111,16 +120,15 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
         )}
       </div>
       <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
-        {voice.isListening ? voice.guess || words.shell.composer.listening : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+        {voice.isListening ? voice.guess || words.shell.composer.listening : isHeld ? "" : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
       </p>
     </form>
   );
 }
 
-function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
+function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy?: boolean }) {
   // It goes away when the answer ends, too.
   const button = useRefocus<HTMLButtonElement>(messageField);
-  const name = words.shell.composer.stop;
   return (
     <button
       ref={button}
@@ -128,8 +136,7 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
       className="composer-send composer-stop"
       data-busy={isBusy}
       aria-label={name}
-      // While the run waits, Esc only leaves the field.
-      title={isBusy ? `${name} (${words.shell.shortcuts.keys.Escape})` : name}
+      title={name}
       onClick={stop}
     >
       <Icon name="stop" />
@@ -137,8 +144,12 @@ function StopButton({ stop, isBusy }: { stop(): void; isBusy?: boolean }) {
   );
 }
 
-function hintWhile({ progress, unsent }: Chat, text: string): string {
-  if (unsent?.text && !unsent.instead && !unsent.isUnderway && text.trim() !== "") return words.shell.composer.unsent;
+/** Whether a text is no longer too long; without a known limit, whether it was changed. */
+function fits(text: string, limit: number | undefined, refused: string | undefined): boolean {
+  return limit === undefined ? text.trim() !== refused : new TextEncoder().encode(text.trim()).length <= limit;
+}
+
+function hintWhile({ progress }: Chat, text: string): string {
   if (progress !== "waiting") return "";
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
 }

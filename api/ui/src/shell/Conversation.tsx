@@ -1,7 +1,7 @@
 // One chat: its header, its messages and the message field.
 import { useEffect, useRef, useState } from "react";
 
-import type { Conversation as About } from "../client/server";
+import type { Conversation as About, ServerInfo } from "../client/server";
 import { useConversation } from "../chat/useConversation";
 import { words } from "../i18n";
 import { AgentPicker } from "./AgentPicker";
@@ -21,6 +21,11 @@ import "./Conversation.css";
 type Props = {
   open: Extract<Open, { at: "chat" }>;
   about: About | undefined;
+  model?: ServerInfo["model"];
+  /** How many conversations wait for the reader. */
+  waiting: number;
+  /** What the conversation goes on from. */
+  origin?: { title: string; open(): void };
   agents: ReturnType<typeof useAgents>;
   isNarrow: boolean;
   isListShown: boolean;
@@ -66,22 +71,27 @@ export function Conversation(props: Props) {
     if (chat.problem?.status === 401) onRefused();
   }, [chat.problem, onRefused]);
   useEffect(() => {
-    document.title = pageTitle(title, isBusy);
-  }, [title, isBusy]);
+    document.title = pageTitle(title, isBusy, props.waiting);
+  }, [title, isBusy, props.waiting]);
 
   useShortcuts({
     compose: () => field.current?.focus(),
-    // What waits for an answer is not ended by a key that one presses to leave a field.
-    stop: () => (isBusy ? chat.stop() : field.current?.blur()),
+    // A key does not end what waits for an answer.
+    ...(isBusy ? { stop: chat.stop } : {}),
     copy: () => copy(lastAnswer(chat.messages)),
   });
 
+  const agent = agents.agents.find(({ id }) => id === (about ? about.agent_id : open.isNew ? agents.chosen : undefined));
+  // An agent may have a model of its own.
+  const model = agent?.model?.name ? undefined : props.model;
   const tries = isEmpty && <Tries onTry={(text) => setSuggestion({ text })} />;
   return (
     <main className="chat" data-empty={isEmpty || undefined}>
       <Header
         title={title}
-        agent={about ? agents.agents.find(({ id }) => id === about.agent_id)?.name : undefined}
+        agent={about && agent?.name}
+        model={model}
+        origin={props.origin}
         isListShown={props.isListShown}
         onShowList={props.onShowList}
         onNew={props.onNew}
@@ -98,7 +108,7 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome /> : <MessagesLater chat={chat} onFork={props.onFork} />}
+        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={chat} onFork={props.onFork} />}
       </div>
       {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
       {props.isNarrow && tries}

@@ -12,6 +12,8 @@ type Props = {
   isCurrent: boolean;
   /** Whether it waits for the reader. */
   isWaiting: boolean;
+  /** The name that a program has given it. */
+  session?: string;
   isRenaming: boolean;
   onOpen(id: string): void;
   onBeginRename(): void;
@@ -20,10 +22,11 @@ type Props = {
   onDelete(id: string, title: string): void;
 };
 
-export function ConversationItem({ conversation, isCurrent, isWaiting, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
+export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
   const { id, live_run_id } = conversation;
   const live = isWaiting ? words.shell.list.needsYou : words.shell.list.live;
-  const title = conversation.title ?? words.shell.untitled;
+  const title = conversation.title ?? session ?? words.shell.untitled;
+  const isLive = live_run_id !== null || isWaiting;
   const element = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
@@ -56,7 +59,12 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, isRenamin
         <span className="item-title" dir="auto">
           {title}
         </span>
-        {live_run_id && <span className="item-live" data-waiting={isWaiting || undefined} role="img" aria-label={live} title={live} />}
+        {session && session !== title && (
+          <span className="item-session" dir="auto" title={words.shell.list.session(session)}>
+            {session}
+          </span>
+        )}
+        {isLive && <span className="item-live" data-waiting={isWaiting || undefined} role="img" aria-label={live} title={live} />}
       </a>
       <Menu
         label={words.shell.list.actions(title)}

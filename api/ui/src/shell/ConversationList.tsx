@@ -7,6 +7,7 @@ import { grouped, nameOf, type Group } from "./days";
 import { Icon, Mark } from "./icons";
 import { activityOf } from "./listed";
 import type { Conversations } from "./useConversations";
+import { useConversationsOf } from "./useWaiting";
 import "./ConversationList.css";
 
 type Props = {
@@ -14,8 +15,11 @@ type Props = {
   /** Those that are to be shown no more. */
   deleted: ReadonlySet<string>;
   current: string | undefined;
-  /** The one that waits for the reader. */
-  waiting: string | undefined;
+  /** Those that wait for the reader. */
+  waiting: ReadonlySet<string>;
+  sessions: ReadonlyMap<string, string>;
+  /** Without it, there are no briefings. */
+  onBriefings?: () => void;
   onOpen(id: string): void;
   onNew(): void;
   onHide(): void;
@@ -24,9 +28,14 @@ type Props = {
   children: ReactNode;
 };
 
-export function ConversationList({ conversations, deleted, current, waiting, onOpen, onNew, onHide, onDelete, children }: Props) {
+export function ConversationList({ conversations, deleted, current, waiting, sessions, onBriefings, onOpen, onNew, onHide, onDelete, children }: Props) {
   const [renaming, setRenaming] = useState<string>();
-  const shown = conversations.items.filter(({ id }) => !deleted.has(id));
+  const [isFirst, setIsFirst] = useState(false);
+  const areFirst = isFirst && waiting.size > 0;
+  const first = useConversationsOf(waiting, conversations.items, areFirst).filter(({ id }) => areFirst && !deleted.has(id));
+  const shown = conversations.items.filter((item) => !deleted.has(item.id) && !first.includes(item));
+  const groups = grouped(shown, (item) => new Date(activityOf(item)), new Date()).map(({ group, items }) => ({ key: nameOf(group), name: headingOf(group), items }));
+  const all = first.length > 0 ? [{ key: "waiting", name: words.shell.list.needYou, items: first }, ...groups] : groups;
   return (
     <nav className="list" aria-label={words.shell.list.name}>
       <div className="list-head">
@@ -43,17 +52,30 @@ export function ConversationList({ conversations, deleted, current, waiting, onO
         {words.shell.newChat}
       </button>
       <Search conversations={conversations} />
+      {onBriefings && (
+        <button type="button" className="list-briefings" onClick={onBriefings}>
+          <Icon name="briefing" />
+          {words.briefing.list}
+        </button>
+      )}
+      {waiting.size > 0 && (
+        <button type="button" className="list-waiting" aria-pressed={areFirst} title={words.shell.list.waitingFirst} onClick={() => setIsFirst(!isFirst)}>
+          <span className="item-live" data-waiting />
+          {words.shell.list.waiting(waiting.size)}
+        </button>
+      )}
       <div className="list-scroll" tabIndex={-1}>
-        {grouped(shown, (item) => new Date(activityOf(item)), new Date()).map(({ group, items }) => (
-          <section key={nameOf(group)} aria-labelledby={`group-${nameOf(group)}`}>
-            <h2 id={`group-${nameOf(group)}`}>{headingOf(group)}</h2>
+        {all.map(({ key, name, items }) => (
+          <section key={key} aria-labelledby={`group-${key}`}>
+            <h2 id={`group-${key}`}>{name}</h2>
             <ul role="list">
               {items.map((item) => (
                 <ConversationItem
                   key={item.id}
                   conversation={item}
                   isCurrent={item.id === current}
-                  isWaiting={item.id === waiting}
+                  isWaiting={waiting.has(item.id)}
+                  session={sessions.get(item.id)}
                   isRenaming={item.id === renaming}
                   onOpen={onOpen}
                   onRename={(title) => {
@@ -67,7 +89,7 @@ export function ConversationList({ conversations, deleted, current, waiting, onO
             </ul>
           </section>
         ))}
-        <Rest conversations={conversations} isEmpty={shown.length === 0} />
+        <Rest conversations={conversations} isEmpty={shown.length + first.length === 0} />
       </div>
       <div className="list-foot">{children}</div>
     </nav>
@@ -118,7 +140,15 @@ function Search({ conversations: { query, found, search, items, progress } }: { 
 
 /** What follows the last one: more of them, or why there are none. */
 function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpty: boolean }) {
-  const { progress, found, query, hasMore, readMore, readAgain } = conversations;
+  const { progress, found, query, isAway, hasMore, readMore, readAgain } = conversations;
+  // An older list stands below a search that has not found anything yet.
+  if (isAway && query.trim() !== "" && found !== query.trim()) {
+    return (
+      <p className="list-rest" role="status">
+        {words.shell.list.offline}
+      </p>
+    );
+  }
   // What was read before is still good; only who sees nothing, or not what they look for, has to be told.
   if (progress === "failed" && (isEmpty || found !== query.trim())) {
     return (

@@ -5,12 +5,17 @@ import { ThemeSwitch } from "./ThemeSwitch";
 import type { Session } from "./useSession";
 import "./Foot.css";
 
-type Props = { session: Session; onSignIn(): void; onSignOut(): void; onShortcuts(): void };
+type Props = { session: Session; onSignIn(): void; onClaim(): void; onSignOut(): void; onShortcuts(): void };
 
-export function Foot({ session, onSignIn, onSignOut, onShortcuts }: Props) {
+export function Foot({ session, onSignIn, onClaim, onSignOut, onShortcuts }: Props) {
   return (
     <>
       <Account session={session} onSignIn={onSignIn} onSignOut={onSignOut} />
+      {session.state === "known" && session.me.claimable && session.me.claimable.conversations > 0 && (
+        <button type="button" className="foot-claim" onClick={onClaim}>
+          {words.shell.account.takeLater(session.me.claimable.conversations)}
+        </button>
+      )}
       <div className="foot-row">
         <ThemeSwitch />
         <button

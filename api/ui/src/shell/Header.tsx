@@ -1,14 +1,19 @@
 // Above the chat: the conversation's title, whom one talks to, and the way to the list where it is not beside.
+import type { ServerInfo } from "../client/server";
 import { words } from "../i18n";
 import { TitleField } from "./ConversationItem";
 import { Icon } from "./icons";
 import { Menu } from "./Menu";
+import { ModelSign } from "./ModelSign";
 import "./Header.css";
 
 type Props = {
   /** None for a chat that has not begun. */
   title?: string;
   agent?: string;
+  model?: ServerInfo["model"];
+  /** What it goes on from. */
+  origin?: { title: string; open(): void };
   isListShown: boolean;
   onShowList(): void;
   onNew(): void;
@@ -16,7 +21,7 @@ type Props = {
   actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
 };
 
-export function Header({ title, agent, isListShown, onShowList, onNew, actions }: Props) {
+export function Header({ title, agent, model, origin, isListShown, onShowList, onNew, actions }: Props) {
   return (
     <header className="head">
       {!isListShown && (
@@ -37,6 +42,12 @@ export function Header({ title, agent, isListShown, onShowList, onNew, actions }
                 {agent}
               </span>
             )}
+            {origin && (
+              <button type="button" className="head-origin" title={words.shell.forkOf(origin.title)} onClick={origin.open}>
+                {words.shell.forkOf(origin.title)}
+              </button>
+            )}
+            {model && <ModelSign model={model} />}
           </>
         )}
       </div>

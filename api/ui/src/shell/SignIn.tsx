@@ -10,14 +10,17 @@ type Props = {
   /** Why the page asks. */
   why: string;
   signIn(token: string): Promise<Outcome>;
+  enter(token: string, isClaiming: boolean): Promise<void>;
   /** Where one may go on as nobody. */
   forget?: () => void;
   onClose?: () => void;
 };
 
-export function SignIn({ why, signIn, forget, onClose }: Props) {
+export function SignIn({ why, signIn, enter, forget, onClose }: Props) {
   const [token, setToken] = useState("");
   const [isAsking, setIsAsking] = useState(false);
+  /** So many conversations can be taken along. */
+  const [claimable, setClaimable] = useState<number>();
   const [complaint, setComplaint] = useState<string>();
   const field = useId();
   const wrong = useId();
@@ -29,8 +32,44 @@ export function SignIn({ why, signIn, forget, onClose }: Props) {
     const outcome = await signIn(token);
     setIsAsking(false);
     if (outcome === "done") onClose?.();
+    else if (typeof outcome === "object") setClaimable(outcome.claimable);
     else setComplaint(complaintOf(outcome));
   };
+
+  const goOn = async (isClaiming: boolean) => {
+    if (isAsking) return;
+    setIsAsking(true);
+    setComplaint(undefined);
+    try {
+      await enter(token, isClaiming);
+      onClose?.();
+    } catch {
+      setComplaint(words.shell.account.notClaimed);
+    } finally {
+      setIsAsking(false);
+    }
+  };
+
+  if (claimable !== undefined) {
+    return (
+      <Dialog title={words.shell.account.title} onClose={onClose}>
+        <div className="sign-in">
+          <p>{words.shell.account.claimable(claimable)}</p>
+          <p className="sign-in-wrong" role="alert">
+            {complaint}
+          </p>
+          <div className="sign-in-foot">
+            <button type="button" className="button" disabled={isAsking} onClick={() => void goOn(false)}>
+              {words.shell.account.leaveThem}
+            </button>
+            <button type="button" className="button" data-main="" autoFocus disabled={isAsking} onClick={() => void goOn(true)}>
+              {words.shell.account.takeThem}
+            </button>
+          </div>
+        </div>
+      </Dialog>
+    );
+  }
 
   return (
     <Dialog title={words.shell.account.title} onClose={onClose}>
@@ -69,7 +108,7 @@ export function SignIn({ why, signIn, forget, onClose }: Props) {
   );
 }
 
-function complaintOf(outcome: Exclude<Outcome, "done">): string {
+function complaintOf(outcome: Exclude<Outcome, "done" | object>): string {
   if (outcome === "unreachable") return words.shell.account.unreachable;
   return outcome === "not kept" ? words.shell.account.notKept : words.shell.account.refused;
 }

@@ -3,11 +3,17 @@ import { words } from "../i18n";
 import { Mark } from "./icons";
 import "./Welcome.css";
 
-export function Welcome() {
+type Props = {
+  /** Whether no real model answers. */
+  isScripted: boolean;
+};
+
+export function Welcome({ isScripted }: Props) {
   return (
     <div className="welcome">
       <Mark />
       <h2>{words.shell.welcome.line}</h2>
+      {isScripted && <p className="welcome-note">{words.shell.model.note}</p>}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Unsent } from "../chat/chat";
-import { draftIn, next, type Composing, type Happening } from "./composing";
+import { beginning, draftIn, next, type Composing, type Happening } from "./composing";
 
 const write = (text: string): Happening => ({ is: "written", text });
 const sent: Happening = { is: "sent" };
@@ -14,6 +14,12 @@ test("what is sent leaves the field, and is a draft until it has arrived", () =>
   const now = after(write("hello"), sent, told(underway));
   expect([now.text, draftIn(now, underway)]).toEqual(["", "hello"]);
   expect(draftIn(next(now, told()), undefined)).toBe("");
+});
+
+test("a field that is opened again has not what is still on its way", () => {
+  expect(beginning("hello\n\nand", underway)).toEqual({ text: "and" });
+  expect(beginning("hello", refused)).toEqual({ text: "hello" });
+  expect(beginning("and", undefined)).toEqual({ text: "and" });
 });
 
 test("what could not be sent comes back once, before what was written meanwhile", () => {

@@ -11,6 +11,13 @@ export interface Composing {
 /** What is said instead of a message is written there, and the wish for another answer nowhere. */
 type OfField = Unsent & { text: string; instead?: undefined };
 
+/** What the field begins with: the draft without what is on its way, which is among the messages. */
+export function beginning(draft: string, unsent: Unsent | undefined): Composing {
+  const underway = ofField(unsent);
+  if (!underway?.isUnderway || !draft.startsWith(underway.text)) return { text: draft };
+  return { text: draft.slice(underway.text.length).trimStart() };
+}
+
 export type Happening =
   | { is: "written"; text: string }
   | { is: "sent" }

@@ -19,6 +19,7 @@ export const Icon = iconsOf({
   leave: "M10 5H5.5v14H10M9.5 12H19M15.5 8l4 4-4 4",
   enter: "M14 5h4.5v14H14M4.5 12H14M10.5 8l4 4-4 4",
   caution: "M12 5l8 14H4ZM12 10.5v4M12 16.8h.01",
+  briefing: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
   check: "M5.5 12.5l4 4 9-9.5",
   down: "M7 10l5 5 5-5",
 });

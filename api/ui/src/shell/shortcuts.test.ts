@@ -34,6 +34,7 @@ test.each([
   expect(commandOf(key, isWriting, withLetters)).toBeUndefined();
 });
 
-test("Esc counts while writing, and without letters", () => {
-  expect(commandOf(press("Escape"), true, false)).toBe("stop");
+test("Esc stops the answer without letters, and never while somebody writes", () => {
+  expect(commandOf(press("Escape"), false, false)).toBe("stop");
+  expect(commandOf(press("Escape"), true, false)).toBeUndefined();
 });

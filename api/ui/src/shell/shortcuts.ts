@@ -22,9 +22,8 @@ export function commandOf(press: Press, isWriting: boolean, withLetters: boolean
   if (press.ctrlKey || press.metaKey || press.altKey || press.isComposing) return undefined;
   const found = shortcuts.find(({ key }) => key === press.key || key === press.key.toLowerCase());
   if (!found) return undefined;
-  if (found.key === "Escape") return found.command;
-  if (isWriting || !withLetters) return undefined;
-  return found.command;
+  if (isWriting) return undefined;
+  return found.key === "Escape" || withLetters ? found.command : undefined;
 }
 
 /** Whether keys that are pressed there are text, or choose something. */

@@ -1,7 +1,9 @@
 // What stands in the browser's tab.
 
-export function pageTitle(title: string | undefined, isAnswering: boolean): string {
-  const name = title ? `${shortened(title)} · Holdfast` : "Holdfast";
+/** `waiting` conversations wait for the reader. */
+export function pageTitle(title: string | undefined, isAnswering: boolean, waiting = 0): string {
+  const plain = title ? `${shortened(title)} · Holdfast` : "Holdfast";
+  const name = waiting > 0 ? `(${waiting}) ${plain}` : plain;
   // A tab that one has left shows that its answer is still being made.
   return isAnswering ? `● ${name}` : name;
 }

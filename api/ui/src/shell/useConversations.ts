@@ -8,10 +8,13 @@ import { onWake } from "../client/wake";
 import { words } from "../i18n";
 import { withFirstPage, withNextPage, withTitle, type Listed } from "./listed";
 import { showToast } from "./toasts";
+import { readWaiting } from "./useWaiting";
 
 const SEARCH_AFTER_MS = 250;
 /** How often the list is read while an answer is being made somewhere. */
 const LIVE_AGAIN_MS = 5_000;
+/** How often nobody looks at the page meanwhile: its title tells of runs that wait. */
+const UNSEEN_AGAIN_MS = 15_000;
 /** An outage passes, and the chat speaks of it; only when the list has failed so often is it worth a word here. */
 const TOLD_AFTER = 3;
 const AGAIN_AFTER_MS = 2_000;
@@ -21,9 +24,13 @@ export interface Conversations {
   items: Listed["items"];
   /** What `items` are the findings of; empty for all. */
   found: string;
+  /** The ids of those that wait for the reader, whatever is searched for. */
+  waiting: ReadonlySet<string>;
   query: string;
   search(query: string): void;
   progress: "loading" | "idle" | "failed";
+  /** Whether the server could not be asked the last time. */
+  isAway: boolean;
   hasMore: boolean;
   readMore(): void;
   readAgain(): void;
@@ -35,6 +42,7 @@ export function useConversations(isAllowed: boolean): Conversations {
   const [query, search] = useState("");
   const [found, setFound] = useState("");
   const [listed, setListed] = useState<Listed>({ items: [], next: null });
+  const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
   const [isRead, setIsRead] = useState(false);
   /** How often one after the other it could not be read. */
   const [failures, setFailures] = useState(0);
@@ -45,8 +53,9 @@ export function useConversations(isAllowed: boolean): Conversations {
   const readFirst = useCallback(async (q: string, isNewQuery: boolean) => {
     const mine = ++reading.current;
     try {
-      const page = await readConversations({ q });
+      const [page, ids] = await Promise.all([readConversations({ q }), readWaiting()]);
       if (mine !== reading.current) return;
+      setWaiting((before) => (sameIds(before, ids) ? before : ids));
       setListed((before) => (isNewQuery ? page : withFirstPage(before, page)));
       setFound(q);
       setIsRead(true);
@@ -76,10 +85,16 @@ export function useConversations(isAllowed: boolean): Conversations {
   useEffect(() => onWake(readAgain), [readAgain]);
   useEffect(() => chatTabs.onTold(readAgain), [readAgain]);
 
-  const isAnyLive = listed.items.some((item) => item.live_run_id !== null);
+  const isAnyLive = waiting.size > 0 || listed.items.some((item) => item.live_run_id !== null);
   useEffect(() => {
     if (!isAnyLive) return;
-    const timer = setInterval(() => document.visibilityState === "visible" && readAgain(), LIVE_AGAIN_MS);
+    let readAt = Date.now();
+    const timer = setInterval(() => {
+      const isDue = document.visibilityState === "visible" || Date.now() - readAt >= UNSEEN_AGAIN_MS;
+      if (!isDue) return;
+      readAt = Date.now();
+      readAgain();
+    }, LIVE_AGAIN_MS);
     return () => clearInterval(timer);
   }, [isAnyLive, readAgain]);
 
@@ -107,7 +122,11 @@ export function useConversations(isAllowed: boolean): Conversations {
   }, []);
 
   const progress = failures >= TOLD_AFTER ? "failed" : isRead ? "idle" : "loading";
-  return { items: listed.items, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename };
+  return { items: listed.items, waiting, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename, isAway: failures > 0 };
+}
+
+function sameIds(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((id) => other.has(id));
 }
 
 /** Who is not let in is asked to sign in: that is no failure of the list. */

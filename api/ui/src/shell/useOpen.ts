@@ -2,6 +2,7 @@
 // conversation; then the address becomes the conversation's, and what is open stays the same.
 import { useCallback, useEffect, useRef, useState } from "react";
 
+import { leftNewChat } from "../chat/live";
 import { newId } from "../client/id";
 import { parseAddress, pathOf } from "./address";
 
@@ -65,7 +66,7 @@ export function useOpen(): {
 function openAt(path: string, before?: Open): Open {
   const address = parseAddress(path);
   if (address.at === "nowhere") return { at: "nowhere" };
-  if (address.at === "new") return { at: "chat", key: newId(), isNew: true };
+  if (address.at === "new") return { at: "chat", key: leftNewChat() ?? newId(), isNew: true };
   if (before?.at === "chat" && before.conversationId === address.id) return before;
   return { at: "chat", key: address.id, isNew: false, conversationId: address.id };
 }

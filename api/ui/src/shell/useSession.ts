@@ -1,10 +1,11 @@
 // Who the server takes the reader for. By default nobody is asked; where only tokens count, the page asks for one.
 import { useCallback, useEffect, useState } from "react";
 
+import { giveUpLeft } from "../chat/live";
 import { readerTabs } from "../chat/tabs";
 import { Problem } from "../client/problem";
-import { me, type Me } from "../client/server";
-import { forgetToken, keepToken, token } from "../client/token";
+import { claimConversations, me, type Me } from "../client/server";
+import { bareOf, forgetToken, keepToken, token } from "../client/token";
 import { forgetDrafts } from "./drafts";
 
 export type Session =
@@ -15,13 +16,23 @@ export type Session =
   /** The server could not be asked. The page goes on; what it does next will say what is wrong. */
   | { state: "unreachable" };
 
-export type SignIn = "done" | "refused" | "unreachable" | "not kept";
+export type SignIn =
+  | "done"
+  | "refused"
+  | "unreachable"
+  | "not kept"
+  /** So many conversations of the anonymous user can be taken along; `enter` signs in with or without them. */
+  | { claimable: number };
 
 export function useSession(): {
   session: Session;
   /** Grows when somebody else has become the reader: what was read before is not theirs. */
   count: number;
   signIn(token: string): Promise<SignIn>;
+  /** Signs in with a token that the server accepts. Rejects with a `Problem` if the conversations could not be taken along. */
+  enter(token: string, isClaiming: boolean): Promise<void>;
+  /** Takes them along after all. */
+  claim(): Promise<void>;
   signOut(): void;
   askAgain(): void;
 } {
@@ -50,30 +61,56 @@ export function useSession(): {
     [begin],
   );
 
-  const signIn = useCallback(async (given: string): Promise<SignIn> => {
-    const before = token();
-    if (!keepToken(given)) return "not kept";
-    try {
-      const known = await me();
-      setSession({ state: "known", me: known });
-      setCount((many) => many + 1);
-      readerTabs.tell({});
-      return "done";
-    } catch (error) {
-      if (before) keepToken(before);
-      else forgetToken();
-      return isRefusal(error) ? "refused" : "unreachable";
-    }
+  const enter = useCallback(async (given: string, isClaiming: boolean) => {
+    const as = bareOf(given);
+    if (isClaiming) await claimConversations({ as });
+    // What is open belongs to the anonymous user, who stays behind.
+    else if (location.pathname !== "/") history.replaceState(null, "", "/");
+    setSession({ state: "known", me: await me({ as }) });
+    keepToken(given);
+    giveUpLeft();
+    setCount((many) => many + 1);
+    readerTabs.tell({});
   }, []);
+
+  const signIn = useCallback(
+    async (given: string): Promise<SignIn> => {
+      if (!canKeep(given)) return "not kept";
+      try {
+        const { claimable } = await me({ as: bareOf(given) });
+        if (claimable && claimable.conversations > 0) return { claimable: claimable.conversations };
+        await enter(given, false);
+        return "done";
+      } catch (error) {
+        return isRefusal(error) ? "refused" : "unreachable";
+      }
+    },
+    [enter],
+  );
+
+  const claim = useCallback(async () => {
+    await claimConversations();
+    askAgain();
+  }, [askAgain]);
 
   const signOut = useCallback(() => {
     forgetToken();
     forgetDrafts();
+    giveUpLeft();
     readerTabs.tell({});
     begin();
   }, [begin]);
 
-  return { session, count, signIn, signOut, askAgain };
+  return { session, count, signIn, enter, claim, signOut, askAgain };
+}
+
+/** Whether the browser would keep it; the reader stays who they are. */
+function canKeep(given: string): boolean {
+  const before = token();
+  const isKept = keepToken(given);
+  if (before) keepToken(before);
+  else forgetToken();
+  return isKept;
 }
 
 /** Who has a token that is no longer good may go on without it, where the server answers nobody in particular. */

@@ -14,9 +14,10 @@ export function useShortcuts(commands: Partial<Record<Command, () => void>>): vo
       // A dialog or a menu that is open has the keys.
       if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
       const isWriting = isWritingIn(event.target);
+      // Esc in a field leaves that field, and stops nothing.
+      if (isWriting && event.key === "Escape" && !event.isComposing) (event.target as HTMLElement).blur();
       const command = commandOf(event, isWriting, areLettersOn());
-      // Esc in a field leaves that field; only the message field's stops the answer.
-      if (!command || (isWriting && !(event.target as HTMLElement).matches("[data-command=compose]"))) return;
+      if (!command) return;
       const run = current.current[command];
       if (!run) return;
       event.preventDefault();

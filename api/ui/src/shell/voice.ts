@@ -18,6 +18,13 @@ interface Recognition {
 }
 type Speech = { SpeechRecognition?: new () => Recognition; webkitSpeechRecognition?: new () => Recognition };
 
+/** Why it does not work, by the error that the browser names. */
+function reasonOf(error: string): string {
+  const { voice } = words.shell;
+  if (!isSecureContext) return voice.insecure;
+  return Object.hasOwn(voice.errors, error) ? voice.errors[error]! : voice.failed;
+}
+
 export function useVoice(onHeard: (text: string) => void): {
   isPossible: boolean;
   isListening: boolean;
@@ -51,8 +58,7 @@ export function useVoice(onHeard: (text: string) => void): {
     };
     recognition.onerror = ({ error }) => {
       if (error === "no-speech" || error === "aborted") return;
-      const isRefused = error === "not-allowed" || error === "service-not-allowed";
-      showToast(isRefused ? words.shell.composer.voiceRefused : words.shell.composer.voiceFailed);
+      showToast(reasonOf(error));
     };
     recognition.onend = () => {
       current.current = undefined;

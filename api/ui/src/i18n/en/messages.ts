@@ -5,6 +5,7 @@ export const messages = {
     you: "You said",
     assistant: "Assistant",
     yesterday: "yesterday",
+    now: "now",
     copy: "Copy",
     copied: "Copied",
     copyFailed: "Could not copy",
@@ -34,6 +35,12 @@ export const messages = {
     notDone: "not done",
     stopped: "You stopped this answer.",
     brokeOff: "This answer broke off.",
+    cutOff: {
+      length: "The model reached its limit of length and cut this answer off.",
+      "content-filter": "A filter of the model's provider cut this answer off.",
+    },
+    goOn: "Continue",
+    goOnText: "Continue where your answer was cut off.",
     compressed: "Older messages were summarised for this answer.",
   },
   list: {
@@ -44,6 +51,10 @@ export const messages = {
     stopped: "Stopped.",
     waiting: "The assistant is waiting for you.",
     reconnecting: "Reconnecting…",
+    away: "The server cannot be reached.",
+    notSent: "Not sent yet. The page sends it as soon as the server can be reached.",
+    nextTry: (duration: string) => `Next try in ${duration}.`,
+    tryNow: "Try now",
     retrying: (attempt: number, of: number) => `Something went wrong on the server; retrying (${attempt} of ${of})`,
   },
   duration: {
@@ -98,6 +109,7 @@ export const messages = {
     reasonHint: "The assistant is told the reason.",
     back: "Back",
     approved: "Approved",
+    approvedEdited: "Approved with changed input",
     denied: "Denied",
     deniedWith: (reason: string) => `Denied: ${reason}`,
     expired: "Not answered in time, so the call was not made",
@@ -127,6 +139,14 @@ export const messages = {
   briefing: {
     label: "Briefing",
     priority: (priority: string) => `Priority ${priority}`,
+    list: "Briefings",
+    talk: "Go on talking about it",
+    delete: "Delete",
+    more: "Show more",
+    none: "There are no briefings.",
+    notBegun: "The conversation could not be opened.",
+    noAgent: "The agent of this briefing was deleted.",
+    notDeleted: "The briefing could not be deleted.",
   },
   warning: {
     database_away: "This answer may not be saved: the database cannot be reached at the moment.",
@@ -140,6 +160,8 @@ export const messages = {
     details: "Details",
     unknown: "Something went wrong.",
     kept: "What was said so far is kept.",
+    unsent: "Not sent yet.",
+    tooLong: (limit: string) => `The message is too long: the limit is ${limit}.`,
     code: {
       unreachable: "The server cannot be reached.",
       silent: "The server has stopped answering.",

@@ -5,6 +5,7 @@ export const messages: typeof import("../en/messages").messages = {
     you: "你说",
     assistant: "助手",
     yesterday: "昨天",
+    now: "刚刚",
     copy: "复制",
     copied: "已复制",
     copyFailed: "复制失败",
@@ -34,6 +35,12 @@ export const messages: typeof import("../en/messages").messages = {
     notDone: "未完成",
     stopped: "你停止了这条回答。",
     brokeOff: "这条回答中断了。",
+    cutOff: {
+      length: "模型达到了长度上限，这条回答被截断了。",
+      "content-filter": "模型服务商的过滤器截断了这条回答。",
+    },
+    goOn: "继续",
+    goOnText: "请从你的回答被截断的地方继续。",
     compressed: "为了生成这条回答，较早的消息已被概括。",
   },
   list: {
@@ -44,6 +51,10 @@ export const messages: typeof import("../en/messages").messages = {
     stopped: "已停止。",
     waiting: "助手在等你回复。",
     reconnecting: "正在重新连接…",
+    away: "无法连接服务器。",
+    notSent: "尚未发送。连接上服务器后会自动发送。",
+    nextTry: (duration) => `${duration}后重试。`,
+    tryNow: "立即重试",
     retrying: (attempt, of) => `服务器出了问题，正在重试（第 ${attempt} 次，共 ${of} 次）`,
   },
   duration: {
@@ -98,6 +109,7 @@ export const messages: typeof import("../en/messages").messages = {
     reasonHint: "助手会看到这个理由。",
     back: "返回",
     approved: "已批准",
+    approvedEdited: "已批准（输入有修改）",
     denied: "已拒绝",
     deniedWith: (reason) => `已拒绝：${reason}`,
     expired: "超时未回复，因此没有调用",
@@ -127,6 +139,14 @@ export const messages: typeof import("../en/messages").messages = {
   briefing: {
     label: "简报",
     priority: (priority) => `优先级 ${priority}`,
+    list: "简报",
+    talk: "继续对话",
+    delete: "删除",
+    more: "显示更多",
+    none: "没有简报。",
+    notBegun: "对话未能打开。",
+    noAgent: "这份简报的智能体已被删除。",
+    notDeleted: "简报未能删除。",
   },
   warning: {
     database_away: "数据库暂时无法连接，这条回答可能不会被保存。",
@@ -140,6 +160,8 @@ export const messages: typeof import("../en/messages").messages = {
     details: "详情",
     unknown: "出了点问题。",
     kept: "已有的内容会保留。",
+    unsent: "尚未发送。",
+    tooLong: (limit) => `消息太长了，上限为 ${limit}。`,
     code: {
       unreachable: "无法连接服务器。",
       silent: "服务器没有继续响应。",

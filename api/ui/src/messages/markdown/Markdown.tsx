@@ -16,7 +16,7 @@ import { NOTE } from "./links";
 import { withMathKept } from "./math";
 import { usePaced } from "./pace";
 import { tableIn } from "./table";
-import { directed, htmlAsText, lowered } from "./tree";
+import { directed, htmlAsText, labelled, lowered } from "./tree";
 import "./markdown.css";
 
 const components: Components = {
@@ -57,7 +57,7 @@ const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: stri
   return (
     <ReactMarkdown
       remarkPlugins={[gfm, htmlAsText]}
-      rehypePlugins={[[rehypeSanitize, allowed], directed, lowered, formulas]}
+      rehypePlugins={[[rehypeSanitize, allowed], [labelled, { name }], directed, lowered, formulas]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
       // Addresses are judged where they are linked, because text must stay where a link may not.
       urlTransform={(address) => address}

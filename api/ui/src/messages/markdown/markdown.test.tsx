@@ -128,6 +128,13 @@ test("a footnote's anchors lead to each other", () => {
   expect(html).toContain(`id="${back}"`);
 });
 
+test("a footnote's description is the label of its own message's footnotes", () => {
+  const html = drawn("a[^1]\n\n[^1]: b");
+  const [, label] = /aria-describedby="([^"]+)"/.exec(html)!;
+  expect(label).toMatch(/^note-/);
+  expect(html).toMatch(new RegExp(`<h3[^>]* id="${label}"`));
+});
+
 test("half of a sign is not seen while it is being written", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");

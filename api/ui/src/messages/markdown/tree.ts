@@ -21,6 +21,20 @@ function asText(node: Nodes) {
 
 const DIRECTED = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "td", "th"]);
 
+/** The label that every footnote refers to has its id in its message's own name, because a page has many messages. */
+export function labelled({ name }: { name: string }) {
+  return (tree: Elements) => tree.children.forEach((child) => label(child, `${name}label`));
+}
+
+function label(node: RootContent | ElementContent, id: string) {
+  if (node.type !== "element") return;
+  if (node.properties.dataFootnoteRef !== undefined) node.properties.ariaDescribedBy = [id];
+  const isNotes = node.tagName === "section" && node.properties.dataFootnotes !== undefined;
+  const heading = isNotes && node.children.find((child) => child.type === "element" && /^h\d$/.test(child.tagName));
+  if (heading && heading.type === "element") heading.properties.id = id;
+  node.children.forEach((child) => label(child, id));
+}
+
 /** Each block is read from the side on which its own first letter begins. */
 export function directed() {
   return (tree: Elements) => tree.children.forEach(direct);

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+
+import { isFolded, structureIn } from "./structure";
+
+test.each<[unknown, object | undefined]>([
+  [{ a: 1 }, { a: 1 }],
+  ['{"a": [1]}', { a: [1] }],
+  [" [1]", [1]],
+  ["[broken", undefined],
+  ["words", undefined],
+  ['"words"', undefined],
+  [5, undefined],
+  [null, undefined],
+])("the structure of %j", (value, expected) => expect(structureIn(value)).toEqual(expected));
+
+test("a value of more than sixteen lines is folded", () => {
+  expect(isFolded(Array.from({ length: 14 }, () => 1))).toBe(false);
+  expect(isFolded(Array.from({ length: 15 }, () => 1))).toBe(true);
+});

@@ -1,0 +1,13 @@
+// Text in which every character can be seen, as the terminal shows it: what turns text around, or has no width, is escaped.
+
+/** Control characters but line breaks and tabs, and the format characters that hide or turn what stands beside them. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Each hidden character becomes `\uXXXX`, which means the same in JSON. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (character) => character.split("").map(escaped).join(""));
+}
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

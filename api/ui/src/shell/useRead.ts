@@ -1,0 +1,17 @@
+// What the shell reads beside the chat, once and whenever somebody comes back. An older server may not have it.
+import { useCallback, useEffect, useState } from "react";
+
+import { onWake } from "../client/wake";
+
+/** The newest answer; undefined until there is one. `read` has to stay the same function. */
+export function useRead<T>(isAllowed: boolean, read: () => Promise<T>): [T | undefined, () => void] {
+  const [value, setValue] = useState<T>();
+  const readAgain = useCallback(() => {
+    if (isAllowed) void read().then(setValue, () => {});
+  }, [isAllowed, read]);
+  useEffect(() => {
+    readAgain();
+    return onWake(readAgain);
+  }, [readAgain]);
+  return [value, readAgain];
+}
