@@ -42,7 +42,6 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -112,7 +111,7 @@ pub fn router(app: Arc<App>) -> Router {
     let router = router
         .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
-        .fallback(|OriginalUri(uri): OriginalUri| async move { Problem::route_not_found(uri.path()) })
+        .fallback(page::nowhere)
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
             Problem::method_not_allowed(method.as_str(), uri.path())
         })
@@ -127,14 +126,13 @@ pub fn router(app: Arc<App>) -> Router {
     }
 }
 
-/// The chat page, for browsers. It is compressed as it is sent, which streams are not.
+/// The chat page, for browsers.
 fn page() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(page::page))
         .route("/c/{id}", get(page::page))
         .route("/assets/{name}", get(page::asset))
         .route("/favicon.svg", get(page::icon))
-        .layer(CompressionLayer::new())
 }
 
 /// Which part of a list is asked for.

@@ -1,12 +1,16 @@
 //! The chat page: what `api/ui` was built into, compiled into the executable.
 //!
+//! Each file lies there in Brotli and in gzip as well, so that no request compresses anything.
+//!
 //! The page may load nothing from elsewhere, and nothing that is written into it is executed: `POLICY` has browsers see to
 //! that, whatever a model has said.
 
+use std::borrow::Cow;
+
 use axum::{
     body::Body,
-    extract::Path,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    extract::{OriginalUri, Path},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -47,12 +51,54 @@ pub async fn icon(headers: HeaderMap) -> Response {
     file("favicon.svg", "public, max-age=86400", &headers)
 }
 
+/// An address at which there is nothing: for a browser the page, which says so, and for programs a problem.
+pub async fn nowhere(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
+    let is_of_programs = ["/v1/", "/api/"].into_iter().any(|prefix| uri.path().starts_with(prefix));
+    if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
+        return Problem::route_not_found(uri.path()).into_response();
+    }
+    let mut response = file("index.html", "no-store", &HeaderMap::new());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+fn wants_html(headers: &HeaderMap) -> bool {
+    listed(headers, &header::ACCEPT).any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/html"))
+}
+
+/// The items of a header that is a list.
+fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','))
+}
+
+/// The codings that the files lie in, the smallest first, with their endings.
+const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
+
+/// Whether a client takes a coding: it names it, or all of them, and not with the weight 0.
+fn accepts(headers: &HeaderMap, coding: &str) -> bool {
+    let named = |name: &str| {
+        listed(headers, &header::ACCEPT_ENCODING).find_map(|item| {
+            let (own, weight) = item.split_once(';').unwrap_or((item, ""));
+            let is_refused = weight.trim().strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
+            own.trim().eq_ignore_ascii_case(name).then_some(!is_refused)
+        })
+    };
+    named(coding).or_else(|| named("*")).unwrap_or(false)
+}
+
+/// The smallest form of a file that the client takes, with its coding.
+fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, &'static str)> {
+    let mut taken = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
+    taken.find_map(|(coding, ending)| Some((Built::get(&format!("{path}{ending}"))?.data, coding)))
+}
+
 fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
     let Some(EmbeddedFile { data, metadata }) = Built::get(path) else {
         return Problem::route_not_found(&format!("/{path}")).into_response();
     };
+    let (data, coding) = encoded(path, headers).map_or((data, None), |(data, coding)| (data, Some(coding)));
     let hash: String = metadata.sha256_hash()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    // Weak, because compression changes the bytes.
+    // Weak, because the file has other bytes in each coding.
     let tag = format!("W/\"{hash}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = match is_known {
@@ -63,8 +109,56 @@ fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
     said.insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
     said.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
     said.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    said.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if let Some(coding) = coding.filter(|_| !is_known) {
+        said.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
     HEADERS.into_iter().for_each(|(name, value)| {
         said.insert(name, HeaderValue::from_static(value));
     });
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sending(name: HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_client_gets_the_smallest_coding_that_it_takes() {
+        let check = |accepted: &'static str, coding: Option<&str>| {
+            let response = file("index.html", "no-cache", &sending(header::ACCEPT_ENCODING, accepted));
+            let told = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
+            assert_eq!(told, coding, "{accepted:?}");
+            assert_eq!(response.headers()[header::VARY], "accept-encoding");
+        };
+        check("", None);
+        check("identity", None);
+        check("gzip, deflate, br", Some("br"));
+        check("gzip, deflate", Some("gzip"));
+        check("br;q=0, GZIP;q=0.5", Some("gzip"));
+        check("*", Some("br"));
+        check("br;q=0.0, *", Some("gzip"));
+        check("*;q=0", None);
+    }
+
+    #[test]
+    fn every_coding_is_of_the_file_beside_it() {
+        for path in Built::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
+            let plain = path.rsplit_once('.').expect("it has an ending").0;
+            let (coded, plain) = (Built::get(&path).unwrap().data, Built::get(plain).expect(plain).data);
+            assert!(coded.len() < plain.len(), "{path}");
+        }
+        assert!(Built::get("index.html.br").is_some() && Built::get("index.html.gz").is_some());
+    }
+
+    #[test]
+    fn only_a_browser_is_shown_a_page_at_an_address_of_nothing() {
+        assert!(wants_html(&sending(header::ACCEPT, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")));
+        assert!(!wants_html(&sending(header::ACCEPT, "*/*")));
+        assert!(!wants_html(&sending(header::ACCEPT, "application/json")));
+    }
 }
