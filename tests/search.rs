@@ -9,6 +9,7 @@ use crate::{
 
 in_both_modes!(
     a_conversation_is_found_by_its_title_and_by_what_is_said_in_it,
+    words_are_found_in_any_order_with_the_place_of_the_newest,
     what_is_searched_for_is_taken_literally,
     what_was_replaced_or_deleted_or_is_somebody_elses_is_not_found,
     a_search_is_listed_in_pages,
@@ -53,6 +54,30 @@ async fn a_conversation_is_found_by_its_title_and_by_what_is_said_in_it(mut depl
     check("会这", &[&chinese]).await;
     check("this ", &[&english, &chinese]).await;
     check("nothing of the kind", &[]).await;
+}
+
+async fn words_are_found_in_any_order_with_the_place_of_the_newest(mut deployment: Deployment) {
+    let client = deployment.client();
+    let conversation = said(&client, "the lighthouse at the harbour").await;
+    client.patch(&format!("/v1/conversations/{conversation}"), json!({"title": "Ships at sea"})).await.unwrap();
+    let messages = client.get(&format!("/v1/conversations/{conversation}/messages")).await.unwrap();
+    let question = &messages["items"][0];
+    let one = async |text: &str| {
+        let page = page(&client, &[("q", text)]).await.unwrap();
+        let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 1, "{page}");
+        items.first().map(|item| item["found"].clone())
+    };
+    let place = one("HARBOUR lighthouse").await.unwrap();
+    assert_eq!(place["message_id"], question["id"]);
+    assert_eq!(place["excerpt"], "the lighthouse at the harbour [tokens=1]");
+    // The title counts as a part of each message, and needs no place of its own.
+    assert_eq!(one("sea lighthouse ships").await.unwrap()["message_id"], question["id"]);
+    assert_eq!(one("sea ships").await, Some(Value::Null));
+    assert_eq!(one("lighthouse windmill").await, None);
+    // Above eight words, the rest is looked for as it is written.
+    assert!(one("at the harbour lighthouse at the harbour the lighthouse").await.is_some());
+    assert!(one("at the harbour lighthouse at the harbour harbour lighthouse").await.is_none());
 }
 
 async fn what_is_searched_for_is_taken_literally(mut deployment: Deployment) {

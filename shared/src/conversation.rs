@@ -64,15 +64,65 @@ pub struct Conversation {
     pub live_run_id: Option<Uuid>,
     /// The checkpoint that it was forked from.
     pub forked_from: Option<Uuid>,
+    /// The conversation of that checkpoint.
+    pub forked_conversation_id: Option<Uuid>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub last_message_at: Option<DateTime<Utc>>,
+    /// Of a search: the newest message that has what was searched for, where the title has not all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
+}
+
+/// The place at which a search has found a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Found {
+    pub message_id: Uuid,
+    /// The id that the message's client has given it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// A line around the first word that was searched for.
+    pub excerpt: String,
+}
+
+/// Characters of an excerpt, and of what stands before the word.
+const EXCERPT_CHARS: usize = 140;
+const BEFORE_CHARS: usize = 40;
+
+/// The line of a text around this word; the text's beginning where the word is not found.
+pub fn excerpt_of(content: &str, word: &str) -> String {
+    let line: Vec<char> = content.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
+    let word: Vec<char> = word.chars().collect();
+    let is_same = |one: &char, other: &char| one.to_lowercase().eq(other.to_lowercase());
+    let at = line
+        .windows(word.len().max(1))
+        .position(|window| window.iter().zip(&word).all(|(one, other)| is_same(one, other)));
+    let start = at.unwrap_or_default().saturating_sub(BEFORE_CHARS);
+    let end = line.len().min(start + EXCERPT_CHARS);
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < line.len() { "…" } else { "" };
+    format!("{before}{}{after}", line[start..end].iter().collect::<String>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_excerpt_is_the_line_around_the_word() {
+        let check =
+            |content: &str, word: &str, expected: &str| assert_eq!(excerpt_of(content, word), expected, "{word:?}");
+        check("The tide\n\n turns  at six.", "SIX", "The tide turns at six.");
+        check("", "six", "");
+        check("潮汐是怎么形成的", "形成", "潮汐是怎么形成的");
+        check("Straße", "ß", "Straße");
+        let long = format!("{} tide {}", "a ".repeat(60).trim(), "b ".repeat(90).trim());
+        let excerpt = excerpt_of(&long, "tide");
+        assert!(excerpt.starts_with("…a ") && excerpt.contains(" tide b ") && excerpt.ends_with('…'), "{excerpt}");
+        assert_eq!(excerpt.chars().count(), EXCERPT_CHARS + 2);
+        check(&"x".repeat(200), "tide", &format!("{}…", "x".repeat(140)));
+    }
 
     #[test]
     fn a_title_is_the_first_whole_words() {

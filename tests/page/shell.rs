@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Visit;
 use crate::support::{
-    Deployment,
+    Deployment, agent,
     tokens::{SECRET, claims, token},
 };
 
@@ -31,6 +31,26 @@ async fn where_only_tokens_count_one_is_asked_for() {
     let deployment = Deployment::embedded().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_ANONYMOUS", false);
     let given = json!({"token": token(&claims("ann", json!({})))});
     Visit::with(deployment, "signs_in", given).await.ends().await;
+}
+
+#[tokio::test]
+async fn a_search_leads_to_the_place() {
+    Visit::begin(Deployment::embedded(), "finds_the_place").await.ends().await;
+}
+
+#[tokio::test]
+async fn printing_prints_the_conversation() {
+    Visit::begin(Deployment::embedded(), "prints").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_briefing_leads_to_a_conversation() {
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({})).await;
+    let briefing = json!({"agent_id": agent_id, "title": "High water", "summary": "At six the quay will be flooded."});
+    client.post("/v1/briefings", briefing).await.unwrap();
+    Visit::begin(deployment, "talks_about_a_briefing").await.ends().await;
 }
 
 #[tokio::test]

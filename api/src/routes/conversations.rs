@@ -69,7 +69,7 @@ pub async fn standing(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuery {
-    /// Only conversations that have this text in their title or in a message: 1 to 200 characters.
+    /// Only conversations that have each of these words, in any order, in their title or in a message: 1 to 200 characters.
     q: Option<String>,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,

@@ -1,5 +1,7 @@
 //! Conversations: create, find by a handle, list and search, read, rename, delete.
 
+use serde_json::json;
+use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
@@ -11,9 +13,25 @@ use super::{
 };
 use crate::{
     approval::ApprovalStatus,
-    conversation::{Conversation, Handle},
+    conversation::{Conversation, Found, Handle, excerpt_of},
     page::Page,
 };
+
+/// Whether a column has the word of a row of `{each:$n}`.
+macro_rules! has_word {
+    ($column:literal) => {
+        concat!("lower(coalesce(", $column, ", '')) like lower(value->>'like') escape '\\'")
+    };
+}
+
+#[derive(FromRow)]
+struct FoundRow {
+    conversation_id: Uuid,
+    id: Uuid,
+    client_id: Option<String>,
+    /// The beginning of the message.
+    beginning: String,
+}
 
 impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent.
@@ -76,8 +94,8 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a conversation"))?.map(Conversation::from))
     }
 
-    /// The owner's conversations, those with the newest activity first; all, or those that have a text in their title or in
-    /// a current message. `None` for a cursor that no page gave out.
+    /// The owner's conversations, those with the newest activity first; all, or those of which a current message has each
+    /// word of a text, in any order, where it or the title has it. `None` for a cursor that no page gave out.
     pub async fn conversations(
         &self,
         owner: &str,
@@ -86,21 +104,66 @@ impl Storage {
         text: Option<&str>,
     ) -> Result<Option<Page<Conversation>>, Error> {
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
+        let words = text.map(words_of);
+        let patterns = patterns_of(words.as_deref().unwrap_or_default());
         let rows = self.database.fetch_all::<ConversationRow>(
             concat!(
                 "select ",
                 conversation_columns!(),
                 " from chat_conversations c ",
                 "where c.owner_id = $1 and c.deleted_at is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
-                "and ($5 is null or lower(c.title) like lower($5) escape '\\' or exists (select 1 from chat_messages m ",
-                "where m.conversation_id = c.id and m.superseded_at is null and m.content_type = 'text' and lower(m.content) like lower($5) escape '\\')) ",
-                "order by c.activity_at desc, c.id desc limit $4"
+                "and (not exists (select 1 from {each:$5} where not ",
+                has_word!("c.title"),
+                ") or exists (select 1 from chat_messages m where m.conversation_id = c.id and m.superseded_at is null and m.content_type = 'text' ",
+                "and not exists (select 1 from {each:$5} where not ",
+                has_word!("m.content"),
+                " and not ",
+                has_word!("c.title"),
+                "))) order by c.activity_at desc, c.id desc limit $4"
             ),
-            args![owner, before.at(), before.id(), limit + 1, text.map(containing)],
+            args![owner, before.at(), before.id(), limit + 1, patterns],
         );
         let rows = rows.await.map_err(Error::doing("list conversations"))?;
         let page = Page::of(rows, limit, |last| NewestFirst::behind(last.activity_at, last.id));
-        Ok(Some(Page { items: page.items.into_iter().map(Conversation::from).collect(), next: page.next }))
+        let mut items: Vec<Conversation> = page.items.into_iter().map(Conversation::from).collect();
+        if let Some([first, ..]) = words.as_deref() {
+            self.show_where_found(&mut items, first, patterns_of(words.as_deref().unwrap_or_default())).await?;
+        }
+        Ok(Some(Page { items, next: page.next }))
+    }
+
+    /// Adds the newest message of each conversation that has the words, but where the title has all of them.
+    async fn show_where_found(
+        &self,
+        items: &mut [Conversation],
+        first_word: &str,
+        patterns: serde_json::Value,
+    ) -> Result<(), Error> {
+        let ids: Vec<Uuid> = items.iter().map(|conversation| conversation.id).collect();
+        let rows = self.database.fetch_all::<FoundRow>(
+            concat!(
+                "select conversation_id, id, client_id, beginning from (select m.conversation_id, m.id, m.client_id, ",
+                "substr(m.content, 1, 20000) as beginning, ",
+                "row_number() over (partition by m.conversation_id order by m.turn desc, m.position desc) as place ",
+                "from chat_messages m join chat_conversations c on c.id = m.conversation_id ",
+                "where m.conversation_id {in:$1} and m.superseded_at is null and m.content_type = 'text' ",
+                "and exists (select 1 from {each:$2} where not ",
+                has_word!("c.title"),
+                ") and not exists (select 1 from {each:$2} where not ",
+                has_word!("m.content"),
+                " and not ",
+                has_word!("c.title"),
+                ")) matching where place = 1"
+            ),
+            args![ids, patterns],
+        );
+        for row in rows.await.map_err(Error::doing("find the messages of a search"))? {
+            if let Some(conversation) = items.iter_mut().find(|conversation| conversation.id == row.conversation_id) {
+                let excerpt = excerpt_of(&row.beginning, first_word);
+                conversation.found = Some(Found { message_id: row.id, client_id: row.client_id, excerpt });
+            }
+        }
+        Ok(())
     }
 
     /// Gives the conversation another title; `None` takes it away.
@@ -138,6 +201,27 @@ impl Storage {
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))
     }
+}
+
+/// Most words of a search; the last is the rest of the text, as it is.
+const MAX_WORDS: usize = 8;
+
+fn words_of(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim();
+    while words.len() + 1 < MAX_WORDS
+        && let Some((word, after)) = rest.split_once(char::is_whitespace)
+    {
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words.push(rest);
+    words
+}
+
+/// The words as patterns, for `has_word!`.
+fn patterns_of(words: &[&str]) -> serde_json::Value {
+    words.iter().map(|word| json!({"like": containing(word)})).collect()
 }
 
 /// The pattern of `like` for whatever has this text in it, taken literally.

@@ -36,6 +36,7 @@ macro_rules! conversation_columns {
             "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at, c.last_message_at, c.activity_at, ",
             "(select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') ",
             "order by live.position limit 1) as live_run_id, ",
+            "(select origin.conversation_id from agent_run_checkpoints origin where origin.id = c.forked_from) as forked_conversation_id, ",
             $crate::storage::rows::first_said!("c")
         )
     };
@@ -80,6 +81,8 @@ pub(super) struct ConversationRow {
     pub agent_id: Option<Uuid>,
     pub live_run_id: Option<Uuid>,
     pub forked_from: Option<Uuid>,
+    #[sqlx(default)]
+    pub forked_conversation_id: Option<Uuid>,
     pub created_at: DateTime<Utc>,
     pub last_message_at: Option<DateTime<Utc>>,
     pub activity_at: DateTime<Utc>,
@@ -93,8 +96,10 @@ impl From<ConversationRow> for Conversation {
             agent_id: row.agent_id,
             live_run_id: row.live_run_id,
             forked_from: row.forked_from,
+            forked_conversation_id: row.forked_conversation_id,
             created_at: row.created_at,
             last_message_at: row.last_message_at,
+            found: None,
         }
     }
 }

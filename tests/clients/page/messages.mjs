@@ -42,9 +42,11 @@ export async function works_with_messages({ person }) {
   assert.deepEqual([await tab.questions.count(), await tab.answers.count()], [1, 1]);
 
   const before = await tab.conversation();
+  const name = await tab.page.getByRole("heading", { level: 1 }).textContent();
   await tab.act("Continue from here in a new conversation", tab.answer);
   await tab.page.waitForURL((url) => url.pathname.startsWith("/c/") && !url.pathname.endsWith(before));
   await tab.readsToTheEnd();
+  await tab.button(`Continues “\u2068${name}\u2069”`).waitFor();
   await tab.say("[tokens=30] third");
   await tab.answers.nth(1).waitFor();
   await tab.reads(30);

@@ -68,6 +68,65 @@ export async function keeps_the_list({ person, reach, told }) {
   return { kept: ids[2], deleted: [ids[0], ids[1]] };
 }
 
+/** A search finds words in any order, shows the place, and leads to it; offline it says why it cannot. */
+export async function finds_the_place({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  await tab.say("[tokens=600] the lighthouse at the harbour");
+  await tab.reads(600);
+  await tab.readsToTheEnd();
+  await tab.say("[tokens=600] something else");
+  await tab.answers.nth(1).waitFor();
+  await tab.reads(600);
+  await tab.readsToTheEnd();
+  const asked = tab.questions.first();
+  const isInView = () => asked.evaluate((element) => element.getBoundingClientRect().bottom > 0);
+  assert(!(await isInView()));
+  const search = tab.page.getByRole("searchbox", { name: "Search conversations" });
+  await search.fill("harbour lighthouse");
+  await tab.list.getByText("[tokens=600] the lighthouse at the harbour", { exact: true }).last().waitFor();
+  await tab.list.getByRole("link").click();
+  await tab.page.locator("article[data-found]").getByText("the lighthouse at the harbour").waitFor();
+  assert(await isInView());
+  // The link is an address, too.
+  const other = await me.open(new URL(tab.page.url()).pathname + new URL(tab.page.url()).hash);
+  await other.page.locator("article[data-found]").getByText("the lighthouse at the harbour").waitFor();
+
+  await me.context.setOffline(true);
+  await search.fill("windmill");
+  await tab.text("Searching needs the server, which cannot be reached now.").waitFor();
+  await me.context.setOffline(false);
+  await tab.text(/^No conversation contains .*windmill/).waitFor();
+}
+
+/** On paper there is the whole conversation, and nothing that is pressed. */
+export async function prints({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=700] [delay=1] hello");
+  await tab.reads(700);
+  await tab.readsToTheEnd();
+  await tab.page.emulateMedia({ media: "print" });
+  const isWhole = () => tab.log.evaluate((log) => log.scrollHeight <= log.clientHeight + 1 && document.body.scrollHeight > innerHeight);
+  assert(await isWhole());
+  for (const unwanted of [tab.field, tab.list, tab.button("New chat"), tab.answer.getByRole("button").first()]) assert(!(await unwanted.isVisible()));
+  assert(await tab.questions.isVisible());
+}
+
+/** A briefing is listed, and leads to the conversation about it. */
+export async function talks_about_a_briefing({ person }) {
+  const tab = await (await person()).open();
+  await tab.button("Briefings", tab.list).click();
+  const dialog = tab.page.getByRole("dialog", { name: "Briefings" });
+  const briefing = dialog.getByRole("article", { name: "High water" });
+  await briefing.getByText("At six the quay will be flooded.").waitFor();
+  await tab.button("Go on talking about it", briefing).click();
+  await dialog.waitFor({ state: "detached" });
+  await tab.conversation();
+  await tab.log.getByText("At six the quay will be flooded.").waitFor();
+  await tab.say("[tokens=5] what now?");
+  await tab.readsToTheEnd();
+}
+
 /** Links, unknown ones, back and forward. */
 export async function goes_by_addresses({ person }) {
   const me = await person();
@@ -89,6 +148,8 @@ export async function goes_by_addresses({ person }) {
 
   const link = await me.open(`/c/${second}`);
   await link.text("[tokens=5] lighthouse", link.questions).waitFor();
+  const nowhere = await me.open("/nowhere");
+  await nowhere.text("There is nothing at this address").waitFor();
   const unknown = await me.open("/c/01890000-0000-7000-8000-000000000000");
   await unknown.text("Conversation not found").waitFor();
   await unknown.button("New chat", unknown.page.getByRole("main")).click();

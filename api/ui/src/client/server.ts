@@ -58,6 +58,8 @@ export interface Conversation {
   forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;
+  /** Of a search: the message that has what was searched for. */
+  found?: { message_id: string; client_id?: string; excerpt: string } | null;
 }
 
 export interface Run {

@@ -16,6 +16,8 @@ type Props = {
   /** What was to be said instead of it, and could not be sent. */
   unsent?: string;
   isNewest: boolean;
+  /** Whether a link or a search has led to it. */
+  isFound: boolean;
   /** Far enough behind that it need not be drawn while it is out of sight. */
   isOld: boolean;
   /** The chat's, for its newest message; for others `idle`. */
@@ -26,10 +28,10 @@ type Props = {
 };
 
 /** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
-export const Message = memo(function Message({ message, unsent, isNewest, isOld, progress, doing, actions }: Props) {
+export const Message = memo(function Message({ message, unsent, isNewest, isFound, isOld, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
-      <article className="message said" aria-label={words.message.you} data-newest={isNewest || undefined} data-old={isOld || undefined}>
+      <article className="message said" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
         <h2 className="unseen">{words.message.you}</h2>
         <Said message={message} unsent={unsent} onEdit={actions.edit} />
       </article>
@@ -38,7 +40,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isOld,
   const isLive = progress === "submitted" || progress === "streaming" || progress === "waiting";
   const isWorking = isLive && progress !== "waiting";
   return (
-    <article className="message answer" aria-label={words.message.assistant} data-newest={isNewest || undefined} data-old={isOld || undefined}>
+    <article className="message answer" aria-label={words.message.assistant} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
       <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={actions.goOn} />

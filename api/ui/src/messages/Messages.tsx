@@ -1,5 +1,5 @@
 // The messages of a conversation, newest last, and at their end what is going on. It scrolls by itself.
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 
 import type { Chat } from "../chat/chat";
 import { words } from "../i18n";
@@ -18,14 +18,31 @@ import "./parts.css";
 /** So many messages before the newest one are drawn whether or not they are in sight. */
 const RECENT = 5;
 
-export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) => void }) {
+type Props = {
+  chat: Chat;
+  /** The message to go to; each object leads there once. */
+  place?: { messageId: string };
+  onFork: (id: string) => void;
+};
+
+export function Messages({ chat, place, onFork }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const lastSaid = chat.messages.findLast((message) => message.role === "user")?.id;
-  const { isAway, goToEnd } = useFollow(scroller, content, lastSaid);
+  const { isAway, goToEnd, leave } = useFollow(scroller, content, lastSaid);
   const actions = useActions(chat, onFork);
   const first = useGradually(chat.messages.length);
   const newest = chat.messages.length - 1;
+  const visited = useRef<typeof place>(undefined);
+  // With each drawing, because the history comes later than the address, and a long one little by little.
+  useEffect(() => {
+    if (!place || visited.current === place) return;
+    const message = content.current?.querySelector(`[data-id="${CSS.escape(place.messageId)}"]`);
+    if (!message) return;
+    visited.current = place;
+    leave();
+    message.scrollIntoView({ block: "center" });
+  });
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
 
   return (
@@ -39,7 +56,7 @@ export function Messages({ chat, onFork }: { chat: Chat; onFork: (id: string) =>
             const isNewest = behind === 0;
             const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent.text : undefined;
             return (
-              <Message key={message.id} message={message} unsent={unsent} isNewest={isNewest} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
+              <Message key={message.id} message={message} unsent={unsent} isNewest={isNewest} isFound={place?.messageId === message.id} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
             );
           })}
           <Ending chat={chat} />

@@ -54,11 +54,11 @@ export function Said({ message, unsent, onEdit }: Props) {
         <LongText text={text} />
       </div>
       <div className="actions" role="group" aria-label={words.message.actions}>
-        <SaidAt message={message} />
         <CopyButton text={() => text} label={words.message.copy} />
         <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setForm(unsent ?? kept ?? text)}>
           <Icon name="pencil" />
         </button>
+        <SaidAt message={message} />
       </div>
     </>
   );

@@ -19,6 +19,11 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     if (list) list.scrollTop = list.scrollHeight;
   }, [scroller]);
 
+  /** The reader is led elsewhere, and stays there. */
+  const leave = useCallback(() => {
+    isFollowing.current = false;
+  }, []);
+
   useLayoutEffect(goToEnd, [goToEnd, lastSaid]);
 
   useEffect(() => {
@@ -73,5 +78,5 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     };
   }, [scroller, content, goToEnd]);
 
-  return { isAway, goToEnd };
+  return { isAway, goToEnd, leave };
 }

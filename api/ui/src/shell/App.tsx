@@ -46,7 +46,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const { session, askAgain } = who;
   // Nothing waits for the answer to who one is, because nearly always anybody may go on.
   const isAllowed = session.state !== "refused";
-  const { open, openConversation, openNew, settle } = useOpen();
+  const { open, place, openConversation, openNew, settle } = useOpen();
   const conversations = useConversations(isAllowed);
   const agents = useAgents(isAllowed);
   const { deleted, remove, settle: settleDeletions } = useDeletion(conversations.readAgain);
@@ -91,16 +91,16 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   }, [isNarrow]);
 
   const goTo = useCallback(
-    (id: string | undefined) => {
+    (id: string | undefined, messageId?: string) => {
       setIsDrawerOpen(false);
       if (id === undefined) openNew();
-      else openConversation(id);
+      else openConversation(id, messageId);
     },
     [openNew, openConversation],
   );
   /** As somebody does who will write next; those who step through the list stay where they are. */
-  const goToWrite = (id: string | undefined) => {
-    goTo(id);
+  const goToWrite = (id: string | undefined, messageId?: string) => {
+    goTo(id, messageId);
     focusOnField();
   };
   const goToNew = () => goToWrite(undefined);
@@ -185,9 +185,10 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
             key={open.key}
             open={open}
             about={about}
+            place={place}
             model={server?.model}
             waiting={waiting.size}
-            origin={originId === undefined ? undefined : { title: origin?.title ?? words.shell.untitled, open: () => goTo(originId) }}
+            origin={origin && { title: origin.title ?? words.shell.untitled, open: () => goTo(origin.id) }}
             agents={agents}
             isNarrow={isNarrow}
             onFork={goToWrite}

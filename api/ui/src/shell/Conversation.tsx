@@ -13,7 +13,7 @@ import { firstQuestion, lastAnswer } from "./said";
 import { firstWords, pageTitle } from "./title";
 import { showToast } from "./toasts";
 import type { useAgents } from "./useAgents";
-import type { Open } from "./useOpen";
+import type { Open, Place } from "./useOpen";
 import { useShortcuts } from "./useShortcuts";
 import { Tries, Welcome } from "./Welcome";
 import "./Conversation.css";
@@ -21,6 +21,7 @@ import "./Conversation.css";
 type Props = {
   open: Extract<Open, { at: "chat" }>;
   about: About | undefined;
+  place?: Place;
   model?: ServerInfo["model"];
   /** How many conversations wait for the reader. */
   waiting: number;
@@ -108,7 +109,7 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={chat} onFork={props.onFork} />}
+        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={chat} place={props.place} onFork={props.onFork} />}
       </div>
       {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
       {props.isNarrow && tries}

@@ -4,7 +4,7 @@ import { useEffect, useRef, type MouseEvent } from "react";
 import type { Conversation } from "../client/server";
 import { words } from "../i18n";
 import { isComposing } from "../isComposing";
-import { pathOf } from "./address";
+import { linkOf } from "./address";
 import { Menu } from "./Menu";
 
 type Props = {
@@ -15,7 +15,7 @@ type Props = {
   /** The name that a program has given it. */
   session?: string;
   isRenaming: boolean;
-  onOpen(id: string): void;
+  onOpen(id: string, messageId?: string): void;
   onBeginRename(): void;
   /** Without a title, it stays as it is. */
   onRename(title: string | undefined): void;
@@ -23,7 +23,8 @@ type Props = {
 };
 
 export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
-  const { id, live_run_id } = conversation;
+  const { id, live_run_id, found } = conversation;
+  const place = found ? (found.client_id ?? found.message_id) : undefined;
   const live = isWaiting ? words.shell.list.needsYou : words.shell.list.live;
   const title = conversation.title ?? session ?? words.shell.untitled;
   const isLive = live_run_id !== null || isWaiting;
@@ -36,7 +37,7 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
     // Ctrl, Command, Shift and the middle button mean another tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
-    onOpen(id);
+    onOpen(id, place);
   };
 
   const remove = () => {
@@ -55,9 +56,16 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
   }
   return (
     <li ref={element} className="item" data-current={isCurrent || undefined}>
-      <a href={pathOf(id)} aria-current={isCurrent ? "page" : undefined} title={title} onClick={open} onDoubleClick={onBeginRename}>
-        <span className="item-title" dir="auto">
-          {title}
+      <a href={linkOf(id, place)} aria-current={isCurrent ? "page" : undefined} title={title} onClick={open} onDoubleClick={onBeginRename}>
+        <span className="item-text">
+          <span className="item-title" dir="auto">
+            {title}
+          </span>
+          {found && (
+            <span className="item-found" dir="auto">
+              {found.excerpt}
+            </span>
+          )}
         </span>
         {session && session !== title && (
           <span className="item-session" dir="auto" title={words.shell.list.session(session)}>

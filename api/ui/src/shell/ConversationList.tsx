@@ -20,7 +20,7 @@ type Props = {
   sessions: ReadonlyMap<string, string>;
   /** Without it, there are no briefings. */
   onBriefings?: () => void;
-  onOpen(id: string): void;
+  onOpen(id: string, messageId?: string): void;
   onNew(): void;
   onHide(): void;
   onDelete(id: string, title: string): void;

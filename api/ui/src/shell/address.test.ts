@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseAddress, pathOf } from "./address";
+import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 
 test.each([
   ["/", { at: "new" }],
@@ -20,4 +20,11 @@ test("an id comes back out of its path, whatever is in it", () => {
   for (const id of ["01a2", "a/b", "a b?c#d%", "对话"]) {
     expect(parseAddress(pathOf(id))).toEqual({ at: "conversation", id });
   }
+});
+
+test("a link names a message, and is read again", () => {
+  const link = new URL(linkOf("a b", "c#d/é"), "http://x");
+  expect([link.pathname, placeIn(link.hash)]).toEqual(["/c/a%20b", "c#d/é"]);
+  expect(linkOf("a", undefined)).toBe("/c/a");
+  expect([placeIn(""), placeIn("#"), placeIn("#%")]).toEqual([undefined, undefined, undefined]);
 });

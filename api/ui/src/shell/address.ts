@@ -17,3 +17,18 @@ export function parseAddress(path: string): Address {
 export function pathOf(id: string): string {
   return `/c/${encodeURIComponent(id)}`;
 }
+
+/** The address of a message in its conversation. */
+export function linkOf(id: string, messageId: string | undefined): string {
+  return messageId === undefined ? pathOf(id) : `${pathOf(id)}#${encodeURIComponent(messageId)}`;
+}
+
+/** The message that a link's fragment names. */
+export function placeIn(hash: string): string | undefined {
+  try {
+    return decodeURIComponent(hash.slice(1)) || undefined;
+  } catch {
+    // A percent sign that begins nothing.
+    return undefined;
+  }
+}

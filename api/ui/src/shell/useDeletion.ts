@@ -41,7 +41,7 @@ export function useDeletion(onDeleted: () => void): {
         waiting.current.delete(id);
         show(id);
         onUndone?.();
-        refocus(() => document.querySelector<HTMLElement>(`.item a[href="${pathOf(id)}"]`));
+        refocus(() => document.querySelector<HTMLElement>(`.item a[href^="${pathOf(id)}"]`));
       };
       const timer = setTimeout(ask, UNDO_FOR_MS);
       const dismiss = showToast(words.shell.list.deleted(title), { label: words.shell.list.undo, run: undo }, UNDO_FOR_MS);

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { leftNewChat } from "../chat/live";
 import { newId } from "../client/id";
-import { parseAddress, pathOf } from "./address";
+import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 
 export type Open =
   | {
@@ -17,27 +17,37 @@ export type Open =
     }
   | { at: "nowhere" };
 
+export type Place = { messageId: string };
+
 export function useOpen(): {
   open: Open;
-  openConversation(id: string): void;
+  /** The message that the address leads to; each object leads there once. */
+  place?: Place;
+  openConversation(id: string, messageId?: string): void;
   openNew(): void;
   /** The chat of this key has become this conversation. */
   settle(key: string, conversationId: string): void;
 } {
   const [open, setOpen] = useState(() => openAt(location.pathname));
+  const [place, setPlace] = useState(() => placeAt(placeIn(location.hash)));
   /** What was opened last, also before it was drawn. */
   const newest = useRef(open);
   const show = useCallback((next: Open) => setOpen((newest.current = next)), []);
 
   useEffect(() => {
-    const onPop = () => show(openAt(location.pathname, newest.current));
+    const onPop = () => {
+      setPlace(placeAt(placeIn(location.hash)));
+      show(openAt(location.pathname, newest.current));
+    };
     window.addEventListener("popstate", onPop);
     return () => window.removeEventListener("popstate", onPop);
   }, [show]);
 
   const openConversation = useCallback(
-    (id: string) => {
-      if (location.pathname !== pathOf(id)) history.pushState(null, "", pathOf(id));
+    (id: string, messageId?: string) => {
+      const link = linkOf(id, messageId);
+      if (location.pathname !== pathOf(id) || messageId !== undefined) history.pushState(null, "", link);
+      setPlace(placeAt(messageId));
       show(openAt(pathOf(id), newest.current));
     },
     [show],
@@ -60,7 +70,11 @@ export function useOpen(): {
     [show],
   );
 
-  return { open, openConversation, openNew, settle };
+  return { open, place, openConversation, openNew, settle };
+}
+
+function placeAt(messageId: string | undefined): Place | undefined {
+  return messageId === undefined ? undefined : { messageId };
 }
 
 function openAt(path: string, before?: Open): Open {
