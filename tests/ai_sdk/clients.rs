@@ -28,12 +28,16 @@ async fn shown(program: Program) -> (Value, Vec<Value>) {
     (end["messages"].clone(), given)
 }
 
-/// The messages without what a stream that is taken up again cannot say on every version: how it was answered.
+/// The messages without what a stream cannot say on every version: how an approval was answered, and how long the model
+/// reasoned.
 fn without_verdicts(mut messages: Value) -> Value {
     let parts =
         messages.as_array_mut().unwrap().iter_mut().flat_map(|message| message["parts"].as_array_mut().unwrap());
-    for approval in parts.filter_map(|part| part.get_mut("approval")?.as_object_mut()) {
-        approval.retain(|field, _| field == "id");
+    for part in parts {
+        part.as_object_mut().unwrap().remove("providerMetadata");
+        if let Some(approval) = part.get_mut("approval").and_then(Value::as_object_mut) {
+            approval.retain(|field, _| field == "id");
+        }
     }
     messages
 }

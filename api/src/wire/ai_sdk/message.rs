@@ -26,11 +26,14 @@ pub struct UiMessage {
     /// Whether it has failed: a client reads nothing behind an error.
     #[serde(skip)]
     has_failed: bool,
+    /// When the open reasoning began, in ms since the Unix epoch.
+    #[serde(skip)]
+    reasoning_since: Option<i64>,
 }
 
 impl UiMessage {
     pub fn new(id: String, role: &'static str, parts: Vec<Value>) -> Self {
-        Self { id, role, metadata: Map::new(), parts, has_failed: false }
+        Self { id, role, metadata: Map::new(), parts, has_failed: false, reasoning_since: None }
     }
 
     /// One whose stream is not at hand.
@@ -42,9 +45,25 @@ impl UiMessage {
 
     /// Applies the next event that is part of the message.
     pub fn push(&mut self, view: &View, before: Before, event: &Event) {
-        chunks(view, before, event).into_iter().for_each(|chunk| self.apply(chunk));
+        for chunk in chunks(view, before, event) {
+            self.time_reasoning(&chunk, event.at_ms);
+            self.apply(chunk);
+        }
         if event.kind() == APPROVAL_RESOLVED {
             self.resolve(event);
+        }
+    }
+
+    /// Keeps how long the model reasoned, which a client that comes later cannot measure.
+    fn time_reasoning(&mut self, chunk: &Chunk, at_ms: i64) {
+        match chunk {
+            Chunk::ReasoningStart { .. } => self.reasoning_since = Some(at_ms),
+            Chunk::ReasoningEnd { .. } => {
+                if let (Some(since), Some(part)) = (self.reasoning_since.take(), self.newest("reasoning")) {
+                    part.insert("providerMetadata".into(), json!({"holdfast": {"durationMs": (at_ms - since).max(0)}}));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -171,6 +190,7 @@ impl UiMessage {
             approval_id: Uuid,
             decision: String,
             reason: Option<String>,
+            edited_input: Option<Value>,
         }
         let Ok(resolved) = serde_json::from_slice::<Resolved>(event.payload()) else { return };
         let mut approval = json!({"id": resolved.approval_id, "approved": resolved.decision == "approved"});
@@ -178,5 +198,82 @@ impl UiMessage {
             approval["reason"] = reason.into();
         }
         self.change(&resolved.call_id, json!({"approval": approval}));
+        if resolved.edited_input.is_some() {
+            self.mark_edited(resolved.approval_id);
+        }
+    }
+
+    /// The SDK's own approval has no field for this, so the part beside it says it.
+    fn mark_edited(&mut self, approval_id: Uuid) {
+        let id = approval_id.to_string();
+        let question = self.parts.iter_mut().find(|part| part["type"] == "data-question" && part["id"] == id.as_str());
+        if let Some(question) = question {
+            question["data"]["edited"] = true.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_shared::{
+        approval::{ApprovalKind, ApprovalStatus},
+        event::EventBody,
+    };
+
+    use super::*;
+    use crate::wire::{Shows, Wire};
+
+    /// The message of these events, each at its second.
+    fn folded(events: &[(i64, EventBody)]) -> UiMessage {
+        let created_at = DateTime::UNIX_EPOCH;
+        let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
+        let shows = Shows::Everything;
+        let view = View { wire: Wire::AiSdk, shows, run_id, conversation_id, message_id, created_at, context: None };
+        let (mut message, mut before) = (UiMessage::new(String::new(), "assistant", Vec::new()), Before::START);
+        for (index, (second, body)) in events.iter().enumerate() {
+            let at = DateTime::from_timestamp(*second, 0).unwrap();
+            let event = Event::new(format!("1-{}", index + 1).parse().unwrap(), at, body);
+            message.push(&view, before, &event);
+            before = Before::behind(&event);
+        }
+        message
+    }
+
+    fn newest<'a>(message: &'a UiMessage, kind: &str) -> &'a Value {
+        message.parts.iter().rfind(|part| part["type"] == kind).unwrap()
+    }
+
+    #[test]
+    fn a_history_tells_how_long_the_model_reasoned() {
+        let message_id = Uuid::nil();
+        let thought = |text: &str| EventBody::ReasoningDelta { message_id, text: text.into() };
+        let said = EventBody::MessageDelta { message_id, text: "Six.".into() };
+        let message = folded(&[(10, thought("The tide")), (11, thought(" turns")), (13, said)]);
+        assert_eq!(newest(&message, "reasoning")["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
+    }
+
+    #[test]
+    fn a_history_tells_that_a_human_changed_the_input() {
+        let (approval_id, call_id) = (Uuid::max(), "call".to_owned());
+        let asked = EventBody::ApprovalRequested {
+            approval_id,
+            call_id: call_id.clone(),
+            kind: ApprovalKind::Policy,
+            name: "bank__pay".into(),
+            input: json!({"amount": 10}),
+            expires_at: DateTime::UNIX_EPOCH,
+        };
+        let resolved = |edited_input| EventBody::ApprovalResolved {
+            base: None,
+            approval_id,
+            call_id: call_id.clone(),
+            decision: ApprovalStatus::Approved,
+            reason: None,
+            edited_input,
+        };
+        let edited = folded(&[(1, asked.clone()), (2, resolved(Some(json!({"amount": 1}))))]);
+        assert_eq!(newest(&edited, "data-question")["data"]["edited"], true);
+        let unchanged = folded(&[(1, asked), (2, resolved(None))]);
+        assert_eq!(newest(&unchanged, "data-question")["data"]["edited"], Value::Null);
     }
 }

@@ -9,6 +9,7 @@ mod message;
 mod recalled;
 
 use bytes::Bytes;
+use chrono::DateTime;
 use holdfast_shared::{
     approval::ApprovalStatus,
     event::{
@@ -287,7 +288,9 @@ fn withdrawn(resolved: Resolved) -> Option<Chunk> {
 fn outcome(status: RunStatus, event: &Event) -> Metadata {
     let ended = read::<Ended>(event).ok();
     let (usage, error) = ended.map_or((None, None), |ended| (Some(ended.usage), ended.error));
-    Metadata { status: Some(status), usage, error, ..Metadata::default() }
+    // From its end on, the message has a time of its own.
+    let created_at = DateTime::from_timestamp_millis(event.at_ms);
+    Metadata { status: Some(status), usage, error, created_at, ..Metadata::default() }
 }
 
 fn finish(finish_reason: FinishReason, message_metadata: Metadata) -> Chunk {
