@@ -109,6 +109,12 @@ async fn who_says_too_much_is_told_when_to_try_again() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_too_long_names_the_limit() {
+    let deployment = Deployment::embedded().with("HOLDFAST_MAX_CONTENT_BYTES", 1_024);
+    Visit::begin(deployment, "is_told_the_limit").await.ends().await;
+}
+
+#[tokio::test]
 async fn without_pieces_there_is_only_a_sign_of_work_and_then_the_whole() {
     let mut deployment = Deployment::embedded();
     agent(&deployment.client(), json!([]), json!({"stream_mode": "messages"})).await;

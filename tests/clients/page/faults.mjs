@@ -119,6 +119,22 @@ export async function is_told_when_to_try_again({ person, reach, told }) {
   assert.equal(await tab.questions.count(), 2);
 }
 
+/** A message that is too long: the limit is named, and the notice goes when the message fits. */
+export async function is_told_the_limit({ person }) {
+  const tab = await (await person()).open();
+  const notice = tab.text("Not sent yet. The message is too long: the limit is 1 KiB.", tab.log);
+  await tab.say(`[tokens=5] ${"x".repeat(1_100)}`);
+  await notice.waitFor();
+  assert.equal(await tab.page.getByRole("button", { name: /^Try again/ }).count(), 0);
+  await tab.field.fill(`[tokens=5] ${"x".repeat(1_090)}`);
+  await notice.waitFor();
+  await tab.field.fill("[tokens=5] short");
+  await notice.waitFor({ state: "detached" });
+  await tab.field.press("Enter");
+  await tab.readsToTheEnd();
+  assert.equal(await tab.questions.count(), 1);
+}
+
 /** Nothing but that it works, and then the whole. */
 export async function waits_for_the_whole({ person }) {
   const tab = await (await person()).open();
