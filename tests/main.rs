@@ -18,6 +18,7 @@ mod drain;
 mod durable_streams;
 mod effects;
 mod first_process;
+mod foreign_input;
 mod healthcheck;
 mod limits;
 mod model;

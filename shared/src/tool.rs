@@ -1,11 +1,16 @@
 //! Tools: what they do to the world, who must agree, and what became of a call.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::storable::{MAX_DEPTH, is_too_deep};
+use crate::{
+    schema::{Limits, Sizes},
+    storable::{MAX_DEPTH, is_too_deep},
+};
 
 /// What calling a tool does to the world, and so what a crash in mid-call means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -73,8 +78,8 @@ pub fn any_object() -> Value {
 }
 
 impl ClientTool {
-    /// Refuses what no model could be shown.
-    pub fn check(&self) -> Result<(), String> {
+    /// Refuses a tool that no model can be shown, without compiling its schema. Returns the schema's sizes.
+    pub fn check(&self) -> Result<Sizes, String> {
         let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         if self.name.is_empty() || self.name.len() > 64 || !is_name || self.name.contains("__") {
             let expected = "a client tool has a name of 1 to 64 letters, digits, dashes and single underscores";
@@ -83,8 +88,28 @@ impl ClientTool {
         if is_too_deep(&self.input_schema) {
             return Err(format!("input_schema of {}: it is nested deeper than {MAX_DEPTH}", self.name));
         }
-        crate::schema::check_untrusted(&self.input_schema)
-            .map_err(|problem| format!("input_schema of {}: {problem}", self.name))
+        let sizes = Sizes::of(&self.input_schema);
+        match sizes.reference {
+            Some(keyword) => {
+                Err(format!("input_schema of {}: {keyword} is not taken here; write the schema out", self.name))
+            }
+            None => Ok(sizes),
+        }
+    }
+
+    /// Refuses tools that are too many, or that together are more than one request may have compiled.
+    pub fn check_all(tools: &[Self], most: usize, limits: &Limits) -> Result<(), String> {
+        if tools.len() > most {
+            return Err(format!("a run takes {most} client tools, not {}", tools.len()));
+        }
+        let (mut names, mut sizes) = (BTreeSet::new(), Sizes::default());
+        for tool in tools {
+            sizes = sizes.and(tool.check()?);
+            if !names.insert(tool.name.as_str()) {
+                return Err(format!("two client tools are named {}", tool.name));
+            }
+        }
+        sizes.check(limits).map_err(|problem| format!("input_schema of the client tools: {problem} in one request"))
     }
 }
 
@@ -159,6 +184,31 @@ crate::text_enum!(ToolCallStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn client_tools_are_limited_together_at_the_edge() {
+        let tool = |name: &str, input_schema: Value| ClientTool {
+            name: name.to_owned(),
+            description: String::new(),
+            input_schema,
+        };
+        let pattern = || serde_json::json!({"pattern": "a"});
+        let limits = Limits { bytes: 39, patterns: 2, ..Limits::default() };
+        let check = |tools: Vec<ClientTool>, part: Option<&str>| {
+            let problem = ClientTool::check_all(&tools, 3, &limits).err();
+            assert_eq!(problem.is_some(), part.is_some(), "{problem:?}");
+            assert!(problem.unwrap_or_default().contains(part.unwrap_or_default()), "{part:?}");
+        };
+        check(vec![tool("a", pattern()), tool("b", pattern())], None);
+        check(vec![tool("a", pattern()), tool("b", pattern()), tool("c", pattern())], Some("45 bytes, and 39"));
+        check(vec![tool("a", serde_json::json!({"pattern": "ab", "patternProperties": {}}))], Some("41 bytes"));
+        let short = || serde_json::json!(true);
+        check(vec![tool("a", short()), tool("b", short()), tool("c", short())], None);
+        let four = ["a", "b", "c", "d"].map(|name| tool(name, short())).to_vec();
+        check(four, Some("3 client tools, not 4"));
+        check(vec![tool("a", short()), tool("a", short())], Some("two client tools are named a"));
+        check(vec![tool("a", serde_json::json!({"not": {"$ref": "#"}}))], Some("$ref is not taken"));
+    }
 
     #[test]
     fn approval_depends_on_policy_and_effect() {

@@ -21,6 +21,7 @@ use holdfast_shared::{
     config::{RunConfig, ToolsConfig},
     queue::Queue,
     run_log::RunLog,
+    schema::SchemaChecks,
     storage::{Holder, Storage},
 };
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ struct Shared {
     leases: Leases,
     agents: Agents,
     mcp: Arc<Mcp>,
+    schemas: SchemaChecks,
 }
 
 impl Worker {
@@ -64,6 +66,7 @@ impl Worker {
             leases: Leases::default(),
             agents: Agents::default(),
             mcp: Mcp::new(&self.tools, Arc::clone(&self.children)),
+            schemas: SchemaChecks::new(&self.tools),
             worker: self,
         });
         tracing::info!(

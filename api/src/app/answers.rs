@@ -36,8 +36,9 @@ impl App {
         decision: Decision,
     ) -> Result<Run, Problem> {
         let (app, user, begun) = (Arc::clone(self), owner.to_owned(), Begun::now());
+        let checked = self.check_edited(owner, run_id, approval_id, &decision).await?;
         let answered = self.to_its_end(async move {
-            let answered = app.storage.decide(&user, run_id, approval_id, &decision).await?;
+            let answered = app.storage.decide(&user, run_id, approval_id, &decision, checked).await?;
             Ok(app.go_on_after(answered, begun))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);

@@ -1,21 +1,23 @@
 //! The use cases: what the routes ask for, made of storage, log, queue and relay.
 
+mod after;
 mod answers;
+mod schemas;
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
     config::{ApiConfig, ModelChoice, ToolsConfig},
     conversation::{Conversation, Handle},
-    ending::Ending,
     event::Event,
     event_id::EventId,
     message::Message,
     queue::Queue,
     quotas::Quotas,
     run::Run,
-    run_log::{Batch, Gap, RunLog},
-    storage::{self, Cancelled, EndedRun, NewRun, Storage, Submitted, Target},
+    run_log::RunLog,
+    schema::SchemaChecks,
+    storage::{self, Cancelled, NewRun, Storage, Submitted, Target},
 };
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -56,6 +58,7 @@ pub struct App {
     config: ApiConfig,
     tools: ToolsConfig,
     model: Option<ModelChoice>,
+    schemas: SchemaChecks,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -78,6 +81,7 @@ impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { storage, run_log, queue, relay, auth, strangers, quotas, config, tools, model, metrics } = parts;
         let pending = TaskTracker::new();
+        let schemas = SchemaChecks::new(&tools);
         Arc::new(Self {
             storage,
             run_log,
@@ -89,6 +93,7 @@ impl App {
             config,
             tools,
             model,
+            schemas,
             metrics,
             pending,
         })
@@ -108,6 +113,10 @@ impl App {
 
     pub fn auth(&self) -> &Arc<Auth> {
         &self.auth
+    }
+
+    pub const fn strangers(&self) -> &Strangers {
+        &self.strangers
     }
 
     pub fn config(&self) -> &ApiConfig {
@@ -253,6 +262,7 @@ impl App {
         };
         if !is_repeated {
             self.strangers.admit(caller).await?;
+            self.compile_client_tools(&new.options.client_tools).await?;
         }
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
@@ -317,65 +327,6 @@ impl App {
                 Err(Problem::internal())
             }
         }
-    }
-
-    /// What a commit brings with it: the ends that are to be shown, and the cancels that workers are to be told of. Nobody
-    /// waits for it, because Redis may be away.
-    fn follow_up(self: &Arc<Self>, ended: Vec<EndedRun>, cancel_requested: Vec<Uuid>) {
-        for run in ended {
-            let app = Arc::clone(self);
-            self.pending.spawn(async move { app.show_end(&run).await });
-        }
-        for run_id in cancel_requested {
-            let app = Arc::clone(self);
-            self.pending.spawn(async move { app.pursue_cancel(run_id).await });
-        }
-    }
-
-    /// Tells the run's worker, and ends the run here if the worker has not done so in time.
-    async fn pursue_cancel(self: &Arc<Self>, run_id: Uuid) {
-        let signal = async {
-            if let Err(error) = self.queue.signal_cancel(run_id).await {
-                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "the worker learns of a cancel with its next renewal");
-            }
-        };
-        let grace = tokio::time::sleep(self.config.cancel_grace);
-        // However long the signal takes, the grace is not longer for it.
-        let _ = tokio::time::timeout(self.config.cancel_grace, signal).await;
-        grace.await;
-        match self.storage.end_run(run_id, &Ending::Cancelled).await {
-            Ok(Some(ended)) => self.show_end(&ended).await,
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "a cancelled run is left to its worker's lease");
-            }
-        }
-    }
-
-    /// Shows the end of a run that was ended here.
-    async fn show_end(self: &Arc<Self>, ended: &EndedRun) {
-        metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
-        if ended.next_waits {
-            self.wake();
-        }
-        self.show(ended.run_id, &ended.events).await;
-    }
-
-    /// Puts events that are in the archive into the log, which only makes them arrive sooner.
-    async fn show(&self, run_id: Uuid, events: &[Event]) {
-        let Some(batch) = Batch::of(events) else { return };
-        if let Err(error) = self.run_log.append(run_id, &batch, Gap::Archived).await {
-            tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what has happened a little later");
-        }
-    }
-
-    fn wake(self: &Arc<Self>) {
-        let app = Arc::clone(self);
-        self.pending.spawn(async move {
-            if let Err(error) = app.queue.wake().await {
-                tracing::debug!(error = &error as &dyn Error, "workers find the run with their next look");
-            }
-        });
     }
 }
 

@@ -110,6 +110,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_client_tool", format!("{problem}."))
     }
 
+    pub fn schemas_busy() -> Self {
+        let detail = "The server is busy checking other schemas. Try again in a moment; nothing was stored.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "schemas_busy", detail)
+    }
+
     pub fn invalid_metadata(max: usize) -> Self {
         let detail = format!(
             "metadata is a JSON object that is not nested deeper than 64; a conversation has at most {max} bytes of it in all."
@@ -164,6 +169,11 @@ impl Problem {
         let detail =
             format!("In development mode only loopback Host names are answered, such as localhost, not {host:?}.");
         Self::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host", detail)
+    }
+
+    pub fn invalid_host() -> Self {
+        let detail = "A request names one host: one Host header with a name and a port, and no target on another host.";
+        Self::new(StatusCode::BAD_REQUEST, "invalid_host", detail)
     }
 
     pub fn invalid_title(max_chars: usize) -> Self {

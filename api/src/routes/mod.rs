@@ -20,7 +20,7 @@ mod text_stream;
 mod trace;
 mod users;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json, Router,
@@ -53,7 +53,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    spans,
+    spans, strangers,
     wire::Wire,
 };
 
@@ -107,7 +107,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(health::metrics))
         .split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
-    let auth = Arc::clone(app.auth());
+    let (auth, strangers) = (Arc::clone(app.auth()), Arc::clone(&app));
     let router = router
         .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
@@ -117,6 +117,7 @@ pub fn router(app: Arc<App>) -> Router {
         })
         .with_state(app)
         .layer(DefaultBodyLimit::max(max_body_bytes))
+        .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
         .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(middleware::from_fn(guarded))
         .layer(middleware::from_fn(measure));
@@ -168,13 +169,8 @@ fn checked_options(
     client_tools: Vec<ClientTool>,
     metadata: Option<Value>,
 ) -> Result<RunOptions, Problem> {
-    let mut names = BTreeSet::new();
-    for tool in &client_tools {
-        tool.check().map_err(|problem| Problem::invalid_client_tool(&problem))?;
-        if !names.insert(tool.name.as_str()) {
-            return Err(Problem::invalid_client_tool(&format!("two client tools are named {}", tool.name)));
-        }
-    }
+    // Order matters: their schemas are compiled after the caller was admitted.
+    app.check_client_tools(&client_tools)?;
     let max = app.config().max_metadata_bytes;
     let is_refused =
         |metadata: &Value| !metadata.is_object() || is_too_deep(metadata) || metadata.to_string().len() > max;

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use super::{bytes, count, milliseconds, retries};
-use crate::agent::Limits;
+use crate::{agent::Limits, schema};
 
 /// Settings of agents and their tools.
 #[derive(Debug, Clone, clap::Args)]
@@ -77,6 +77,30 @@ pub struct ToolsConfig {
     #[arg(long = "max-duration-ms", env = "HOLDFAST_MAX_DURATION_MS", default_value = "3600000", value_parser = milliseconds)]
     pub max_duration: Duration,
 
+    /// Tools that a client may declare for one run; more are answered 400.
+    #[arg(long, env = "HOLDFAST_MAX_CLIENT_TOOLS", default_value = "32", value_parser = count)]
+    pub max_client_tools: usize,
+
+    /// Bytes of JSON schemas that one request's client tools, or one tool of a server, may have.
+    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_BYTES", default_value = "65536", value_parser = bytes)]
+    pub max_schema_bytes: usize,
+
+    /// Patterns (regular expressions) that the schemas of one request's client tools, or one tool of a server, may have.
+    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_PATTERNS", default_value = "64", value_parser = count)]
+    pub max_schema_patterns: usize,
+
+    /// Memory that one compiled pattern of a schema may take, in bytes.
+    #[arg(long, env = "HOLDFAST_MAX_PATTERN_BYTES", default_value = "262144", value_parser = bytes)]
+    pub max_pattern_bytes: usize,
+
+    /// Steps that checking one call's arguments against its tool's schema may take; more are refused.
+    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_WORK", default_value = "1000000", value_parser = count)]
+    pub max_schema_work: usize,
+
+    /// Longest time that compiling schemas, or a check against one, may wait and take, in ms.
+    #[arg(long = "schema-patience-ms", env = "HOLDFAST_SCHEMA_PATIENCE_MS", default_value = "5000", value_parser = milliseconds)]
+    pub schema_patience: Duration,
+
     /// Tokens that the model may write in one run; without a limit unless set.
     #[arg(long, env = "HOLDFAST_MAX_OUTPUT_TOKENS", value_parser = tokens)]
     pub max_output_tokens: Option<u64>,
@@ -87,6 +111,16 @@ pub struct ToolsConfig {
 }
 
 impl ToolsConfig {
+    /// The limits of foreign schemas.
+    pub const fn schema_limits(&self) -> schema::Limits {
+        schema::Limits {
+            bytes: self.max_schema_bytes,
+            patterns: self.max_schema_patterns,
+            pattern_bytes: self.max_pattern_bytes,
+            work: self.max_schema_work,
+        }
+    }
+
     /// The limits of a run whose agent asks for none.
     pub fn limits(&self) -> Limits {
         Limits {

@@ -21,8 +21,7 @@ use crate::{
     event::{Event, EventBody},
     event_id::EventId,
     run::RunStatus,
-    schema,
-    storable::{MAX_DEPTH, is_too_deep, storable, storable_json},
+    storable::{storable, storable_json},
     telemetry::Traceparent,
     tool::{ToolCallStatus, ToolError},
 };
@@ -74,11 +73,22 @@ struct Waiting {
     archived_to: EventId,
 }
 
+/// What is wrong with edited arguments; who answers has checked them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidInput(pub String);
+
+/// A human's answer.
+struct Answer<'a> {
+    by: &'a str,
+    decision: &'a Decision,
+    /// Whether its edited arguments fit the tool's schema.
+    checked: Result<(), InvalidInput>,
+}
+
 #[derive(FromRow)]
 struct Question {
     #[sqlx(flatten)]
     approval: ApprovalRow,
-    schema: Json<Value>,
     expired: bool,
 }
 
@@ -86,6 +96,17 @@ struct Question {
 const BATCH: i64 = 100;
 
 impl Storage {
+    /// The schema that the arguments of a pending question must fit.
+    pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
+        let schema = self.database.fetch_optional::<(Json<Value>,)>(
+            "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
+             where a.id = $1 and a.run_id = $2 and r.owner_id = $3 and a.status = 'pending'",
+            args![approval_id, run_id, owner.to_owned()],
+        );
+        let schema = schema.await.map_err(Error::doing("read the schema of an approval"))?;
+        Ok(schema.map(|(Json(schema),)| schema))
+    }
+
     /// Answers what a run has asked about one call. The first answer counts.
     pub async fn decide(
         &self,
@@ -93,12 +114,14 @@ impl Storage {
         run_id: Uuid,
         approval_id: Uuid,
         decision: &Decision,
+        checked: Result<(), InvalidInput>,
     ) -> Result<Answered, Error> {
         let decide = async {
+            let answer = Answer { by: owner, decision, checked };
             let mut tx = self.database.begin().await?;
             let answered = match lock(&mut tx, run_id, Some(owner)).await? {
                 None => Answered::NotFound,
-                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some((owner, decision))).await?,
+                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(answer)).await?,
             };
             settle(tx, answered).await
         };
@@ -180,12 +203,12 @@ async fn decide_locked(
     run_id: Uuid,
     run: Waiting,
     approval_id: Uuid,
-    answer: Option<(&str, &Decision)>,
+    answer: Option<Answer<'_>>,
 ) -> Result<Answered, sqlx::Error> {
     let sql = concat!(
         "select ",
         approval_columns!(),
-        ", schema, expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
+        ", expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
     );
     let Some(question) = tx.fetch_optional::<Question>(sql, args![approval_id, run_id]).await? else {
         return Ok(Answered::NotFound);
@@ -200,22 +223,22 @@ async fn decide_locked(
     if question.expired && answer.is_some() {
         return Ok(Answered::Expired);
     }
+    let by = answer.as_ref().map(|answer| answer.by.to_owned());
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
         // The key stands for the call as it was.
-        Some((_, Decision::Approve { edited_input: Some(_), .. })) if approval.kind == ApprovalKind::UnknownOutcome => {
+        Some(Answer { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
+            if approval.kind == ApprovalKind::UnknownOutcome =>
+        {
             return Ok(Answered::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
         }
-        Some((_, Decision::Approve { edited_input, reason })) => {
-            if let Some(Err(problem)) = edited_input.as_ref().map(|input| check_edited(&question.schema.0, input)) {
-                return Ok(Answered::InvalidInput(problem));
-            }
+        Some(Answer { checked: Err(InvalidInput(problem)), .. }) => return Ok(Answered::InvalidInput(problem)),
+        Some(Answer { decision: Decision::Approve { edited_input, reason }, .. }) => {
             (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
         }
-        Some((_, Decision::Deny { reason })) => (ApprovalStatus::Denied, None, reason.clone()),
+        Some(Answer { decision: Decision::Deny { reason }, .. }) => (ApprovalStatus::Denied, None, reason.clone()),
     };
     let reason = reason.map(storable);
-    let by = answer.map(|(by, _)| by.to_owned());
     tx.execute(
         "update agent_run_approvals set status = $2, reason = $3, edited_input = $4, decided_at = {now}, decided_by = $5 where id = $1",
         args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by],
@@ -230,14 +253,6 @@ async fn decide_locked(
         edited_input,
     };
     Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
-}
-
-fn check_edited(schema: &Value, input: &Value) -> Result<(), String> {
-    match is_too_deep(input) {
-        true => Err(format!("at the top: it is nested deeper than {MAX_DEPTH}")),
-        false if !input.is_object() => Err("at the top: it is no JSON object".to_owned()),
-        false => schema::validate(schema, input),
-    }
 }
 
 /// Without a result, the time for it is over.

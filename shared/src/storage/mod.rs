@@ -43,7 +43,7 @@ mod trace;
 mod writer;
 
 pub use agents::Changed;
-pub use answer::{Answered, AnsweredRun, ClientResult};
+pub use answer::{Answered, AnsweredRun, ClientResult, InvalidInput};
 pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, Earlier, History, Start, Summary, Window};
 pub use briefings::NewBriefing;

@@ -11,8 +11,8 @@ use holdfast_shared::{
     event_id::EventId,
     run::RunStatus,
     storage::{
-        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, Flushed, Leave, Left, NewApproval,
-        NewCheckpoint, NewTraceMessage, Progress, Start, Target,
+        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, Flushed, InvalidInput, Leave, Left,
+        NewApproval, NewCheckpoint, NewTraceMessage, Progress, Start, Target,
     },
     tool::{Effect, ToolCallStatus},
     trace::{Node, RequestedCall, TraceRole},
@@ -124,7 +124,7 @@ async fn waiting(places: &Places, approvals: Vec<NewApproval>, calls: Vec<CallSt
 }
 
 async fn decide(places: &Places, claim: &Claim, id: Uuid, decision: Decision) -> Answered {
-    places.storage.decide("ann", claim.run_id, id, &decision).await.unwrap()
+    places.storage.decide("ann", claim.run_id, id, &decision, Ok(())).await.unwrap()
 }
 
 fn approve() -> Decision {
@@ -224,11 +224,13 @@ async fn an_answer_takes_an_attempt_and_queues_the_run(places: Places) {
     assert_eq!(status(&places, &claim).await, RunStatus::Waiting);
     assert!(places.claim(10).await.is_empty(), "nobody holds a waiting run");
     let edited = |input| Decision::Approve { edited_input: Some(input), reason: Some("go\0".into()) };
-    assert!(matches!(
-        decide(&places, &claim, question.id, edited(json!({"note": 1}))).await,
-        Answered::InvalidInput(_)
-    ));
-    let stranger = places.storage.decide("eve", claim.run_id, question.id, &approve()).await.unwrap();
+    let schema_for = async |owner| places.storage.approval_schema(owner, claim.run_id, question.id).await.unwrap();
+    assert_eq!(schema_for("ann").await.as_ref(), Some(&question.schema));
+    assert_eq!(schema_for("eve").await, None);
+    let (unfit, checked) = (edited(json!({"note": 1})), Err(InvalidInput("at /note".into())));
+    let refused = places.storage.decide("ann", claim.run_id, question.id, &unfit, checked).await.unwrap();
+    assert!(matches!(refused, Answered::InvalidInput(problem) if problem == "at /note"));
+    let stranger = places.storage.decide("eve", claim.run_id, question.id, &approve(), Ok(())).await.unwrap();
     assert!(matches!(stranger, Answered::NotFound));
     assert!(matches!(decide(&places, &claim, Uuid::now_v7(), approve()).await, Answered::NotFound));
     let Answered::Accepted(answered) = decide(&places, &claim, question.id, edited(json!({"note": "n\0"}))).await

@@ -3,7 +3,11 @@
 //! Order matters: the intent of a call that has effects is committed before the call. Whatever a crash leaves behind is
 //! then known: a call without an intent was not made, one with an intent and without an outcome may have been.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::Utc;
 use holdfast_shared::{
@@ -43,7 +47,9 @@ type Outcome = (usize, Result<String, ToolError>, Duration);
 
 /// Brings every call of the step to its outcome.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
-    let plans: Vec<Plan> = (0..attempt.memory.calls.len()).map(|index| plan(attempt, index)).collect();
+    let mut unfit = check_arguments(attempt).await?;
+    let plans: Vec<Plan> =
+        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, unfit.remove(&index))).collect();
     let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
@@ -65,8 +71,27 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     Ok(Next::Process)
 }
 
-/// Decides about a call from what it is and what has become of it so far.
-fn plan(attempt: &Attempt<'_>, index: usize) -> Plan {
+/// Checks the arguments of each call that nothing was done about yet; the calls whose arguments do not fit, by their index.
+async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, ToolError>, Stop> {
+    let calls = attempt.memory.calls.iter().map(|call| &call.state).enumerate();
+    let fresh = calls.filter(|(_, state)| state.status == ToolCallStatus::Requested);
+    let known = fresh
+        .filter_map(|(index, state)| Some((index, Arc::clone(attempt.toolbox.get(&state.name)?), state.input.clone())));
+    let (known, checks) = (known.collect::<Vec<_>>(), attempt.shared.schemas.clone());
+    let checked = async move {
+        let mut unfit = BTreeMap::new();
+        for (index, tool, input) in known {
+            if let Err(error) = tool.check(&checks, &input).await {
+                unfit.insert(index, error);
+            }
+        }
+        unfit
+    };
+    attempt.alongside(checked).await
+}
+
+/// Decides about a call from what it is, what has become of it so far, and why its arguments do not fit, if so.
+fn plan(attempt: &Attempt<'_>, index: usize, unfit: Option<ToolError>) -> Plan {
     let Pending { state, approval } = &attempt.memory.calls[index];
     let tool = attempt.toolbox.get(&state.name);
     let call = |input: &Value| match tool {
@@ -94,11 +119,11 @@ fn plan(attempt: &Attempt<'_>, index: usize) -> Plan {
             if beyond >= attempt.limits.tool_calls {
                 return Plan::Refuse(too_many_calls(attempt.limits.tool_calls));
             }
-            match tool.check(&state.input) {
-                Err(error) => Plan::Refuse(error),
-                Ok(()) if tool.is_clients() => Plan::Client(state.input.clone()),
-                Ok(()) if tool.needs_approval => Plan::Ask(ApprovalKind::Policy, state.input.clone()),
-                Ok(()) => call(&state.input),
+            match unfit {
+                Some(error) => Plan::Refuse(error),
+                None if tool.is_clients() => Plan::Client(state.input.clone()),
+                None if tool.needs_approval => Plan::Ask(ApprovalKind::Policy, state.input.clone()),
+                None => call(&state.input),
             }
         }
     }

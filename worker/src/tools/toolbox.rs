@@ -9,11 +9,12 @@ use std::{
 use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
-    schema,
+    schema::{Schema, SchemaChecks, Unchecked},
     storable::{storable, storable_json},
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::{
     mcp::{Call, Mcp, ServerTool},
@@ -39,6 +40,8 @@ pub struct Tool {
     /// Whether a human must agree to each call.
     pub needs_approval: bool,
     place: Place,
+    /// What arguments are checked against, compiled by the first check; none if it cannot be.
+    schema: OnceCell<Option<Arc<Schema>>>,
 }
 
 /// Where a tool is executed.
@@ -79,6 +82,7 @@ impl Toolbox {
                 effect: Effect::Once,
                 needs_approval: false,
                 place: Place::Client,
+                schema: OnceCell::new(),
             });
         }
     }
@@ -88,7 +92,7 @@ impl Toolbox {
         for (tool, spec) in scripted::tools() {
             let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool, limit) };
             let needs_approval = tool.approval().applies_to(tool.effect());
-            self.add(Tool { spec, effect: tool.effect(), needs_approval, place });
+            self.add(Tool { spec, effect: tool.effect(), needs_approval, place, schema: OnceCell::new() });
         }
     }
 
@@ -135,6 +139,7 @@ impl Toolbox {
                     name: tool.name.clone(),
                     limit: policy.timeout_ms.map(Duration::from_millis),
                 },
+                schema: OnceCell::new(),
             });
         }
     }
@@ -150,13 +155,37 @@ impl Tool {
         matches!(self.place, Place::Client)
     }
 
-    /// Refuses arguments that break the tool's schema.
-    pub fn check(&self, input: &Value) -> Result<(), ToolError> {
+    /// Refuses arguments that break the tool's schema. A broken schema refuses nothing: the server checks its own arguments.
+    pub async fn check(&self, checks: &SchemaChecks, input: &Value) -> Result<(), ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
         if !input.is_object() {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
-        schema::validate(&self.spec.input_schema, input).map_err(invalid)
+        let checked = match self.compiled(checks).await {
+            Ok(Some(schema)) => checks.validate(Arc::clone(schema), input.clone()).await,
+            Ok(None) => Ok(()),
+            Err(busy) => Err(busy),
+        };
+        checked.map_err(|unchecked| match unchecked {
+            Unchecked::Invalid(problem) => invalid(problem),
+            Unchecked::Busy => {
+                ToolError::new("arguments_unchecked", "this call was not made: checking its arguments took too long")
+            }
+        })
+    }
+
+    async fn compiled(&self, checks: &SchemaChecks) -> Result<&Option<Arc<Schema>>, Unchecked> {
+        let compile = || async {
+            match checks.compile(self.spec.input_schema.clone()).await {
+                Ok(schema) => Ok(Some(schema)),
+                Err(Unchecked::Invalid(problem)) => {
+                    tracing::debug!(tool.name = self.spec.name, problem, "arguments stay unchecked");
+                    Ok(None)
+                }
+                Err(busy) => Err(busy),
+            }
+        };
+        self.schema.get_or_try_init(compile).await
     }
 
     /// Calls the tool under its idempotency key; what goes wrong is for the model to read. Answers how long it took, too.

@@ -1,0 +1,64 @@
+//! Foreign schemas: the tools that a client declares, and the arguments that a human edits.
+
+use holdfast_shared::{
+    approval::Decision,
+    schema::Unchecked,
+    storable::{MAX_DEPTH, is_too_deep},
+    storage::InvalidInput,
+    tool::ClientTool,
+};
+use uuid::Uuid;
+
+use super::App;
+use crate::problem::Problem;
+
+impl App {
+    /// Refuses client tools by what is cheap to see: their number, names and sizes.
+    pub fn check_client_tools(&self, tools: &[ClientTool]) -> Result<(), Problem> {
+        ClientTool::check_all(tools, self.tools.max_client_tools, self.schemas.limits())
+            .map_err(|problem| Problem::invalid_client_tool(&problem))
+    }
+
+    /// Refuses client tools whose schemas do not compile.
+    pub(super) async fn compile_client_tools(&self, tools: &[ClientTool]) -> Result<(), Problem> {
+        if tools.is_empty() {
+            return Ok(());
+        }
+        let schemas = tools.iter().map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect();
+        self.schemas.compile_all(schemas).await.map_err(|unchecked| match unchecked {
+            Unchecked::Invalid(problem) => Problem::invalid_client_tool(&problem),
+            Unchecked::Busy => Problem::schemas_busy(),
+        })
+    }
+
+    /// What is wrong with the arguments that a decision edits. Storage decides whether that matters: the question may be
+    /// answered already.
+    pub(super) async fn check_edited(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        approval_id: Uuid,
+        decision: &Decision,
+    ) -> Result<Result<(), InvalidInput>, Problem> {
+        let Decision::Approve { edited_input: Some(input), .. } = decision else { return Ok(Ok(())) };
+        let invalid = |problem: String| Ok(Err(InvalidInput(problem)));
+        if is_too_deep(input) {
+            return invalid(format!("at the top: it is nested deeper than {MAX_DEPTH}"));
+        }
+        if !input.is_object() {
+            return invalid("at the top: it is no JSON object".to_owned());
+        }
+        let Some(schema) = self.storage.approval_schema(owner, run_id, approval_id).await? else { return Ok(Ok(())) };
+        // A server's broken schema refuses nothing: the server checks its own arguments.
+        let checked = match self.schemas.compile(schema).await {
+            Ok(schema) => self.schemas.validate(schema, input.clone()).await,
+            Err(Unchecked::Invalid(_)) => Ok(()),
+            Err(busy) => Err(busy),
+        };
+        match checked {
+            Ok(()) => Ok(Ok(())),
+            Err(Unchecked::Invalid(problem)) => invalid(problem),
+            Err(Unchecked::Busy) => Err(Problem::schemas_busy()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The size of a schema, which one walk over it finds: bytes, patterns, references.
+
+use serde_json::Value;
+
+/// What a schema may have, and what checking arguments against it may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of JSON.
+    pub bytes: usize,
+    /// Patterns, those of `patternProperties` included.
+    pub patterns: usize,
+    /// Memory of one compiled pattern, in bytes.
+    pub pattern_bytes: usize,
+    /// Steps of one check; a step compares one value with one keyword.
+    pub work: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 65_536, patterns: 64, pattern_bytes: 262_144, work: 1_000_000 }
+    }
+}
+
+/// Longest text of one pattern, in bytes.
+const PATTERN_TEXT: usize = 4_096;
+
+/// What one or several schemas have.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Sizes {
+    pub bytes: usize,
+    pub patterns: usize,
+    longest_pattern: usize,
+    /// A keyword that refers to another place.
+    pub reference: Option<&'static str>,
+    /// Whether a part of a schema has an id of its own, against which references resolve.
+    has_ids: bool,
+}
+
+impl Sizes {
+    pub fn of(schema: &Value) -> Self {
+        let mut sizes = Self { bytes: schema.to_string().len(), ..Self::default() };
+        sizes.walk(schema, true);
+        sizes
+    }
+
+    /// The sizes of both together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            patterns: self.patterns + other.patterns,
+            longest_pattern: self.longest_pattern.max(other.longest_pattern),
+            reference: self.reference.or(other.reference),
+            has_ids: self.has_ids || other.has_ids,
+        }
+    }
+
+    /// Refuses sizes beyond the limits, in words.
+    pub fn check(&self, limits: &Limits) -> Result<(), String> {
+        let beyond = |what: &str, have: usize, most: usize| Err(format!("it has {have} {what}, and {most} are taken"));
+        match self {
+            _ if self.bytes > limits.bytes => beyond("bytes", self.bytes, limits.bytes),
+            _ if self.patterns > limits.patterns => beyond("patterns", self.patterns, limits.patterns),
+            _ if self.longest_pattern > PATTERN_TEXT => {
+                beyond("bytes in one pattern", self.longest_pattern, PATTERN_TEXT)
+            }
+            _ if self.reference.is_some() && self.has_ids => Err("it has both references and inner ids".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what looks like a keyword, also where it is the name of a property: too many is the safe side.
+    fn walk(&mut self, value: &Value, is_root: bool) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("pattern", Value::String(pattern)) => self.pattern(pattern),
+                        ("patternProperties", Value::Object(patterns)) => {
+                            patterns.keys().for_each(|pattern| self.pattern(pattern))
+                        }
+                        ("$ref", Value::String(_)) => self.reference = Some("$ref"),
+                        ("$dynamicRef", Value::String(_)) => self.reference = Some("$dynamicRef"),
+                        ("$recursiveRef", Value::String(_)) => self.reference = Some("$recursiveRef"),
+                        ("$id" | "id", Value::String(_)) if !is_root => self.has_ids = true,
+                        _ => {}
+                    }
+                    self.walk(value, false);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item, false)),
+            _ => {}
+        }
+    }
+
+    fn pattern(&mut self, pattern: &str) {
+        self.patterns += 1;
+        self.longest_pattern = self.longest_pattern.max(pattern.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn limits_hold_at_their_edge() {
+        let limits = Limits { bytes: 60, patterns: 2, ..Limits::default() };
+        let check = |schema: Value, part: Option<&str>| match (Sizes::of(&schema).check(&limits), part) {
+            (Ok(()), None) => {}
+            (Err(problem), Some(part)) => assert!(problem.contains(part), "{problem:?} lacks {part}"),
+            (result, part) => panic!("{schema}: {result:?}, expected {part:?}"),
+        };
+        check(json!({"patternProperties": {"a": {"pattern": "b"}}}), None);
+        check(json!({"patternProperties": {"a": {"pattern": "b"}, "c": {}}}), Some("3 patterns, and 2"));
+        check(json!({"title": "x".repeat(48)}), None);
+        check(json!({"title": "x".repeat(49)}), Some("61 bytes, and 60"));
+        let limits = Limits::default();
+        assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT)})).check(&limits).is_ok());
+        assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT + 1)})).check(&limits).is_err());
+    }
+
+    #[test]
+    fn references_are_found_and_do_not_meet_inner_ids() {
+        assert_eq!(Sizes::of(&json!({"allOf": [{"$ref": "#/$defs/b"}]})).reference, Some("$ref"));
+        assert_eq!(Sizes::of(&json!({"properties": {"$ref": {"type": "string"}}})).reference, None);
+        let inner = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$id": "http://a/", "type": "string"}}});
+        assert!(Sizes::of(&inner).check(&Limits::default()).is_err());
+    }
+}
