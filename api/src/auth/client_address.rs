@@ -1,7 +1,7 @@
-//! Where a request comes from: the client, and whoever a trusted proxy has seen.
+//! Where a request comes from.
 //!
-//! Anybody can send `X-Forwarded-For`. Only from a trusted proxy it is believed, and then only its last foreign entry is
-//! the proxy's own word; what stands before it may be made up, so there are two addresses.
+//! Anybody can send `X-Forwarded-For`. Only a trusted proxy is believed, and only about whom it has seen itself: the list is
+//! read from the right, and what stands before the first address that is no trusted proxy may be made up.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -12,28 +12,19 @@ use ipnet::IpNet;
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientAddress {
-    /// The client, as far as it can be known.
-    pub client: IpAddr,
-    /// Behind a trusted proxy: what the proxy has seen.
-    pub seen_by_proxy: Option<IpAddr>,
-}
-
-impl ClientAddress {
-    pub fn of(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> Self {
-        let is_trusted = |address: &IpAddr| trusted_proxies.iter().any(|network| network.contains(address));
-        let peer = peer.to_canonical();
-        if !is_trusted(&peer) {
-            return Self { client: peer, seen_by_proxy: None };
-        }
-        let forwarded = forwarded_for(headers);
-        let Some(last) = forwarded.last() else { return Self { client: peer, seen_by_proxy: None } };
-        // Where all are trusted proxies, one of them asks for itself.
-        let foreign = forwarded.iter().rev().find(|entry| !entry.as_ref().is_some_and(is_trusted));
-        let seen_by_proxy = foreign.unwrap_or(last).unwrap_or(peer);
-        Self { client: forwarded[0].unwrap_or(seen_by_proxy), seen_by_proxy: Some(seen_by_proxy) }
+/// The address of the client: the peer, or behind trusted proxies the address that the farthest of them has seen. A client
+/// cannot make it up, and so cannot choose it either.
+pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: &IpAddr| trusted_proxies.iter().any(|network| network.contains(address));
+    let mut client = peer.to_canonical();
+    let mut forwarded = forwarded_for(headers).into_iter().rev();
+    // Each trusted proxy says truly who is before it. An entry that is no address ends what is known.
+    while is_trusted(&client)
+        && let Some(Some(before)) = forwarded.next()
+    {
+        client = before;
     }
+    client
 }
 
 /// What counts as one client: an address, or the network of 2^64 addresses that an IPv6 host can choose from.
@@ -64,32 +55,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxys_word_is_told_from_what_a_client_makes_up() {
+    fn the_client_is_the_first_address_from_the_right_that_is_no_trusted_proxy() {
         let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap()).to_vec();
-        let check = |peer: &str, forwarded: &[&str], client: &str, seen: Option<&str>| {
+        let check = |peer: &str, forwarded: &[&str], client: &str| {
             let mut headers = HeaderMap::new();
             for value in forwarded {
                 headers.append("x-forwarded-for", HeaderValue::from_str(value).unwrap());
             }
-            let address = ClientAddress::of(peer.parse().unwrap(), &headers, &trusted);
-            let expected = |text: &str| text.parse::<IpAddr>().unwrap();
-            assert_eq!(address.client, expected(client), "{peer} {forwarded:?}");
-            assert_eq!(address.seen_by_proxy, seen.map(expected), "{peer} {forwarded:?}");
+            let address = client_address(peer.parse().unwrap(), &headers, &trusted);
+            assert_eq!(address, client.parse::<IpAddr>().unwrap(), "{peer} {forwarded:?}");
         };
-        check("192.0.2.1", &[], "192.0.2.1", None);
-        check("192.0.2.1", &["198.51.100.1"], "192.0.2.1", None);
-        check("10.0.0.1", &[], "10.0.0.1", None);
-        check("10.0.0.1", &["198.51.100.1"], "198.51.100.1", Some("198.51.100.1"));
-        check("::ffff:10.0.0.1", &["::ffff:198.51.100.1"], "198.51.100.1", Some("198.51.100.1"));
-        check("10.0.0.1", &["203.0.113.9, 198.51.100.1"], "203.0.113.9", Some("198.51.100.1"));
-        check("10.0.0.1", &["203.0.113.9", "198.51.100.1 ,10.0.0.2"], "203.0.113.9", Some("198.51.100.1"));
-        check("fd00::1", &["2001:db8::7"], "2001:db8::7", Some("2001:db8::7"));
-        check("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1", Some("198.51.100.1"));
-        check("10.0.0.1", &["[2001:db8::7]:4711, [2001:db8::8]"], "2001:db8::7", Some("2001:db8::8"));
-        check("10.0.0.1", &["anything, 198.51.100.1"], "198.51.100.1", Some("198.51.100.1"));
-        check("10.0.0.1", &["198.51.100.1, unknown"], "198.51.100.1", Some("10.0.0.1"));
-        check("10.0.0.1", &[""], "10.0.0.1", Some("10.0.0.1"));
-        check("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3", Some("10.0.0.2"));
+        check("192.0.2.1", &[], "192.0.2.1");
+        check("192.0.2.1", &["198.51.100.1"], "192.0.2.1");
+        check("10.0.0.1", &[], "10.0.0.1");
+        check("10.0.0.1", &["198.51.100.1"], "198.51.100.1");
+        check("::ffff:10.0.0.1", &["::ffff:198.51.100.1"], "198.51.100.1");
+        check("10.0.0.1", &["203.0.113.9, 198.51.100.1"], "198.51.100.1");
+        check("10.0.0.1", &["203.0.113.9", "198.51.100.1 ,10.0.0.2"], "198.51.100.1");
+        check("10.0.0.1", &["198.51.100.1, 10.0.0.3, 10.0.0.2"], "198.51.100.1");
+        check("fd00::1", &["2001:db8::7"], "2001:db8::7");
+        check("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1");
+        check("10.0.0.1", &["[2001:db8::7]:4711, [2001:db8::8]"], "2001:db8::8");
+        check("10.0.0.1", &["anything, 198.51.100.1"], "198.51.100.1");
+        check("10.0.0.1", &["198.51.100.1, unknown"], "10.0.0.1");
+        check("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2");
+        check("10.0.0.1", &[""], "10.0.0.1");
+        // Where all are trusted proxies, the farthest asks for itself.
+        check("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3");
     }
 
     #[test]

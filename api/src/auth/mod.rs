@@ -11,7 +11,13 @@ mod development;
 mod jwt;
 mod refusal;
 
-use std::sync::Arc;
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use axum::{
     extract::{FromRequestParts, Request, State},
@@ -24,14 +30,15 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 pub use anonymous::Anonymous;
-pub use client_address::{ClientAddress, Peer, one_client};
+pub use client_address::{Peer, one_client};
 
 use crate::problem::Problem;
+use client_address::client_address;
 use credential::Credential;
 use jwt::Tokens;
 
 /// Who is asking, and what that allows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Caller {
     /// The owner of everything that a request may see and make.
     pub owner: String,
@@ -40,9 +47,26 @@ pub struct Caller {
     pub is_operator: bool,
     /// Whether nobody has said who this is: `CHAT_RATE_LIMIT` is for those.
     pub is_stranger: bool,
-    pub address: ClientAddress,
+    /// The client's, as far as it can be known.
+    pub address: IpAddr,
+    /// Whether a rate limit has counted this request.
+    pub admission: Admission,
     /// `X-Session-ID`.
     session: Option<String>,
+}
+
+/// Shared by all copies of one request's caller.
+#[derive(Debug, Clone, Default)]
+pub struct Admission(Arc<AtomicBool>);
+
+impl Admission {
+    pub fn count(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn was_counted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// How somebody is known.
@@ -174,13 +198,13 @@ pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: N
         return refused.into_response();
     }
     let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
-    let address = ClientAddress::of(peer, request.headers(), &auth.trusted_proxies);
+    let address = client_address(peer, request.headers(), &auth.trusted_proxies);
     let mut newcomer = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {
         newcomer = identity.newcomer;
         let Identity { owner, kind, is_operator, is_stranger, .. } = identity;
         let session = session(request.headers())?;
-        Ok(Caller { owner, kind, is_operator, is_stranger, address, session })
+        Ok(Caller { owner, kind, is_operator, is_stranger, address, admission: Admission::default(), session })
     });
     // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
     // comes without the cookie that its reader has here, and must not replace it.

@@ -23,15 +23,10 @@ pub enum Period {
 #[error("a number from 1 to {MOST} per second, minute, hour or day, such as 10/minute, or 0 for no limit")]
 pub struct InvalidRate;
 
-/// Beyond it, a limit is none; and ten times of it are still told apart by microseconds.
+/// Beyond it, a limit is none.
 const MOST: u32 = 100_000;
 
 impl Rate {
-    /// Ten times as many in the same period.
-    pub fn tenfold(self) -> Self {
-        Self { count: self.count.saturating_mul(NonZeroU32::new(10).expect("ten is not zero")), ..self }
-    }
-
     /// The time in which one comes back, in whole microseconds.
     pub fn interval(self) -> Duration {
         Duration::from_micros(self.period.duration().as_micros() as u64 / u64::from(self.count.get()))
@@ -106,8 +101,6 @@ mod tests {
         check("100000/second", Some("100000/second"), 10);
         check("0", None, 0);
         check("0/hour", None, 0);
-        let most = Rate::parse("100000/second").unwrap().unwrap();
-        assert_eq!((most.tenfold().to_string().as_str(), most.tenfold().interval().as_micros()), ("1000000/second", 1));
     }
 
     #[test]

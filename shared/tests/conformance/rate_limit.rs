@@ -36,7 +36,7 @@ async fn buckets_do_not_disturb_each_other(places: Places) {
     places.rate_limit.take("bob", hourly).await.unwrap();
     places.rate_limit.take("ann", hourly).await.unwrap_err();
     // Another rate is another limit.
-    places.rate_limit.take("ann", hourly.tenfold()).await.unwrap();
+    places.rate_limit.take("ann", rate("20/hour")).await.unwrap();
 }
 
 async fn a_bucket_is_refilled_one_by_one(places: Places) {
