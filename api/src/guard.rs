@@ -13,12 +13,15 @@ use axum::{
 use futures::FutureExt;
 use tracing::Instrument;
 
-use crate::problem::Problem;
+use crate::{host, problem::Problem};
 
 /// Answers a request, whatever happens.
 pub async fn guarded(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
+        if let Err(refused) = host::check(&request) {
+            return refused.into_response();
+        }
         let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         let response = answered.unwrap_or_else(|_| {
             tracing::error!("a request panicked");

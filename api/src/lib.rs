@@ -8,6 +8,7 @@ mod app;
 mod auth;
 mod extract;
 mod guard;
+mod host;
 mod metrics;
 mod problem;
 mod relay;
