@@ -72,10 +72,10 @@ export async function keeps_the_list({ person, reach, told }) {
 export async function finds_the_place({ person }) {
   const me = await person();
   const tab = await me.open();
-  await tab.say("[tokens=600] the lighthouse at the harbour");
+  await tab.say("[tokens=600] [delay=1] the lighthouse at the harbour");
   await tab.reads(600);
   await tab.readsToTheEnd();
-  await tab.say("[tokens=600] something else");
+  await tab.say("[tokens=600] [delay=1] something else");
   await tab.answers.nth(1).waitFor();
   await tab.reads(600);
   await tab.readsToTheEnd();
@@ -84,8 +84,9 @@ export async function finds_the_place({ person }) {
   assert(!(await isInView()));
   const search = tab.page.getByRole("searchbox", { name: "Search conversations" });
   await search.fill("harbour lighthouse");
-  await tab.list.getByText("[tokens=600] the lighthouse at the harbour", { exact: true }).last().waitFor();
-  await tab.list.getByRole("link").click();
+  const found = tab.list.getByRole("link").filter({ has: tab.page.locator(".item-found") });
+  await found.getByText("the lighthouse at the harbour").last().waitFor();
+  await found.click();
   await tab.page.locator("article[data-found]").getByText("the lighthouse at the harbour").waitFor();
   assert(await isInView());
   // The link is an address, too.

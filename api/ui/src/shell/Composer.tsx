@@ -50,8 +50,10 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
 
   useEffect(() => {
     const { problem } = chat;
-    if (problem && chat.failed === "sending" && isTooLong(problem) && fits(text, limitOf(problem), chat.unsent?.text)) chat.dismiss();
-  }, [chat, text]);
+    // Until the field has its text again, nothing in it was changed.
+    const refused = composing.unsent?.isUnderway === false ? composing.unsent.text : undefined;
+    if (refused !== undefined && problem && isTooLong(problem) && fits(text, limitOf(problem), refused)) chat.dismiss();
+  }, [chat, composing.unsent, text]);
 
   const send = () => {
     if (isBusy && text.trim() !== "") showToast(isHeld ? words.shell.composer.waitForServer : words.shell.composer.waitForAnswer);
@@ -145,7 +147,7 @@ function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy
 }
 
 /** Whether a text is no longer too long; without a known limit, whether it was changed. */
-function fits(text: string, limit: number | undefined, refused: string | undefined): boolean {
+function fits(text: string, limit: number | undefined, refused: string): boolean {
   return limit === undefined ? text.trim() !== refused : new TextEncoder().encode(text.trim()).length <= limit;
 }
 
