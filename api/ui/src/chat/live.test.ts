@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { cut, refuse, stream, write } from "../client/fixture";
 import { CHAT, END, RUN, answer, answers, asking, begin, chatWith, has, json, limited, open, question, routes, server, text, until } from "./fixture";
-import { LiveChat, giveUpLeft, leftNewChat } from "./live";
+import { LiveChat, giveUpUnsent, unsentNewChat } from "./live";
 import type { ChatMessage } from "./message";
 
 describe("what is refused", () => {
@@ -106,14 +106,18 @@ describe("what the server cannot take yet", () => {
     const leave = open(chat);
     speaking.send("first");
     await until(() => expect(state.now.isReconnecting).toBe(true));
+    // Also for somebody who wants a new chat while this one is open.
+    expect(unsentNewChat()).toBe(CHAT);
     leave();
-    expect(leftNewChat()).toBe(CHAT);
+    expect(unsentNewChat()).toBe(CHAT);
     const again = LiveChat.of(CHAT, true);
     expect(again).toBe(chat);
     open(again);
-    expect(leftNewChat()).toBeUndefined();
     routes["POST /api/chat"] = answers("There.");
     await until(() => expect(shown()).toEqual(["first", "There."]));
+    expect(unsentNewChat()).toBeUndefined();
+    await until(() => expect(state.progress).toBe("idle"));
+    expect(LiveChat.of(CHAT, true)).not.toBe(chat);
   });
 
   it("is given up when another reader comes", async () => {
@@ -123,7 +127,7 @@ describe("what the server cannot take yet", () => {
     speaking.send("first");
     await until(() => expect(state.now.isReconnecting).toBe(true));
     leave();
-    giveUpLeft();
+    giveUpUnsent();
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
     const tries = asked("POST /api/chat").length;
     await new Promise((later) => setTimeout(later, 1_200));

@@ -17,18 +17,20 @@ import { reconnecting, retryingOf } from "./state";
 import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
 
-/** The chats that were left while something was on its way to the server. */
-const left = new Set<LiveChat>();
+/** The chat that is open, and those that were left while something was on its way to the server. */
+const alive = new Set<LiveChat>();
 
-/** The new chat that was left before the server had its first message. */
-export function leftNewChat(): string | undefined {
-  return [...left].find(({ state }) => state.isNew && !state.conversationId)?.sdk.id;
+const isUnderway = ({ state }: LiveChat) => state.said?.isUnderway === true;
+
+/** The new chat whose first message the server does not have yet. */
+export function unsentNewChat(): string | undefined {
+  return [...alive].find((chat) => isUnderway(chat) && chat.state.isNew && !chat.state.conversationId)?.sdk.id;
 }
 
 /** Gives up what is on its way: another reader must not send it. */
-export function giveUpLeft(): void {
-  left.forEach((chat) => chat.hangUp());
-  left.clear();
+export function giveUpUnsent(): void {
+  alive.forEach((chat) => chat.hangUp());
+  alive.clear();
 }
 
 export class LiveChat {
@@ -39,9 +41,9 @@ export class LiveChat {
   readonly speaking: Speaking;
   readonly answering: Answering;
 
-  /** The chat of this id: the one that was left, if something in it is still on its way. */
+  /** The chat of this id: the one that there is, if something in it is still on its way. */
   static of(id: string, isNew: boolean): LiveChat {
-    const known = [...left].find(({ sdk, state }) => sdk.id === id || state.conversationId === id);
+    const known = [...alive].find((chat) => isUnderway(chat) && (chat.sdk.id === id || chat.state.conversationId === id));
     return known ?? new LiveChat(id, isNew);
   }
 
@@ -73,7 +75,7 @@ export class LiveChat {
   /** Begins to live; gives back how to end it. The run goes on without us, and what is on its way arrives before. */
   open(): () => void {
     const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
-    left.delete(this);
+    alive.add(this);
     this.#isOpen = true;
     this.reading.open();
     return () => {
@@ -81,13 +83,14 @@ export class LiveChat {
       this.reading.close();
       this.speaking.dropStop();
       stops.forEach((stop) => stop());
-      if (!this.state.said?.isUnderway) return this.hangUp();
-      left.add(this);
-      void this.state.settled().then(() => {
-        left.delete(this);
-        if (!this.#isOpen) this.hangUp();
-      });
+      if (!isUnderway(this)) return this.#end();
+      void this.state.settled().then(() => this.#isOpen || this.#end());
     };
+  }
+
+  #end(): void {
+    alive.delete(this);
+    this.hangUp();
   }
 
   hangUp(): void {

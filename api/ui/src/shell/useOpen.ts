@@ -2,7 +2,7 @@
 // conversation; then the address becomes the conversation's, and what is open stays the same.
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { leftNewChat } from "../chat/live";
+import { unsentNewChat } from "../chat/live";
 import { newId } from "../client/id";
 import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 
@@ -80,7 +80,7 @@ function placeAt(messageId: string | undefined): Place | undefined {
 function openAt(path: string, before?: Open): Open {
   const address = parseAddress(path);
   if (address.at === "nowhere") return { at: "nowhere" };
-  if (address.at === "new") return { at: "chat", key: leftNewChat() ?? newId(), isNew: true };
+  if (address.at === "new") return { at: "chat", key: unsentNewChat() ?? newId(), isNew: true };
   if (before?.at === "chat" && before.conversationId === address.id) return before;
   return { at: "chat", key: address.id, isNew: false, conversationId: address.id };
 }

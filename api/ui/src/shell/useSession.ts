@@ -1,7 +1,7 @@
 // Who the server takes the reader for. By default nobody is asked; where only tokens count, the page asks for one.
 import { useCallback, useEffect, useState } from "react";
 
-import { giveUpLeft } from "../chat/live";
+import { giveUpUnsent } from "../chat/live";
 import { readerTabs } from "../chat/tabs";
 import { Problem } from "../client/problem";
 import { claimConversations, me, type Me } from "../client/server";
@@ -68,7 +68,7 @@ export function useSession(): {
     else if (location.pathname !== "/") history.replaceState(null, "", "/");
     setSession({ state: "known", me: await me({ as }) });
     keepToken(given);
-    giveUpLeft();
+    giveUpUnsent();
     setCount((many) => many + 1);
     readerTabs.tell({});
   }, []);
@@ -96,7 +96,7 @@ export function useSession(): {
   const signOut = useCallback(() => {
     forgetToken();
     forgetDrafts();
-    giveUpLeft();
+    giveUpUnsent();
     readerTabs.tell({});
     begin();
   }, [begin]);
