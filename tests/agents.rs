@@ -250,6 +250,7 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(state["tool_calls"][0]["output"], Value::Null);
     let forked = client.post(&format!("{path}/fork"), json!({"checkpoint_id": point["id"]})).await.unwrap();
     assert_eq!(forked["forked_from"], point["id"]);
+    assert_eq!(forked["forked_conversation_id"], point["conversation_id"]);
     let contents = async |conversation: &str| {
         let said = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
         said.iter().map(|said| said["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()

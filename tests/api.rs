@@ -30,7 +30,16 @@ async fn conversations_are_made_listed_renamed_and_deleted() {
     let made = client.post("/v1/conversations", json!({"title": "Plans"})).await.unwrap();
     assert_eq!(
         fields(&made),
-        ["agent_id", "created_at", "forked_from", "id", "last_message_at", "live_run_id", "title"]
+        [
+            "agent_id",
+            "created_at",
+            "forked_conversation_id",
+            "forked_from",
+            "id",
+            "last_message_at",
+            "live_run_id",
+            "title"
+        ]
     );
     let path = format!("/v1/conversations/{}", made["id"].as_str().unwrap());
     assert_eq!(client.get(&path).await.unwrap(), made);
