@@ -166,6 +166,7 @@ fn make_api(
         rate_limit,
         auth,
         strangers_rate: settings.users.strangers_rate(),
+        write_rate: settings.users.write_rate(),
         quotas,
         config: settings.api.clone(),
         tools: settings.tools.clone(),

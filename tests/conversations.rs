@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, agent, answer, until},
+    support::{
+        Client, Deployment, agent, answer,
+        tokens::{SECRET, claims, token},
+        until,
+    },
 };
 
 in_both_modes!(
@@ -18,6 +22,7 @@ in_both_modes!(
     fifty_first_calls_give_one_standing_conversation,
     a_briefing_is_talked_about_in_the_standing_conversation,
     bad_briefings_are_refused,
+    an_operator_stores_a_briefing_for_another_owner_once_per_key,
     a_conversation_is_called_by_its_first_words_until_it_is_named,
     an_edit_replaces_a_message_and_what_follows_it,
     an_answer_can_be_made_again,
@@ -206,6 +211,32 @@ async fn a_briefing_is_talked_about_in_the_standing_conversation(mut deployment:
         let failure = answer(bob.request(method, &path)).await.unwrap_err();
         assert_eq!((failure.status, failure.code.as_str()), (404, "briefing_not_found"));
     }
+}
+
+async fn an_operator_stores_a_briefing_for_another_owner_once_per_key(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let service = client.token(&token(&claims("service", json!({"role": "operator"}))));
+    let [ann, bob] = ["ann", "bob"].map(|name| client.token(&token(&claims(name, json!({})))));
+    let agent = service.post("/v1/agents", json!({"name": "a"})).await.unwrap();
+    let told = |owner: &str| json!({"agent_id": agent["id"], "title": "t", "summary": "s", "owner_id": owner});
+    let post = |client: &Client, body: &Value| {
+        client.request(Method::POST, "/v1/briefings").header("idempotency-key", "k").json(body)
+    };
+    let first = answer(post(&service, &told("ann"))).await.unwrap();
+    assert_eq!(answer(post(&service, &told("ann"))).await.unwrap(), first);
+    let reused = answer(post(&service, &told("bob"))).await.unwrap_err();
+    assert_eq!((reused.status, reused.code.as_str()), (422, "idempotency_key_reused"));
+    assert_eq!(ann.get("/v1/briefings").await.unwrap()["items"], json!([first]));
+    assert_eq!(service.get("/v1/briefings").await.unwrap()["items"], json!([]));
+    let refused = bob.post("/v1/briefings", told("ann")).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (403, "operator_needed"));
+    bob.post("/v1/briefings", told("bob")).await.unwrap();
+    assert_eq!(service.post("/v1/briefings", told(" ")).await.unwrap_err().code, "invalid_user");
+    let path = format!("/v1/briefings/{}", text(&first, "id"));
+    assert_eq!(bob.delete(&path).await.unwrap_err().code, "briefing_not_found");
+    ann.delete(&path).await.unwrap();
+    assert_eq!(ann.get(&path).await.unwrap_err().code, "briefing_not_found");
 }
 
 async fn bad_briefings_are_refused(mut deployment: Deployment) {

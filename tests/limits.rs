@@ -148,3 +148,25 @@ async fn an_owner_has_as_many_unfinished_runs_as_it_may_and_each_that_ends_makes
     ann.ended(run).await;
     answer(start(&ann, "3")).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
+    let embedded = Embedded::new().with("HOLDFAST_OWNER_BYTES", "1000");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let agent = client.post("/v1/agents", json!({"name": "a"})).await.unwrap();
+    let briefing = |bytes: usize| json!({"agent_id": agent["id"], "title": "t", "summary": "s".repeat(bytes - 1)});
+    let kept = client.post("/v1/briefings", briefing(1_000)).await.unwrap();
+    let refusals = [
+        client.post("/v1/briefings", briefing(2)).await,
+        client.post("/v1/conversations", json!({})).await,
+        client.post("/v1/runs", json!({"input": "[tokens=1]"})).await,
+    ];
+    for refused in refusals {
+        let failure = refused.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (403, "quota_exceeded"));
+    }
+    client.user("bob").start("[tokens=1]").await;
+    client.delete(&format!("/v1/briefings/{}", kept["id"].as_str().unwrap())).await.unwrap();
+    client.start("[tokens=1]").await;
+}

@@ -79,6 +79,42 @@ async fn a_refused_request_counts_once_and_a_repeated_one_not_at_all() {
 }
 
 #[tokio::test]
+async fn other_writes_of_anonymous_callers_have_a_bucket_of_their_own() {
+    let embedded = strangers("0").with("HOLDFAST_WRITE_RATE_LIMIT", "3/hour");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let stranger = client.token(user["token"].as_str().unwrap());
+    let operator = client.token(&token(&claims("eve", json!({"role": "operator"}))));
+    let agent = operator.post("/v1/agents", json!({"name": "a"})).await.unwrap();
+    let briefing = json!({"agent_id": agent["id"], "title": "t", "summary": "s"});
+    let keyed = || stranger.request(Method::POST, "/v1/briefings").header("idempotency-key", "k").json(&briefing);
+    let first = answer(keyed()).await.unwrap();
+    let conversation = stranger.post("/v1/conversations", json!({})).await.unwrap();
+    let path = format!("/v1/conversations/{}", conversation["id"].as_str().unwrap());
+    stranger.patch(&path, json!({"title": "Harbour"})).await.unwrap();
+    let refusals = [
+        stranger.post("/v1/conversations", json!({})).await,
+        stranger.patch(&path, json!({"title": "x"})).await,
+        stranger.delete(&path).await,
+        stranger.post("/v1/briefings", briefing.clone()).await,
+        stranger.delete(&format!("/v1/briefings/{}", first["id"].as_str().unwrap())).await,
+    ];
+    for refused in refusals {
+        let failure = refused.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (429, "rate_limited"));
+        assert!(failure.body["detail"].as_str().unwrap().contains("3 changes per hour"), "{failure:?}");
+    }
+    assert_eq!(answer(keyed()).await.unwrap(), first, "a repeated request is never refused");
+    let started = stranger.start("[tokens=1000] [delay=20]").await;
+    stranger.cancel(started["run"]["id"].as_str().unwrap()).await;
+    let known = client.token(&token(&claims("ann", json!({}))));
+    for _ in 0..5 {
+        known.post("/v1/conversations", json!({})).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn strangers_are_limited_to_ten_a_minute_unless_it_is_set() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
     let mut holdfast = embedded.start();

@@ -47,6 +47,8 @@ pub struct Api {
     pub auth: Auth,
     /// How often a stranger may start a run, if there is a limit.
     pub strangers_rate: Option<Rate>,
+    /// How often an anonymous caller may write anything else, if there is a limit.
+    pub write_rate: Option<Rate>,
     /// What one owner may have at most.
     pub quotas: Quotas,
     pub config: ApiConfig,
@@ -69,7 +71,7 @@ impl Api {
             queue: self.queue,
             relay,
             auth: Arc::new(self.auth),
-            strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate),
+            strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate, self.write_rate),
             quotas: self.quotas,
             config: self.config.clone(),
             tools: self.tools,

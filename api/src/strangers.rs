@@ -1,10 +1,11 @@
-//! The limit for strangers: how many runs those may start whom nobody has named.
+//! Rate limits for anonymous callers: of the runs that they start, and of everything else that they write. Cancels, answers and
+//! repeated requests have no limit.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
-    extract::{Request, State},
-    http::{Method, StatusCode},
+    extract::{FromRequestParts, Request, State},
+    http::{Method, StatusCode, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -40,22 +41,42 @@ pub struct Strangers {
     buckets: RateLimit,
     /// Without one, there is no limit.
     rate: Option<Rate>,
+    write_rate: Option<Rate>,
+}
+
+/// A caller whose write was admitted.
+pub struct Writer(pub Caller);
+
+impl FromRequestParts<Arc<App>> for Writer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        app.strangers().admit_write(&caller).await?;
+        Ok(Self(caller))
+    }
 }
 
 impl Strangers {
-    pub const fn new(buckets: RateLimit, rate: Option<Rate>) -> Self {
-        Self { buckets, rate }
+    pub const fn new(buckets: RateLimit, rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
+        Self { buckets, rate, write_rate }
     }
 
     /// Lets a caller start a run, or says when to come back.
     pub async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.rate.filter(|_| caller.is_stranger) else { return Ok(()) };
-        caller.admission.count();
-        self.take(caller.address, rate).await
+        self.take(caller, "client", rate).await.map_err(|wait| Problem::rate_limited(rate, wait))
     }
 
-    async fn take(&self, address: IpAddr, rate: Rate) -> Result<(), Problem> {
-        let bucket = format!("client:{}", one_client(address));
-        self.buckets.take(&bucket, rate).await.map_err(|empty| Problem::rate_limited(rate, empty.wait))
+    /// Lets a caller write something that starts no run, or says when to come back.
+    pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
+        let Some(rate) = self.write_rate.filter(|_| caller.is_stranger) else { return Ok(()) };
+        self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
+    }
+
+    async fn take(&self, caller: &Caller, kind: &str, rate: Rate) -> Result<(), Duration> {
+        caller.admission.count();
+        let bucket = format!("{kind}:{}", one_client(caller.address));
+        self.buckets.take(&bucket, rate).await.map_err(|empty| empty.wait)
     }
 }

@@ -5,4 +5,6 @@
 pub struct Quotas {
     /// Runs that have not ended: queued, running and waiting ones.
     pub runs: Option<usize>,
+    /// Bytes that the owner keeps in conversations and briefings, roughly.
+    pub bytes: Option<usize>,
 }

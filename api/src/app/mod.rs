@@ -2,6 +2,7 @@
 
 mod after;
 mod answers;
+mod owners;
 mod schemas;
 
 use std::{sync::Arc, time::Duration};
@@ -19,6 +20,7 @@ use holdfast_shared::{
     schema::SchemaChecks,
     storage::{self, Cancelled, NewRun, Storage, Submitted, Target},
 };
+pub use owners::CONVERSATION_BYTES;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -292,6 +294,7 @@ impl App {
             Submitted::Busy => Problem::conversation_busy(target),
             Submitted::TooMany => Problem::too_many_queued(target, max),
             Submitted::TooManyRuns(max) => Problem::too_many_runs(max),
+            Submitted::QuotaExceeded(max) => Problem::quota_exceeded(max),
             Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
             Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
             Submitted::MessageExists => Problem::message_exists(&target),

@@ -40,13 +40,17 @@ impl Problem {
     }
 
     pub fn rate_limited(rate: Rate, wait: Duration) -> Self {
-        // Rounded up: whoever comes back then is let in.
+        Self::too_often(&format!("{} runs per {} may be started", rate.count, rate.period.as_str()), wait)
+    }
+
+    pub fn writes_limited(rate: Rate, wait: Duration) -> Self {
+        Self::too_often(&format!("{} changes per {} may be made", rate.count, rate.period.as_str()), wait)
+    }
+
+    fn too_often(what: &str, wait: Duration) -> Self {
+        // Rounded up, so that the next request then passes.
         let seconds = wait.as_millis().div_ceil(1_000).max(1) as u64;
-        let detail = format!(
-            "From one address, {} runs per {} may be started without an account; try again in {seconds} s.",
-            rate.count,
-            rate.period.as_str()
-        );
+        let detail = format!("From one address, {what} without an account; try again in {seconds} s.");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail).retried_after(seconds)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::State,
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
 use chrono::{DateTime, Utc};
@@ -13,18 +13,19 @@ use holdfast_shared::{
     briefing::Briefing,
     page::Page,
     storable::{has_nul, is_too_deep},
-    storage::NewBriefing,
+    storage::{NewBriefing, RunOptions, StoredBriefing},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
-    app::App,
-    auth::Caller,
-    extract::{Body, BriefingId, Query},
+    app::{App, CONVERSATION_BYTES},
+    auth::{Caller, MAX_NAME_CHARS, is_name},
+    extract::{Body, BriefingId, Query, idempotency_key},
     problem::Problem,
+    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -40,6 +41,8 @@ pub struct NewBriefingBody {
     data: Option<Value>,
     /// Now, if absent.
     created_at: Option<DateTime<Utc>>,
+    /// Whose briefing it is: the caller's, if absent; only an operator may name another owner.
+    owner_id: Option<String>,
 }
 
 /// Where a briefing is talked about.
@@ -50,19 +53,38 @@ pub struct StartedConversation {
     message_id: Uuid,
 }
 
-/// Store a briefing.
+/// Store a briefing, once per `Idempotency-Key` of the caller.
 #[utoipa::path(post, path = "/v1/briefings", tag = "briefings", request_body = NewBriefingBody, responses(
-    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found")
+    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found, invalid_user, invalid_idempotency_key"),
+    (status = 403, body = Problem, description = "operator_needed: of another owner; quota_exceeded"),
+    (status = 422, body = Problem, description = "idempotency_key_reused")
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<NewBriefingBody>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent_id = body.agent_id;
-    let new = checked(&app, body)?;
-    let created = app.storage().create_briefing(&caller.owner, new).await?;
-    let briefing = created.ok_or_else(|| Problem::agent_not_found(agent_id))?;
+    let owner = owner_of(&caller, body.owner_id.as_deref())?;
+    let asked =
+        json!([owner, agent_id, body.title, body.summary, body.priority, body.data, body.created_at]).to_string();
+    let key = idempotency_key(&headers, &["briefing", &asked], &RunOptions::default())?;
+    let authored = key.map(|key| (caller.owner.clone(), key));
+    let stored = match app.storage().repeated_briefing(authored.as_ref()).await? {
+        Some(repeated) => repeated,
+        None => {
+            app.strangers().admit_write(&caller).await?;
+            let new = NewBriefing { authored, ..checked(&app, body)? };
+            app.expect_room(&owner, new.bytes()).await?;
+            app.storage().create_briefing(&owner, new).await?
+        }
+    };
+    let briefing = match stored {
+        StoredBriefing::Stored(briefing) | StoredBriefing::Repeated(briefing) => briefing,
+        StoredBriefing::KeyReused => return Err(Problem::key_reused()),
+        StoredBriefing::AgentNotFound => return Err(Problem::agent_not_found(agent_id)),
+    };
     let location = format!("/v1/briefings/{}", briefing.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(briefing)))
 }
@@ -91,17 +113,35 @@ pub async fn read(
     app.storage().briefing(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::briefing_not_found(id))
 }
 
+/// Delete a briefing. Its cards stay in their conversations.
+#[utoipa::path(delete, path = "/v1/briefings/{id}", tag = "briefings", params(("id" = Uuid, Path)), responses(
+    (status = 204), (status = 404, body = Problem, description = "briefing_not_found")
+))]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    Writer(caller): Writer,
+    BriefingId(id): BriefingId,
+) -> Result<StatusCode, Problem> {
+    if app.storage().delete_briefing(&caller.owner, id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Problem::briefing_not_found(id))
+    }
+}
+
 /// Talk about a briefing: its card is added, once, to the standing conversation with its agent.
 #[utoipa::path(post, path = "/v1/briefings/{id}/actions/start_conversation", tag = "briefings", params(("id" = Uuid, Path)), responses(
     (status = 200, body = StartedConversation),
     (status = 400, body = Problem, description = "agent_not_found: the agent was deleted"),
+    (status = 403, body = Problem, description = "quota_exceeded"),
     (status = 404, body = Problem, description = "briefing_not_found")
 ))]
 pub async fn start_conversation(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Writer(caller): Writer,
     BriefingId(id): BriefingId,
 ) -> Result<Json<StartedConversation>, Problem> {
+    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
     let (conversation_id, message_id) = app.talk_about(&caller.owner, id).await?;
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }
@@ -112,8 +152,19 @@ fn breaks_lines(character: char) -> bool {
 
 const MAX_PRIORITY_CHARS: usize = 64;
 
+/// Whose the briefing is.
+fn owner_of(caller: &Caller, named: Option<&str>) -> Result<String, Problem> {
+    match named {
+        None => Ok(caller.owner.clone()),
+        Some(owner) if owner == caller.owner => Ok(owner.to_owned()),
+        Some(_) if !caller.is_operator => Err(Problem::operator_needed_for_another_owner()),
+        Some(owner) if is_name(owner) => Ok(owner.to_owned()),
+        Some(_) => Err(Problem::invalid_owner(MAX_NAME_CHARS)),
+    }
+}
+
 fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
-    let NewBriefingBody { agent_id, title, summary, priority, data, created_at } = body;
+    let NewBriefingBody { agent_id, title, summary, priority, data, created_at, .. } = body;
     let (max_title, max_content) = (app.config().max_title_chars, app.config().max_content_bytes);
     let texts = [Some(&title), Some(&summary), priority.as_ref()];
     if texts.into_iter().flatten().any(|text| text.contains('\0')) || data.as_ref().is_some_and(has_nul) {
@@ -144,5 +195,5 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
     if created_at.is_some_and(|at| !(1..=9999).contains(&chrono::Datelike::year(&at))) {
         return Err(Problem::invalid_briefing("created_at is a time in the years 1 to 9999"));
     }
-    Ok(NewBriefing { agent_id, title, summary, priority, data, created_at })
+    Ok(NewBriefing { agent_id, title, summary, priority, data, created_at, authored: None })
 }

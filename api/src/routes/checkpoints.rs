@@ -18,10 +18,11 @@ use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
-    app::App,
+    app::{App, CONVERSATION_BYTES},
     auth::Caller,
     extract::{self, Body, ConversationId, PartOf, Query},
     problem::Problem,
+    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -66,15 +67,17 @@ pub async fn read(
 /// Make a conversation that goes on from a checkpoint; this one stays as it is.
 #[utoipa::path(post, path = "/v1/conversations/{id}/fork", tag = "conversations", params(("id" = Uuid, Path)), request_body = Fork, responses(
     (status = 201, body = Conversation),
+    (status = 403, body = Problem, description = "quota_exceeded"),
     (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")
 ))]
 pub async fn fork(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Writer(caller): Writer,
     ConversationId(id): ConversationId,
     Body(fork): Body<Fork>,
 ) -> Result<impl IntoResponse, Problem> {
     expect_conversation(&app, &caller, id).await?;
+    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
     let forked = app.storage().fork_conversation(&caller.owner, id, fork.checkpoint_id).await?;
     let forked = forked.ok_or_else(|| Problem::checkpoint_not_found(fork.checkpoint_id))?;
     let location = format!("/v1/conversations/{}", forked.id);

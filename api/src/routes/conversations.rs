@@ -9,16 +9,20 @@ use axum::{
     response::IntoResponse,
 };
 use chrono::{DateTime, Utc};
-use holdfast_shared::{conversation::Conversation, page::Page};
+use holdfast_shared::{
+    conversation::{Conversation, Handle},
+    page::Page,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::checked_limit;
 use crate::{
-    app::App,
+    app::{App, CONVERSATION_BYTES},
     auth::Caller,
     extract::{AgentId, Body, ConversationId, Query},
     problem::Problem,
+    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -30,14 +34,16 @@ pub struct NewConversation {
 
 /// Create an empty conversation.
 #[utoipa::path(post, path = "/v1/conversations", tag = "conversations", request_body = NewConversation, responses(
-    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found")
+    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found"),
+    (status = 403, body = Problem, description = "quota_exceeded")
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Writer(caller): Writer,
     Body(new): Body<NewConversation>,
 ) -> Result<impl IntoResponse, Problem> {
     let title = checked_title(&app, new.title)?;
+    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
     let created = app.storage().create_conversation(&caller.owner, Uuid::now_v7(), title, new.agent_id).await?;
     let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
     let location = format!("/v1/conversations/{}", conversation.id);
@@ -62,7 +68,14 @@ pub async fn standing(
     caller: Caller,
     AgentId(id): AgentId,
 ) -> Result<Json<StandingConversation>, Problem> {
-    let conversation = app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?;
+    let conversation = match app.storage().find_conversation(&caller.owner, &Handle::Agent(id)).await? {
+        Some(conversation) => conversation,
+        None => {
+            app.strangers().admit_write(&caller).await?;
+            app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
+            app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?
+        }
+    };
     Ok(Json(StandingConversation { started_at: conversation.created_at, conversation }))
 }
 
@@ -118,7 +131,7 @@ pub struct Rename {
 ))]
 pub async fn rename(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Writer(caller): Writer,
     ConversationId(id): ConversationId,
     Body(rename): Body<Rename>,
 ) -> Result<Json<Conversation>, Problem> {
@@ -133,7 +146,7 @@ pub async fn rename(
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    Writer(caller): Writer,
     ConversationId(id): ConversationId,
 ) -> Result<StatusCode, Problem> {
     app.delete_conversation(&caller.owner, id).await?;

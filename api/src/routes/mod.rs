@@ -73,7 +73,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(sessions::list, sessions::post))
         .routes(routes!(sessions::history))
         .routes(routes!(briefings::create, briefings::list))
-        .routes(routes!(briefings::read))
+        .routes(routes!(briefings::read, briefings::delete))
         .routes(routes!(briefings::start_conversation))
         .routes(routes!(runs::create, runs::list))
         .routes(routes!(runs::read))

@@ -9,14 +9,23 @@ pub struct QuotasConfig {
     /// Runs of one owner that have not ended, 100 by default; a further one is refused with 429. 0 for no limit. In development mode only if set.
     #[arg(long, env = "HOLDFAST_RUNS_PER_OWNER", value_parser = runs)]
     pub runs_per_owner: Option<usize>,
+
+    /// Bytes that one owner may keep in conversations and briefings, 268435456 by default; a further write is refused with 403. 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_OWNER_BYTES", value_parser = size)]
+    pub owner_bytes: Option<usize>,
 }
 
 const DEFAULT_RUNS: usize = 100;
 
+const DEFAULT_BYTES: usize = 256 << 20;
+
 impl QuotasConfig {
     /// The quotas that hold: in development mode only those that are set.
     pub fn quotas(&self, is_development: bool) -> Quotas {
-        Quotas { runs: in_force(self.runs_per_owner, DEFAULT_RUNS, is_development) }
+        Quotas {
+            runs: in_force(self.runs_per_owner, DEFAULT_RUNS, is_development),
+            bytes: in_force(self.owner_bytes, DEFAULT_BYTES, is_development),
+        }
     }
 }
 
@@ -29,6 +38,10 @@ fn runs(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a number of runs such as 100, or 0 for no limit, not {text:?}"))
 }
 
+fn size(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a size in bytes such as 268435456, or 0 for no limit, not {text:?}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,8 +49,9 @@ mod tests {
     #[test]
     fn a_quota_holds_outside_of_development_mode_or_where_it_is_set() {
         let check = |set: Option<usize>, is_development: bool, expected: Option<usize>| {
-            let quotas = QuotasConfig { runs_per_owner: set }.quotas(is_development);
-            assert_eq!(quotas.runs, expected, "{set:?}, development {is_development}");
+            let quotas = QuotasConfig { runs_per_owner: set, owner_bytes: set }.quotas(is_development);
+            let bytes = if set.is_none() { expected.map(|_| 268_435_456) } else { expected };
+            assert_eq!((quotas.runs, quotas.bytes), (expected, bytes), "{set:?}, development {is_development}");
         };
         check(None, false, Some(100));
         check(None, true, None);

@@ -34,6 +34,10 @@ pub struct UsersConfig {
     #[arg(long = "chat-rate-limit", env = "CHAT_RATE_LIMIT", value_parser = rate_limit)]
     pub rate_limit: Option<RateLimit>,
 
+    /// Other writes that anonymous callers may make per address, 120/minute by default; 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_WRITE_RATE_LIMIT", value_parser = rate_limit)]
+    pub write_rate_limit: Option<RateLimit>,
+
     /// Proxies whose X-Forwarded-For is believed, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
@@ -59,15 +63,25 @@ pub enum RateLimit {
 pub const ANONYMOUS_PREFIX: &str = "anonymous";
 
 const DEFAULT_RATE: &str = "10/minute";
+const DEFAULT_WRITE_RATE: &str = "120/minute";
 const MAX_PREFIX: usize = 32;
 
 impl UsersConfig {
     /// The rate at which a stranger may start runs, if there is a limit.
     pub fn strangers_rate(&self) -> Option<Rate> {
-        match (self.rate_limit, &self.jwt_key) {
+        self.in_force(self.rate_limit, DEFAULT_RATE)
+    }
+
+    /// The rate at which an anonymous caller may write anything else, if there is a limit.
+    pub fn write_rate(&self) -> Option<Rate> {
+        self.in_force(self.write_rate_limit, DEFAULT_WRITE_RATE)
+    }
+
+    fn in_force(&self, set: Option<RateLimit>, default: &str) -> Option<Rate> {
+        match (set, &self.jwt_key) {
             (Some(RateLimit::At(rate)), _) => Some(rate),
             (Some(RateLimit::Off), _) | (None, None) => None,
-            (None, Some(_)) => Rate::parse(DEFAULT_RATE).expect("the default is a rate"),
+            (None, Some(_)) => Rate::parse(default).expect("the default is a rate"),
         }
     }
 
@@ -169,6 +183,10 @@ mod tests {
         check(&["--chat-rate-limit", "3/hour"], Some("3/hour"));
         check(&["--jwt-key", "k", "--chat-rate-limit", "3/hour"], Some("3/hour"));
         check(&["--jwt-key", "k", "--chat-rate-limit", "0"], None);
+        let writes = |args: &[&str]| users(args).unwrap().write_rate().map(|rate| rate.to_string());
+        assert_eq!(writes(&["--jwt-key", "k"]).as_deref(), Some("120/minute"));
+        assert_eq!(writes(&[]), None);
+        assert_eq!(writes(&["--write-rate-limit", "1/hour"]).as_deref(), Some("1/hour"));
     }
 
     #[test]

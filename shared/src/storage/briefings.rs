@@ -1,4 +1,4 @@
-//! Briefings: store, list, read, and put into a conversation as a card.
+//! Briefings: store, list, read, delete, and put into a conversation as a card.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{Error, Storage, database::args, end::take_position, newest::NewestFirst};
 use crate::{
     briefing::{Briefing, BriefingCard},
+    idempotency::IdempotencyKey,
     message::Content,
     page::Page,
 };
@@ -22,6 +23,33 @@ pub struct NewBriefing {
     pub data: Option<Value>,
     /// Now, if absent.
     pub created_at: Option<DateTime<Utc>>,
+    /// Who stores it, under which key: under one key it is stored once.
+    pub authored: Option<(String, IdempotencyKey)>,
+}
+
+/// What became of a new briefing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoredBriefing {
+    Stored(Briefing),
+    /// Its author has stored it before, under the same key.
+    Repeated(Briefing),
+    /// The key belongs to another briefing.
+    KeyReused,
+    AgentNotFound,
+}
+
+impl NewBriefing {
+    /// The bytes that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        self.title.len() + self.summary.len() + self.data.as_ref().map_or(0, |data| data.to_string().len())
+    }
+}
+
+#[derive(FromRow)]
+struct KeyedRow {
+    idempotency_fingerprint: String,
+    #[sqlx(flatten)]
+    briefing: BriefingRow,
 }
 
 #[derive(FromRow)]
@@ -43,13 +71,59 @@ macro_rules! briefing_columns {
 }
 
 impl Storage {
-    /// Stores a briefing; `None` if there is no such agent.
-    pub async fn create_briefing(&self, owner: &str, new: NewBriefing) -> Result<Option<Briefing>, Error> {
-        let NewBriefing { agent_id, title, summary, priority, data, created_at } = new;
+    /// Stores a briefing, once per key of its author.
+    pub async fn create_briefing(&self, owner: &str, new: NewBriefing) -> Result<StoredBriefing, Error> {
+        let authored = new.authored.clone();
+        if let Some(earlier) = self.repeated_briefing(authored.as_ref()).await? {
+            return Ok(earlier);
+        }
+        match self.insert_briefing(owner, new).await {
+            Ok(Some(briefing)) => Ok(StoredBriefing::Stored(briefing)),
+            Ok(None) => Ok(StoredBriefing::AgentNotFound),
+            // Another request with the same key was faster by a moment; now its briefing can be seen.
+            Err(error) if error.is_unique_violation() => self.repeated_briefing(authored.as_ref()).await?.ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What a new briefing of this author and key comes to, if the key was used before.
+    pub async fn repeated_briefing(
+        &self,
+        authored: Option<&(String, IdempotencyKey)>,
+    ) -> Result<Option<StoredBriefing>, Error> {
+        let Some((author, key)) = authored else { return Ok(None) };
+        let sql = concat!(
+            "select idempotency_fingerprint, ",
+            briefing_columns!(),
+            " from briefings where author_id = $1 and idempotency_key = $2"
+        );
+        let found = self.database.fetch_optional::<KeyedRow>(sql, args![author.as_str(), key.key.as_str()]).await;
+        Ok(found.map_err(Error::doing("look up the key of a briefing"))?.map(|row| {
+            if row.idempotency_fingerprint == key.fingerprint {
+                StoredBriefing::Repeated(row.briefing.into())
+            } else {
+                StoredBriefing::KeyReused
+            }
+        }))
+    }
+
+    /// Removes the owner's briefing of that id; its cards stay in their conversations. Returns whether there was one.
+    pub async fn delete_briefing(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
+        let sql = "delete from briefings where id = $1 and owner_id = $2 returning id";
+        let deleted = self.database.write::<(Uuid,)>(sql, args![id, owner]).await;
+        Ok(!deleted.map_err(Error::doing("delete a briefing"))?.is_empty())
+    }
+
+    async fn insert_briefing(&self, owner: &str, new: NewBriefing) -> Result<Option<Briefing>, Error> {
+        let bytes = new.bytes();
+        let NewBriefing { agent_id, title, summary, priority, data, created_at, authored } = new;
+        let (author, key) = authored.unzip();
+        let (key, fingerprint) = key.map(|key| (key.key, key.fingerprint)).unzip();
         let created = self.database.write::<BriefingRow>(
             concat!(
-                "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at) ",
-                "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}) ",
+                "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at, ",
+                "bytes, author_id, idempotency_key, idempotency_fingerprint) ",
+                "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}), $9, $10, $11, $12 ",
                 "where exists (select 1 from agent_definitions where id = $3 and deleted_at is null) returning ",
                 briefing_columns!()
             ),
@@ -61,7 +135,11 @@ impl Storage {
                 summary,
                 priority,
                 data,
-                created_at.map(in_milliseconds)
+                created_at.map(in_milliseconds),
+                bytes,
+                author,
+                key,
+                fingerprint
             ],
         );
         let rows = created.await.map_err(Error::doing("store a briefing"))?;
@@ -117,9 +195,9 @@ impl Storage {
                 tx.rollback().await?;
                 return Ok(Some(id));
             }
-            let position = take_position(&mut tx, conversation_id).await?;
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
+            let position = take_position(&mut tx, conversation_id, None, card.to_stored().len()).await?;
             let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, created_at) \
                        values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])

@@ -135,6 +135,9 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         args![id, Value::from(copies)],
     )
     .await?;
+    let sql = "update chat_conversations set bytes = bytes + (select coalesce(sum(octet_length(content)), 0) \
+               from chat_messages where conversation_id = $1) where id = $1";
+    tx.execute(sql, args![id]).await?;
     let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
     if !said.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;

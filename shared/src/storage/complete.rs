@@ -15,6 +15,7 @@ use super::{
     database::args,
     end::Closing,
     fenced::{Fenced, Statement},
+    quota::trace_bytes,
 };
 use crate::{
     ending::Ending,
@@ -34,25 +35,28 @@ impl Storage {
         let events = closing.events(Some(message));
         let chunk = chunk_of(closing.tail, &events);
         let place = Statement::new(
-            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
-             where id = $1 and last_position = $2 and exists (select 1 from agent_runs \
-             where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position",
-            args![closing.conversation_id, claim.position, closing.run_id, claim.attempt],
+            concat!(
+                "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
+                "bytes = bytes + $5 + ",
+                trace_bytes!("$3"),
+                " where id = $1 and last_position = $2 and exists (select 1 from agent_runs ",
+                "where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position"
+            ),
+            args![closing.conversation_id, claim.position, closing.run_id, claim.attempt, closing.answer.text.len()],
         );
         let end = Statement::new(
             "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), finished_at = {now}, \
              holder = null, lease_until = null, executing = false \
              where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
-             and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position",
+             and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
             args![closing.run_id, claim.attempt, chunk.last, closing.used(), closing.conversation_id],
         );
         let answer = Statement::new(
             "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
-             select $1, $2, $3, $4, position + 1, position, 'assistant', $5, $6, $7, $8 from {fence:agent_runs where id = $4}",
+             select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7 from {fence:agent_runs where id = $3}",
             args![
                 closing.output_message_id,
                 closing.conversation_id,
-                closing.owner_id,
                 closing.run_id,
                 closing.answer.text.as_str(),
                 closing.ending.message_status().as_str(),

@@ -182,7 +182,7 @@ impl Storage {
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
-    /// Hides the conversation and cancels its unfinished runs: answers those that have ended, and those whose workers are to
+    /// Hides the conversation, frees its runs' idempotency keys and cancels its unfinished runs: answers those that have ended, and those whose workers are to
     /// be told; `None` if there is no such conversation.
     pub async fn delete_conversation(
         &self,
@@ -197,6 +197,10 @@ impl Storage {
             return Ok(None);
         }
         let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
+        // Whoever deletes a conversation may say everything again, with the same keys.
+        let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
+                   where conversation_id = $1 and idempotency_key is not null";
+        tx.execute(sql, args![id]).await.map_err(doing())?;
         let cancelled = cancel_all(&mut tx, unfinished, ApprovalStatus::Cancelled).await?;
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))

@@ -9,6 +9,7 @@ use super::{
     archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
     fenced::{Fenced, Statement},
+    quota::trace_bytes,
     rows::MessageRow,
 };
 use crate::{
@@ -36,7 +37,6 @@ pub struct EndedRun {
 /// All that the last write of a run needs to know.
 pub(super) struct Closing<'a> {
     pub run_id: Uuid,
-    pub owner_id: &'a str,
     pub conversation_id: Uuid,
     pub output_message_id: Uuid,
     /// Id of the first closing event.
@@ -78,7 +78,6 @@ pub struct Answer {
 
 #[derive(FromRow)]
 struct Unheld {
-    owner_id: String,
     conversation_id: Uuid,
     output_message_id: Uuid,
     #[sqlx(try_from = "String")]
@@ -159,7 +158,7 @@ pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx:
 }
 
 async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
-    let sql = "select owner_id, conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, stream, usage, \
+    let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
@@ -188,7 +187,6 @@ async fn write_rule(
         .map_err(Error::doing("take an attempt to end a run"))?;
     let closing = Closing {
         run_id,
-        owner_id: &run.owner_id,
         conversation_id: run.conversation_id,
         output_message_id: run.output_message_id,
         first: EventId::first_of(attempt),
@@ -210,11 +208,21 @@ pub(super) fn leaves_message(ending: &Ending, text: &str) -> bool {
     ending.status() == RunStatus::Completed || !text.is_empty()
 }
 
-/// Locks the conversation and takes the next position in it; `None` if it is gone.
-pub(super) async fn take_position(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<i64>, sqlx::Error> {
-    let sql = "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} \
-               where id = $1 returning last_position";
-    Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id]).await?.map(|row| row.0))
+/// Locks the conversation and takes the next position in it, for a message of so many bytes; `None` if it is gone. What the
+/// run's steps have said, where the message is a run's answer, is added to the conversation's bytes too.
+pub(super) async fn take_position(
+    tx: &mut Tx,
+    conversation_id: Uuid,
+    run_id: Option<Uuid>,
+    bytes: usize,
+) -> Result<Option<i64>, sqlx::Error> {
+    let sql = concat!(
+        "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
+        "bytes = bytes + $2 + ",
+        trace_bytes!("$3"),
+        " where id = $1 returning last_position"
+    );
+    Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id, bytes, run_id]).await?.map(|row| row.0))
 }
 
 /// Stores the answer, archives the closing events and sets the terminal status. Answers the events, and whether a queued run
@@ -285,16 +293,17 @@ async fn settle_approvals(
 async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Message>, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
-        None => take_position(tx, closing.conversation_id).await?.ok_or(sqlx::Error::RowNotFound)?,
+        None => take_position(tx, closing.conversation_id, Some(closing.run_id), closing.answer.text.len())
+            .await?
+            .ok_or(sqlx::Error::RowNotFound)?,
     };
     let row = tx.fetch_optional::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, superseded_at, created_at) \
-         select $1, $2, $3, id, $5, position, 'assistant', $6, $7, $8, superseded_at, {now} from agent_runs where id = $4 and status in ('queued', 'running', 'waiting') \
+         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
          returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
         args![
             closing.output_message_id,
             closing.conversation_id,
-            closing.owner_id,
             closing.run_id,
             position,
             closing.answer.text.as_str(),

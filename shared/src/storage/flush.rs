@@ -108,7 +108,6 @@ impl Storage {
         let doing = || Error::doing("finish a run");
         let closing = Closing {
             run_id: claim.run_id,
-            owner_id: &claim.owner_id,
             conversation_id: claim.conversation_id,
             output_message_id: claim.output_message_id,
             first: last.next(),
@@ -124,7 +123,9 @@ impl Storage {
         }
         let mut tx = self.database.begin().await.map_err(doing())?;
         let position = match leaves_message(ending, &answer.text) {
-            true => take_position(&mut tx, claim.conversation_id).await.map_err(doing())?,
+            true => take_position(&mut tx, claim.conversation_id, Some(claim.run_id), answer.text.len())
+                .await
+                .map_err(doing())?,
             false => {
                 lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
                 None

@@ -46,7 +46,7 @@ pub use agents::Changed;
 pub use answer::{Answered, AnsweredRun, ClientResult, InvalidInput};
 pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, Earlier, History, Start, Summary, Window};
-pub use briefings::NewBriefing;
+pub use briefings::{NewBriefing, StoredBriefing};
 pub use cancel::Cancelled;
 pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};

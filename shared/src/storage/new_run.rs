@@ -36,6 +36,15 @@ pub struct NewRun {
     pub traceparent: Option<Traceparent>,
 }
 
+impl NewRun {
+    /// The bytes that are stored for it, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        let RunOptions { client_tools, metadata, .. } = &self.options;
+        let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
+        self.said.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
+    }
+}
+
 /// How a run is to be executed, as its client or its route wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
@@ -112,6 +121,8 @@ pub enum Submitted {
     TooMany,
     /// The owner has as many unfinished runs as it may: this many.
     TooManyRuns(usize),
+    /// With this message, the owner would keep more bytes than it may: this many.
+    QuotaExceeded(usize),
     /// With what earlier runs have brought, the metadata is too large.
     MetadataTooLarge,
     ConversationNotFound,

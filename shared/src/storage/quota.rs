@@ -1,29 +1,89 @@
 //! Quotas, held inside the write that would exceed them.
+//!
+//! A conversation's row knows its bytes, which are written with its position; so the sum of an owner's rows costs no write.
 
 use super::{
-    Submitted,
+    Error, Storage, Submitted,
     database::{Tx, args},
 };
 use crate::quotas::Quotas;
 
-/// The unfinished runs up to which an owner is so far below its quota that a message is accepted without a lock. Requests that
-/// see each other only after their commits would have to be as many again to exceed the quota.
-pub(super) fn far_below(quotas: &Quotas) -> Option<usize> {
-    quotas.runs.map(|max| max / 2)
+/// The bytes that the owner of this parameter keeps.
+macro_rules! kept_bytes {
+    ($owner:literal) => {
+        concat!(
+            "(select coalesce(cast(sum(bytes) as bigint), 0) from chat_conversations where owner_id = ",
+            $owner,
+            " and deleted_at is null) + (select coalesce(cast(sum(bytes) as bigint), 0) from briefings where owner_id = ",
+            $owner,
+            ")"
+        )
+    };
+}
+pub(super) use kept_bytes;
+
+/// The bytes of what the steps of this parameter's run have said, as far as they are stored.
+macro_rules! trace_bytes {
+    ($run:literal) => {
+        concat!("(select coalesce(sum(octet_length(content)), 0) from agent_run_messages where run_id = ", $run, ")")
+    };
+}
+pub(super) use trace_bytes;
+
+/// What the first message of a conversation brings, and what its owner may have before it.
+pub(super) struct Share {
+    pub brings: usize,
+    pub max_runs: Option<usize>,
+    pub max_bytes: Option<usize>,
 }
 
-/// Whether a quota speaks against one more run of the owner. Runs that this very message has asked to stop, `stopping`, make
-/// room for it. The owner is locked until the transaction ends, so that its requests are counted one after the other.
+impl Share {
+    /// For a transaction, which asks for a `refusal` later.
+    pub const fn unchecked(brings: usize) -> Self {
+        Self { brings, max_runs: None, max_bytes: None }
+    }
+
+    /// For a message that is accepted without a lock, because its owner is far below the quota of runs: requests that see
+    /// each other only after their commits would have to be as many again to exceed it.
+    pub fn far_below(quotas: &Quotas, brings: usize) -> Self {
+        Self { brings, max_runs: quotas.runs.map(|max| max / 2), max_bytes: quotas.bytes }
+    }
+}
+
+/// Whether a quota speaks against the message that this transaction has begun to store. Runs that the message has asked to
+/// stop, `stopping`, make room for it. The owner is locked until the transaction ends, so that its requests are counted one
+/// after the other.
 pub(super) async fn refusal(
     tx: &mut Tx,
     owner: &str,
     quotas: &Quotas,
     stopping: usize,
 ) -> Result<Option<Submitted>, sqlx::Error> {
-    let Some(max) = quotas.runs else { return Ok(None) };
+    if *quotas == Quotas::default() {
+        return Ok(None);
+    }
     // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
     tx.execute("select {lock name:$1}", args![owner]).await?;
-    let sql = "select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished";
-    let (unfinished,) = tx.fetch_one::<(i64,)>(sql, args![owner, max + stopping]).await?;
-    Ok((unfinished as usize >= max + stopping).then_some(Submitted::TooManyRuns(max)))
+    if let Some(max) = quotas.runs {
+        let sql = "select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished";
+        let (unfinished,) = tx.fetch_one::<(i64,)>(sql, args![owner, max + stopping]).await?;
+        if unfinished as usize >= max + stopping {
+            return Ok(Some(Submitted::TooManyRuns(max)));
+        }
+    }
+    if let Some(max) = quotas.bytes {
+        let (kept,) = tx.fetch_one::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await?;
+        if kept as usize > max {
+            return Ok(Some(Submitted::QuotaExceeded(max)));
+        }
+    }
+    Ok(None)
+}
+
+impl Storage {
+    /// The bytes that the owner keeps, roughly.
+    pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
+        let kept = self.database.fetch_optional::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await;
+        Ok(kept.map_err(Error::doing("add up what an owner keeps"))?.map_or(0, |row| row.0 as usize))
+    }
 }

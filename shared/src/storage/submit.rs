@@ -12,7 +12,7 @@ use super::{
     database::{Tx, args},
     end::{self, EndedRun},
     fenced::Statement,
-    quota,
+    quota::{self, Share, kept_bytes},
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
@@ -109,7 +109,8 @@ impl Storage {
     ) -> Result<Option<Submitted>, sqlx::Error> {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, Input::New(content));
-        let opening = acceptance.behind(creation(id, owner, None, agent_id, quota::far_below(quotas)));
+        let share = Share::far_below(quotas, new.bytes());
+        let opening = acceptance.behind(creation(id, owner, None, agent_id, share));
         let Some(row) = self.database.write_fenced::<PlaceRow>(opening).await?.into_iter().next() else {
             return Ok(None);
         };
@@ -126,7 +127,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     {
         return Ok(earlier);
     }
-    let place = match find_place(tx, owner, &new.target).await.map_err(doing())? {
+    let place = match find_place(tx, owner, new).await.map_err(doing())? {
         Ok(place) => place,
         Err(refused) => return Ok(refused),
     };
@@ -176,20 +177,21 @@ fn accepted(
 }
 
 /// The conversation that is meant, found or made, with its row locked.
-async fn find_place(tx: &mut Tx, owner: &str, target: &Target) -> Result<Result<Place, Submitted>, sqlx::Error> {
-    Ok(match target {
-        Target::Existing(id) => lock_conversation(tx, owner, *id).await?.ok_or(Submitted::ConversationNotFound),
+async fn find_place(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Result<Place, Submitted>, sqlx::Error> {
+    let brings = new.bytes();
+    Ok(match &new.target {
+        Target::Existing(id) => lock_conversation(tx, owner, *id, brings).await?.ok_or(Submitted::ConversationNotFound),
         Target::New { agent_id } => {
-            create_conversation(tx, owner, None, *agent_id).await?.ok_or(Submitted::AgentNotFound)
+            create_conversation(tx, owner, None, *agent_id, brings).await?.ok_or(Submitted::AgentNotFound)
         }
         Target::Named { handle, agent_id } => {
             let handle = handle.to_string();
             // Somebody else may make it meanwhile, or delete it again.
             for _ in 0..HANDLE_TRIES {
-                if let Some(place) = lock_by_handle(tx, owner, &handle).await? {
+                if let Some(place) = lock_by_handle(tx, owner, &handle, brings).await? {
                     return Ok(Ok(place));
                 }
-                if let Some(place) = create_conversation(tx, owner, Some(&handle), *agent_id).await? {
+                if let Some(place) = create_conversation(tx, owner, Some(&handle), *agent_id, brings).await? {
                     return Ok(Ok(place));
                 }
             }
@@ -268,7 +270,7 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
 macro_rules! lock_conversation {
     ($found:literal) => {
         concat!(
-            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now} ",
+            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, bytes = bytes + $3 ",
             "where owner_id = $1 and deleted_at is null and ",
             $found,
             " returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
@@ -279,14 +281,14 @@ macro_rules! lock_conversation {
     };
 }
 
-async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid) -> Result<Option<Place>, sqlx::Error> {
+async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid, brings: usize) -> Result<Option<Place>, sqlx::Error> {
     let sql = lock_conversation!("id = $2");
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, id]).await?.map(Place::from))
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, id, brings]).await?.map(Place::from))
 }
 
-async fn lock_by_handle(tx: &mut Tx, owner: &str, handle: &str) -> Result<Option<Place>, sqlx::Error> {
+async fn lock_by_handle(tx: &mut Tx, owner: &str, handle: &str, brings: usize) -> Result<Option<Place>, sqlx::Error> {
     let sql = lock_conversation!("handle = $2");
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, handle]).await?.map(Place::from))
+    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, handle, brings]).await?.map(Place::from))
 }
 
 /// Makes a conversation, unless there is no such agent, or another one of this handle.
@@ -295,21 +297,28 @@ async fn create_conversation(
     owner: &str,
     handle: Option<&str>,
     agent_id: Option<Uuid>,
+    brings: usize,
 ) -> Result<Option<Place>, sqlx::Error> {
-    let creation = creation(Uuid::now_v7(), owner, handle, agent_id, None);
+    let creation = creation(Uuid::now_v7(), owner, handle, agent_id, Share::unchecked(brings));
     Ok(tx.fetch_optional::<PlaceRow>(creation.sql, creation.args).await?.map(Place::from))
 }
 
-/// Makes the conversation `id` as `create_conversation` does, unless the owner has `max_runs` unfinished runs.
-fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, max_runs: Option<usize>) -> Statement {
-    let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at) \
-               select $1, $2, $3, $4, 1, {now}, {now}, {now} \
-               where ($4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)) \
-               and ($5 is null or (select count(*) from (select 1 from agent_runs \
-               where owner_id = $2 and finished_at is null limit $5) unfinished) < $5) \
-               on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing \
-               returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
-    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, max_runs.map(|max| max as i64)])
+/// Makes the conversation `id` as `create_conversation` does, unless the owner's share has no room for it.
+fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, share: Share) -> Statement {
+    let sql = concat!(
+        "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
+        "select $1, $2, $3, $4, 1, {now}, {now}, {now}, 256 + $5 ",
+        "where ($4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)) ",
+        "and ($6 is null or (select count(*) from (select 1 from agent_runs ",
+        "where owner_id = $2 and finished_at is null limit $6) unfinished) < $6) and ($7 is null or 256 + $5 + ",
+        kept_bytes!("$2"),
+        " <= $7) ",
+        "on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing ",
+        "returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id"
+    );
+    let Share { brings, max_runs, max_bytes } = share;
+    let (max_runs, max_bytes) = (max_runs.map(|max| max as i64), max_bytes.map(|max| max as i64));
+    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, brings, max_runs, max_bytes])
 }
 
 /// A run that has not ended.

@@ -13,6 +13,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use uuid::Uuid;
 
 use crate::{
+    briefings::stored,
     on_each_backend,
     places::{ALL, NO_QUOTAS, Places, briefing, new_run},
 };
@@ -211,7 +212,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
             }
             Deed::AddCard => {
                 let new = briefing(agent_id, "t");
-                let briefing = places.storage.create_briefing("ann", new).await.unwrap().unwrap();
+                let briefing = stored(places, new).await;
                 let card = places.storage.add_card("ann", id, briefing).await.unwrap().unwrap();
                 expected.begin_turn(vec![(card, Role::System)]);
             }
@@ -408,8 +409,8 @@ async fn rolling_back_supersedes_the_interrupted_turn_only(places: Places) {
 async fn an_answer_needs_a_question(places: Places) {
     let agent_id = agent(&places).await;
     let id = conversation(&places).await;
-    let stored = places.storage.create_briefing("ann", briefing(agent_id, "t")).await.unwrap().unwrap();
-    let card = places.storage.add_card("ann", id, stored).await.unwrap().unwrap();
+    let told = stored(&places, briefing(agent_id, "t")).await;
+    let card = places.storage.add_card("ann", id, told).await.unwrap().unwrap();
     let again = async |replace_from, owner: &str| {
         let said = Said::Again { replace_from };
         places.storage.submit(owner, &NO_QUOTAS, &NewRun { said, ..new_run(Target::Existing(id), "") }).await.unwrap()

@@ -24,6 +24,8 @@ on_each_backend!(
     a_long_queue_of_one_owner_is_not_looked_through,
     an_owner_has_only_so_many_unfinished_runs,
     of_many_messages_at_once_the_quota_accepts_exactly_as_many_as_it_has,
+    an_owner_keeps_only_so_many_bytes,
+    a_deleted_conversation_is_gone_for_its_key_at_once,
 );
 
 const NEW: Target = Target::New { agent_id: None };
@@ -138,7 +140,7 @@ async fn time_to_claim(places: &Places, owner: &str) -> Duration {
     times[5]
 }
 
-const THREE: Quotas = Quotas { runs: Some(3) };
+const THREE: Quotas = Quotas { runs: Some(3), bytes: None };
 
 async fn an_owner_has_only_so_many_unfinished_runs(places: Places) {
     let submit = async |owner: &str, new: NewRun| places.storage.submit(owner, &THREE, &new).await.unwrap();
@@ -177,11 +179,51 @@ async fn an_owner_has_only_so_many_unfinished_runs(places: Places) {
 
 async fn of_many_messages_at_once_the_quota_accepts_exactly_as_many_as_it_has(places: Places) {
     for (owner, max) in [("ann", 1), ("bob", 2), ("cid", 7)] {
-        let quotas = Quotas { runs: Some(max) };
+        let quotas = Quotas { runs: Some(max), bytes: None };
         let new: Vec<NewRun> = (0..24).map(|_| new_run(NEW, "hi")).collect();
         let submitted =
             futures::future::join_all(new.iter().map(|new| places.storage.submit(owner, &quotas, new))).await;
         let accepted = submitted.into_iter().filter(|one| matches!(one.as_ref().unwrap(), Submitted::Accepted(_)));
         assert_eq!(accepted.count(), max, "for {owner}");
     }
+}
+
+async fn an_owner_keeps_only_so_many_bytes(places: Places) {
+    // A conversation counts 256 bytes by itself.
+    let quotas = Quotas { runs: None, bytes: Some(1_000) };
+    let submit = async |owner: &str, target: Target, bytes: usize| {
+        places.storage.submit(owner, &quotas, &new_run(target, &"x".repeat(bytes))).await.unwrap()
+    };
+    let Submitted::Accepted(first) = submit("ann", NEW, 100).await else { panic!("refused") };
+    let Submitted::Accepted(second) = submit("ann", NEW, 100).await else { panic!("refused") };
+    assert_eq!(places.storage.kept_bytes("ann").await.unwrap(), 712);
+    let there = || Target::Existing(first.conversation.id);
+    for (target, bytes) in [(NEW, 33), (there(), 289)] {
+        assert!(matches!(submit("ann", target, bytes).await, Submitted::QuotaExceeded(1_000)));
+    }
+    assert_eq!(places.storage.kept_bytes("ann").await.unwrap(), 712, "what is refused is not kept");
+    assert!(matches!(submit("ann", there(), 88).await, Submitted::Accepted(_)));
+    let claim = places.claim(1).await.remove(0);
+    let answer = Answer { text: "y".repeat(200), ..Answer::default() };
+    places.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
+    assert_eq!(places.storage.kept_bytes("ann").await.unwrap(), 1_000, "answers count");
+    assert!(matches!(submit("ann", there(), 1).await, Submitted::QuotaExceeded(1_000)));
+    assert!(matches!(submit("bob", NEW, 744).await, Submitted::Accepted(_)));
+    assert!(matches!(submit("cid", NEW, 745).await, Submitted::QuotaExceeded(1_000)));
+    places.storage.delete_conversation("ann", second.conversation.id).await.unwrap();
+    assert!(matches!(submit("ann", there(), 356).await, Submitted::Accepted(_)));
+}
+
+async fn a_deleted_conversation_is_gone_for_its_key_at_once(places: Places) {
+    let keyed = || NewRun { key: Some(IdempotencyKey::new("k".into(), &["hi"])), ..new_run(NEW, "hi") };
+    let submit = async || places.storage.submit("ann", &THREE, &keyed()).await.unwrap();
+    let Submitted::Accepted(first) = submit().await else { panic!("refused") };
+    assert!(matches!(submit().await, Submitted::Repeated(_)));
+    // Its worker has not let go of it yet.
+    let held = places.claim(1).await.remove(0);
+    places.storage.delete_conversation("ann", first.conversation.id).await.unwrap();
+    assert!(!places.storage.knows_key("ann", &keyed().key.unwrap()).await.unwrap());
+    let Submitted::Accepted(second) = submit().await else { panic!("the key still stands for what was deleted") };
+    assert_ne!(second.run.id, first.run.id);
+    finish(&places, &held).await;
 }

@@ -123,7 +123,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
 }
 
 /// What an owner without any quota may have.
-pub const NO_QUOTAS: Quotas = Quotas { runs: None };
+pub const NO_QUOTAS: Quotas = Quotas { runs: None, bytes: None };
 
 /// More messages than any test has.
 pub const ALL: Window = Window { usual: 1000, standing: 1000 };
@@ -140,5 +140,13 @@ fn settings(args: &[&str]) -> StoresConfig {
 /// A briefing for an agent.
 pub fn briefing(agent_id: Uuid, title: &str) -> NewBriefing {
     let created_at = Some("2026-01-07T10:00:00.5Z".parse().unwrap());
-    NewBriefing { agent_id, title: title.into(), summary: "s".into(), priority: None, data: None, created_at }
+    NewBriefing {
+        agent_id,
+        title: title.into(),
+        summary: "s".into(),
+        priority: None,
+        data: None,
+        created_at,
+        authored: None,
+    }
 }
