@@ -197,6 +197,7 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, chil
         tools: settings.tools.clone(),
         children,
         archive_retention: settings.stores.archive_retention,
+        forgotten_after: settings.quotas.forgotten_after(),
     }
 }
 

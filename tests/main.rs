@@ -23,6 +23,7 @@ mod healthcheck;
 mod limits;
 mod model;
 mod operations;
+mod owners;
 mod ownership;
 mod page;
 mod postgres;

@@ -1,7 +1,8 @@
 //! Holdfast's HTTP API.
 //!
 //! In the order of a request's way: `serve` (sockets), `guard` (around every request), `auth` (who is asking), `routes` (the
-//! whole HTTP surface), `app` (the use cases), `strangers` (how often those may ask), `relay` (replay, then tail, of a run's
+//! whole HTTP surface), `app` (the use cases), `strangers` (how often those may ask), `seen` (when anonymous
+//! users were last here), `relay` (replay, then tail, of a run's
 //! log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
 
 mod app;
@@ -13,6 +14,7 @@ mod metrics;
 mod problem;
 mod relay;
 mod routes;
+mod seen;
 mod serve;
 mod spans;
 mod strangers;

@@ -52,7 +52,7 @@ impl FromRequestParts<Arc<App>> for Writer {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        app.strangers().admit_write(&caller).await?;
+        app.admit_write(&caller).await?;
         Ok(Self(caller))
     }
 }

@@ -1,4 +1,4 @@
-//! What one owner may have at most. The configuration says how much; storage holds it inside the write that would exceed it.
+//! Limits of one owner. The configuration says how much; storage holds it inside the write that would exceed it.
 
 /// The quotas of an owner; none of them unless set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,12 +2,14 @@
 //!
 //! In the order of a run's way: `consumer` (apalis hands out claims), `lease` (keeps them, and carries the signals that
 //! end them early), `agents` (what runs were submitted with), `executor` (what a run does), `model` (who answers), `tools`
-//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer. `spans`
+//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer, and
+//! `forgotten` removes anonymous users who do not come back. `spans`
 //! has what is told of all this to OpenTelemetry.
 
 mod agents;
 mod consumer;
 mod executor;
+mod forgotten;
 mod lease;
 pub mod model;
 mod recorder;
@@ -45,6 +47,8 @@ pub struct Worker {
     pub children: Arc<Children>,
     /// How long the events of ended runs are kept.
     pub archive_retention: Duration,
+    /// The absence after which an anonymous user is forgotten, if there is one.
+    pub forgotten_after: Option<Duration>,
 }
 
 /// What the parts of one worker process share.

@@ -13,7 +13,7 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::Shared;
+use crate::{Shared, forgotten};
 
 /// Sweeps until `stop`.
 pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
@@ -66,10 +66,11 @@ async fn sweep_once(shared: &Shared) {
         Ok(_) => {}
         Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot remove what is past its time"),
     }
+    forgotten::forget(shared).await;
 }
 
 /// Puts events that are in the archive into the log, which only makes them arrive sooner.
-async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
+pub async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
     if let Some(batch) = Batch::of(events)
         && let Err(error) = shared.worker.run_log.append(run_id, &batch, Gap::Archived).await
     {

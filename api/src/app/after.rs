@@ -47,7 +47,7 @@ impl App {
     }
 
     /// Shows the end of a run that was ended here.
-    async fn show_end(self: &Arc<Self>, ended: &EndedRun) {
+    pub(super) async fn show_end(self: &Arc<Self>, ended: &EndedRun) {
         metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
         if ended.next_waits {
             self.wake();

@@ -29,6 +29,7 @@ use crate::{
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
+    seen::Seen,
     spans,
     strangers::Strangers,
 };
@@ -56,6 +57,7 @@ pub struct App {
     relay: Arc<Relay>,
     auth: Arc<Auth>,
     strangers: Strangers,
+    seen: Arc<Seen>,
     quotas: Quotas,
     config: ApiConfig,
     tools: ToolsConfig,
@@ -82,9 +84,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { storage, run_log, queue, relay, auth, strangers, quotas, config, tools, model, metrics } = parts;
-        let pending = TaskTracker::new();
         let schemas = SchemaChecks::new(&tools);
         Arc::new(Self {
+            seen: Arc::new(Seen::new(storage.clone())),
             storage,
             run_log,
             queue,
@@ -97,7 +99,7 @@ impl App {
             model,
             schemas,
             metrics,
-            pending,
+            pending: TaskTracker::new(),
         })
     }
 
@@ -119,6 +121,10 @@ impl App {
 
     pub const fn strangers(&self) -> &Strangers {
         &self.strangers
+    }
+
+    pub const fn seen(&self) -> &Arc<Seen> {
+        &self.seen
     }
 
     pub fn config(&self) -> &ApiConfig {
@@ -264,6 +270,7 @@ impl App {
         };
         if !is_repeated {
             self.strangers.admit(caller).await?;
+            self.seen.before_write(caller).await?;
             self.compile_client_tools(&new.options.client_tools).await?;
         }
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);

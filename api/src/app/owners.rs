@@ -1,18 +1,96 @@
-//! What an owner keeps here, as a whole.
+//! Use cases about an owner as a whole: quotas of bytes, erasure, and the move to another owner.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use holdfast_shared::storage::{Erased, Erasure};
+use uuid::Uuid;
 
 use super::App;
-use crate::problem::Problem;
+use crate::{auth::Caller, problem::Problem};
 
 /// The bytes that a conversation counts without its messages.
 pub const CONVERSATION_BYTES: usize = 256;
 
+/// Time after which the worker of an erased run appends nothing more.
+const LAST_APPEND: Duration = Duration::from_secs(5);
+
 impl App {
+    /// Lets a caller write something that starts no run, or says when to come back.
+    pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
+        self.strangers.admit_write(caller).await?;
+        self.seen.before_write(caller).await
+    }
+
     /// Refuses what would bring an owner beyond its quota of bytes. Messages are not asked for here but inside SUBMIT; requests
     /// at the same moment may exceed the quota together, by what each of them brings.
     pub async fn expect_room(&self, owner: &str, bytes: usize) -> Result<(), Problem> {
         match self.quotas.bytes {
             Some(max) if self.storage.kept_bytes(owner).await? + bytes > max => Err(Problem::quota_exceeded(max)),
             _ => Ok(()),
+        }
+    }
+
+    /// Removes all that an owner has, also when the client hangs up meanwhile.
+    pub async fn erase(self: &Arc<Self>, owner: &str) -> Result<(), Problem> {
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        self.to_its_end(async move {
+            loop {
+                let erased = app.storage.erase_some(&user, Erasure::Wanted).await?;
+                let is_done = erased.is_done;
+                app.clear_away(erased).await;
+                if is_done {
+                    app.seen.lift(&user);
+                    return Ok(());
+                }
+            }
+        })
+        .await
+    }
+
+    /// Moves all that an anonymous user has to another owner; returns how many conversations that owner sees more. Clients that
+    /// follow a run go on following it.
+    pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
+        let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
+        self.to_its_end(async move {
+            let moved = app.storage.move_owner(&from, &to).await?;
+            app.relay.move_owner(&from, &to);
+            app.seen.lift(&from);
+            Ok(moved)
+        })
+        .await
+    }
+
+    /// Has clients, workers and the run log follow an erasure that is committed.
+    async fn clear_away(self: &Arc<Self>, erased: Erased) {
+        let Erased { ended, runs, conversations, .. } = erased;
+        // Order matters: the end of a run fences its worker out of the log, which is removed after it.
+        for run in &ended {
+            self.show_end(run).await;
+        }
+        conversations.into_iter().for_each(|id| self.relay.forget(id));
+        self.remove_logs(&runs).await;
+        if ended.is_empty() {
+            return;
+        }
+        let app = Arc::clone(self);
+        self.pending.spawn(async move {
+            for run in &ended {
+                if let Err(error) = app.queue.signal_cancel(run.run_id).await {
+                    tracing::debug!(run.id = %run.run_id, error = &error as &dyn Error, "the worker learns of an erasure with its next renewal");
+                }
+            }
+            tokio::time::sleep(LAST_APPEND).await;
+            let ids: Vec<Uuid> = ended.iter().map(|run| run.run_id).collect();
+            app.remove_logs(&ids).await;
+        });
+    }
+
+    async fn remove_logs(&self, runs: &[Uuid]) {
+        if let Err(error) = self.run_log.remove(runs).await {
+            tracing::warn!(
+                error = &error as &dyn Error,
+                "failed to remove the logs of erased runs; they expire by themselves"
+            );
         }
     }
 }

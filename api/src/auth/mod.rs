@@ -12,6 +12,7 @@ mod jwt;
 mod refusal;
 
 use std::{
+    convert::Infallible,
     net::IpAddr,
     sync::{
         Arc,
@@ -47,6 +48,8 @@ pub struct Caller {
     pub is_operator: bool,
     /// Whether nobody has said who this is: `CHAT_RATE_LIMIT` is for those.
     pub is_stranger: bool,
+    /// Whether this request is the first of an anonymous user, who has shown no secret.
+    pub is_newcomer: bool,
     /// The client's, as far as it can be known.
     pub address: IpAddr,
     /// Whether a rate limit has counted this request.
@@ -118,6 +121,22 @@ impl<S: Sync> FromRequestParts<S> for Operator {
             true => Ok(Self),
             false => Err(Problem::operator_needed()),
         }
+    }
+}
+
+/// The caller of a request, once `decide` knows; `None` if `decide` refuses the request.
+pub fn caller_of(request: &Request) -> Option<&Caller> {
+    request.extensions().get::<Decided>()?.0.as_ref().ok()
+}
+
+/// The anonymous user that a caller was before a token named them: the cookie beside the token.
+pub struct FormerSelf(pub Option<Anonymous>);
+
+impl<S: Sync> FromRequestParts<S> for FormerSelf {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(Anonymous::of_cookie(&parts.headers)))
     }
 }
 
@@ -201,10 +220,12 @@ pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: N
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
     let mut newcomer = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {
-        newcomer = identity.newcomer;
-        let Identity { owner, kind, is_operator, is_stranger, .. } = identity;
+        let Identity { owner, kind, is_operator, is_stranger, newcomer: secret } = identity;
+        let is_newcomer = secret.is_some();
+        newcomer = secret;
         let session = session(request.headers())?;
-        Ok(Caller { owner, kind, is_operator, is_stranger, address, admission: Admission::default(), session })
+        let admission = Admission::default();
+        Ok(Caller { owner, kind, is_operator, is_stranger, is_newcomer, address, admission, session })
     });
     // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
     // comes without the cookie that its reader has here, and must not replace it.

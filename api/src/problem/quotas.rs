@@ -1,4 +1,4 @@
-//! What belongs to an owner, and what an owner has too much of.
+//! Problems with owners: quotas that are exceeded, and another owner's data.
 
 use axum::http::StatusCode;
 
@@ -17,8 +17,20 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "operator_needed", detail)
     }
 
+    pub fn token_needed() -> Self {
+        let detail =
+            "Only a caller whom a JWT names may take over what an anonymous user has; send the JWT as Authorization.";
+        Self::new(StatusCode::FORBIDDEN, "token_needed", detail)
+    }
+
+    pub fn no_anonymous_user() -> Self {
+        let detail = "Send the anonymous user's cookie beside the JWT, or {\"anonymous_token\": \"…\"}.";
+        Self::new(StatusCode::BAD_REQUEST, "no_anonymous_user", detail)
+    }
+
     pub fn invalid_owner(max_chars: usize) -> Self {
-        let detail = format!("An owner_id has 1 to {max_chars} characters and no control characters.");
+        let detail =
+            format!("An owner_id has 1 to {max_chars} characters, no control characters and no spaces around it.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_user", detail)
     }
 

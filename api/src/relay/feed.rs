@@ -138,6 +138,15 @@ impl Feed {
         }
     }
 
+    /// One owner has all that another had, perhaps this run.
+    pub fn move_owner(&self, from: &str, to: &str) {
+        if let Known::Run { owner, .. } = &mut *self.known()
+            && owner == from
+        {
+            to.clone_into(owner);
+        }
+    }
+
     /// The owner's run, if it is remembered; once it has ended, the database knows more of it.
     pub fn remembered(&self, owner: &str) -> Option<Arc<Run>> {
         let run = match &*self.known() {

@@ -145,6 +145,11 @@ impl Relay {
         self.feed(run_id)?.remembered(owner)
     }
 
+    /// Remembers the runs of one owner as another's, who has all of them now.
+    pub fn move_owner(&self, from: &str, to: &str) {
+        self.feeds().values().for_each(|feed| feed.move_owner(from, to));
+    }
+
     /// Forgets the runs of a conversation that was deleted.
     pub fn forget(&self, conversation_id: Uuid) {
         self.feeds().values().for_each(|feed| feed.forget(conversation_id));

@@ -74,7 +74,7 @@ pub async fn create(
     let stored = match app.storage().repeated_briefing(authored.as_ref()).await? {
         Some(repeated) => repeated,
         None => {
-            app.strangers().admit_write(&caller).await?;
+            app.admit_write(&caller).await?;
             let new = NewBriefing { authored, ..checked(&app, body)? };
             app.expect_room(&owner, new.bytes()).await?;
             app.storage().create_briefing(&owner, new).await?
@@ -158,7 +158,7 @@ fn owner_of(caller: &Caller, named: Option<&str>) -> Result<String, Problem> {
         None => Ok(caller.owner.clone()),
         Some(owner) if owner == caller.owner => Ok(owner.to_owned()),
         Some(_) if !caller.is_operator => Err(Problem::operator_needed_for_another_owner()),
-        Some(owner) if is_name(owner) => Ok(owner.to_owned()),
+        Some(owner) if is_name(owner) && owner.trim() == owner => Ok(owner.to_owned()),
         Some(_) => Err(Problem::invalid_owner(MAX_NAME_CHARS)),
     }
 }

@@ -71,7 +71,7 @@ pub async fn standing(
     let conversation = match app.storage().find_conversation(&caller.owner, &Handle::Agent(id)).await? {
         Some(conversation) => conversation,
         None => {
-            app.strangers().admit_write(&caller).await?;
+            app.admit_write(&caller).await?;
             app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
             app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?
         }

@@ -53,7 +53,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    spans, strangers,
+    seen, spans, strangers,
     wire::Wire,
 };
 
@@ -99,7 +99,8 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(ai_chat::stream))
         .routes(routes!(ai_chat::stop))
         .routes(routes!(ai_chat::messages))
-        .routes(routes!(users::me))
+        .routes(routes!(users::me, users::erase))
+        .routes(routes!(users::claim))
         .routes(routes!(users::create_anonymous))
         .routes(routes!(server::show))
         .routes(routes!(health::healthz))
@@ -115,7 +116,8 @@ pub fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
             Problem::method_not_allowed(method.as_str(), uri.path())
         })
-        .with_state(app)
+        .with_state(Arc::clone(&app))
+        .layer(middleware::from_fn_with_state(app, seen::note))
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
         .layer(middleware::from_fn_with_state(auth, auth::decide))

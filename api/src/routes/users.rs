@@ -1,14 +1,21 @@
-//! `/v1/users`: who one is, and how to be somebody without an account.
+//! `/v1/users`: the caller, anonymous users, what a caller takes along from one of them, and what a caller removes.
 
 use std::sync::Arc;
 
-use axum::{Extension, Json, extract::State, http::StatusCode, response::IntoResponse};
-use serde::Serialize;
+use axum::{
+    Extension, Json,
+    extract::{FromRequest, Request, State},
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     app::App,
-    auth::{Anonymous, Caller, Kind, Newcomer},
+    auth::{Anonymous, Caller, FormerSelf, Kind, Newcomer},
+    extract::Body,
     problem::Problem,
+    strangers::Writer,
 };
 
 /// Who is asking.
@@ -21,6 +28,22 @@ pub struct Me {
     operator: bool,
     /// The session that is meant where none is named.
     default_session: String,
+    /// Data of the cookie's anonymous user, which the caller may take over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimable: Option<Claimed>,
+}
+
+/// Data of an anonymous user.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Claimed {
+    conversations: usize,
+}
+
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewClaim {
+    /// The secret of the anonymous user; without it, the cookie counts.
+    anonymous_token: Option<String>,
 }
 
 /// An anonymous user.
@@ -36,9 +59,54 @@ pub struct NewUser {
     (status = 200, body = Me),
     (status = 401, body = Problem, description = "unauthenticated, invalid_token, development_identity")
 ))]
-pub async fn me(caller: Caller) -> Json<Me> {
+pub async fn me(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    FormerSelf(former): FormerSelf,
+) -> Result<Json<Me>, Problem> {
+    let claimable = match former.filter(|_| caller.kind == Kind::Jwt) {
+        Some(former) => Some(app.storage().count_conversations(&former.owner()).await?),
+        None => None,
+    };
+    let claimable = claimable.filter(|count| *count > 0).map(|conversations| Claimed { conversations });
     let default_session = caller.default_session();
-    Json(Me { user: caller.owner, kind: caller.kind, operator: caller.is_operator, default_session })
+    Ok(Json(Me { user: caller.owner, kind: caller.kind, operator: caller.is_operator, default_session, claimable }))
+}
+
+/// Take over all that an anonymous user has: conversations, runs and briefings. Live runs and open streams go on.
+#[utoipa::path(post, path = "/v1/users/me/claim", tag = "users", request_body(content = Option<NewClaim>), responses(
+    (status = 200, body = Claimed, description = "How many conversations were moved."),
+    (status = 400, body = Problem, description = "no_anonymous_user: neither a cookie nor a token of one"),
+    (status = 403, body = Problem, description = "token_needed: no JWT names the caller")
+))]
+pub async fn claim(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    FormerSelf(cookie): FormerSelf,
+    request: Request,
+) -> Result<Json<Claimed>, Problem> {
+    if caller.kind != Kind::Jwt {
+        return Err(Problem::token_needed());
+    }
+    let claim = if request.headers().contains_key(header::CONTENT_TYPE) {
+        Body::<NewClaim>::from_request(request, &app).await?.0
+    } else {
+        NewClaim::default()
+    };
+    let former = match claim.anonymous_token {
+        Some(token) => Anonymous::of(&token),
+        None => cookie,
+    };
+    let former = former.ok_or_else(Problem::no_anonymous_user)?;
+    let conversations = app.move_owner(&former.owner(), &caller.owner).await?;
+    Ok(Json(Claimed { conversations }))
+}
+
+/// Remove all that the caller has: conversations with their runs, which are cancelled, and briefings.
+#[utoipa::path(delete, path = "/v1/users/me", tag = "users", responses((status = 204, description = "Nothing is left.")))]
+pub async fn erase(State(app): State<Arc<App>>, Writer(caller): Writer) -> Result<StatusCode, Problem> {
+    app.erase(&caller.owner).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Make an anonymous user, for clients that keep no cookies.

@@ -1,4 +1,6 @@
-//! What one owner may have.
+//! Quotas of one owner, and how long anonymous ones are kept.
+
+use std::time::Duration;
 
 use crate::quotas::Quotas;
 
@@ -13,6 +15,10 @@ pub struct QuotasConfig {
     /// Bytes that one owner may keep in conversations and briefings, 268435456 by default; a further write is refused with 403. 0 for no limit. In development mode only if set.
     #[arg(long, env = "HOLDFAST_OWNER_BYTES", value_parser = size)]
     pub owner_bytes: Option<usize>,
+
+    /// Time after which an anonymous user who does not come back is forgotten, with all data, in ms; 0 for never.
+    #[arg(long = "anonymous-retention-ms", env = "HOLDFAST_ANONYMOUS_RETENTION_MS", default_value = "7776000000", value_parser = absence)]
+    pub anonymous_retention: Duration,
 }
 
 const DEFAULT_RUNS: usize = 100;
@@ -20,6 +26,11 @@ const DEFAULT_RUNS: usize = 100;
 const DEFAULT_BYTES: usize = 256 << 20;
 
 impl QuotasConfig {
+    /// The absence after which an anonymous user is forgotten, if there is one.
+    pub fn forgotten_after(&self) -> Option<Duration> {
+        Some(self.anonymous_retention).filter(|retention| !retention.is_zero())
+    }
+
     /// The quotas that hold: in development mode only those that are set.
     pub fn quotas(&self, is_development: bool) -> Quotas {
         Quotas {
@@ -38,6 +49,11 @@ fn runs(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a number of runs such as 100, or 0 for no limit, not {text:?}"))
 }
 
+fn absence(text: &str) -> Result<Duration, String> {
+    let expected = || format!("a duration in whole milliseconds such as 7776000000, or 0 for no limit, not {text:?}");
+    text.parse().map(Duration::from_millis).map_err(|_| expected())
+}
+
 fn size(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a size in bytes such as 268435456, or 0 for no limit, not {text:?}"))
 }
@@ -49,7 +65,8 @@ mod tests {
     #[test]
     fn a_quota_holds_outside_of_development_mode_or_where_it_is_set() {
         let check = |set: Option<usize>, is_development: bool, expected: Option<usize>| {
-            let quotas = QuotasConfig { runs_per_owner: set, owner_bytes: set }.quotas(is_development);
+            let quotas = QuotasConfig { runs_per_owner: set, owner_bytes: set, anonymous_retention: Duration::ZERO };
+            let quotas = quotas.quotas(is_development);
             let bytes = if set.is_none() { expected.map(|_| 268_435_456) } else { expected };
             assert_eq!((quotas.runs, quotas.bytes), (expected, bytes), "{set:?}, development {is_development}");
         };

@@ -84,6 +84,11 @@ impl MemoryLog {
         log.entries.iter().skip(known).map(|(_, lines)| lines).take_while(within).cloned().collect()
     }
 
+    pub fn remove(&self, run_ids: &[Uuid]) {
+        let mut runs = self.lock();
+        run_ids.iter().for_each(|run_id| runs.forget(*run_id));
+    }
+
     pub fn follow(&self, run_id: Uuid) {
         self.lock().followed.insert(run_id);
     }

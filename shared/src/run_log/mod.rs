@@ -172,6 +172,18 @@ impl RunLog {
         }
     }
 
+    /// Removes the logs of erased runs. A writer that a later attempt has not fenced may begin
+    /// such a log again.
+    pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.remove(run_ids).await,
+            Backend::Memory(log) => {
+                log.remove(run_ids);
+                Ok(())
+            }
+        }
+    }
+
     /// Asks the log for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
         match &self.0 {

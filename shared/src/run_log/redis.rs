@@ -90,6 +90,19 @@ impl RedisLog {
             .map_err(doing("stop following a run"))
     }
 
+    pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
+        for some in run_ids.chunks(REMOVED_AT_ONCE) {
+            let mut unlink = redis::cmd("UNLINK");
+            for run_id in some {
+                unlink.arg(name(*run_id));
+            }
+            let mut commands = self.commands.clone();
+            let removed = unlink.query_async::<u64>(&mut commands);
+            within(REQUEST_LIMIT, removed).await.map_err(doing("remove logs"))?;
+        }
+        Ok(())
+    }
+
     pub async fn ping(&self) -> Result<(), Error> {
         within(REQUEST_LIMIT, redis::cmd("PING").query_async(&mut self.commands.clone()))
             .await
@@ -99,6 +112,9 @@ impl RedisLog {
 
 /// Time that a client's request may wait for Redis, which it can do without.
 const REQUEST_LIMIT: Duration = Duration::from_millis(300);
+
+/// Logs that one command removes.
+const REMOVED_AT_ONCE: usize = 500;
 
 /// Time that an append may take before it is repeated.
 const APPEND_LIMIT: Duration = Duration::from_secs(2);

@@ -23,11 +23,11 @@ pub struct NewBriefing {
     pub data: Option<Value>,
     /// Now, if absent.
     pub created_at: Option<DateTime<Utc>>,
-    /// Who stores it, under which key: under one key it is stored once.
+    /// Its author and the author's key, under which it is stored once.
     pub authored: Option<(String, IdempotencyKey)>,
 }
 
-/// What became of a new briefing.
+/// The outcome of storing a briefing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredBriefing {
     Stored(Briefing),
@@ -86,7 +86,7 @@ impl Storage {
         }
     }
 
-    /// What a new briefing of this author and key comes to, if the key was used before.
+    /// The outcome of an earlier request of this author with this key, if there was one.
     pub async fn repeated_briefing(
         &self,
         authored: Option<&(String, IdempotencyKey)>,

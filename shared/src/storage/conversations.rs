@@ -197,7 +197,7 @@ impl Storage {
             return Ok(None);
         }
         let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
-        // Whoever deletes a conversation may say everything again, with the same keys.
+        // After a deletion, the same keys start new runs.
         let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
                    where conversation_id = $1 and idempotency_key is not null";
         tx.execute(sql, args![id]).await.map_err(doing())?;

@@ -208,8 +208,8 @@ pub(super) fn leaves_message(ending: &Ending, text: &str) -> bool {
     ending.status() == RunStatus::Completed || !text.is_empty()
 }
 
-/// Locks the conversation and takes the next position in it, for a message of so many bytes; `None` if it is gone. What the
-/// run's steps have said, where the message is a run's answer, is added to the conversation's bytes too.
+/// Locks the conversation and takes the next position in it, for a message of so many bytes; `None` if it is gone. Where
+/// the message is a run's answer, the conversation's bytes grow by the run's trace too.
 pub(super) async fn take_position(
     tx: &mut Tx,
     conversation_id: Uuid,
@@ -289,13 +289,17 @@ async fn settle_approvals(
     Ok(resolved.collect())
 }
 
-/// Nothing, if the run has ended.
+/// Nothing, if the run has ended or is gone.
 async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Message>, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
-        None => take_position(tx, closing.conversation_id, Some(closing.run_id), closing.answer.text.len())
-            .await?
-            .ok_or(sqlx::Error::RowNotFound)?,
+        None => {
+            let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
+            match take_position(tx, closing.conversation_id, run_id, bytes).await? {
+                Some(position) => position,
+                None => return Ok(None),
+            }
+        }
     };
     let row = tx.fetch_optional::<MessageRow>(
         "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, superseded_at, created_at) \

@@ -89,7 +89,7 @@ impl Storage {
             let fenced = Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk));
             let is_written = match self.database.write_fenced::<(Uuid,)>(fenced).await?.is_empty() {
                 false => true,
-                true => self.look(claim.run_id).await?.has_written(claim, chunk.last),
+                true => self.look(claim.run_id).await?.is_some_and(|held| held.has_written(claim, chunk.last)),
             };
             Ok(if is_written { Flushed::Durable } else { Flushed::Fenced })
         };
@@ -138,7 +138,7 @@ impl Storage {
         }
         tx.rollback().await.map_err(doing())?;
         let held = self.look(claim.run_id).await.map_err(doing())?;
-        match held.status.is_terminal() && held.has_written(claim, last.next()) {
+        match held.is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
             // Whether a run waits is not known any more; one wake-up too many does no harm.
             true => Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
             false => Ok(Finished::Fenced),
@@ -184,9 +184,10 @@ impl Storage {
         left.await.map_err(Error::doing(doing))
     }
 
-    async fn look(&self, run_id: Uuid) -> Result<Held, sqlx::Error> {
+    /// The row, unless it was removed: an owner's erasure waits for no worker.
+    async fn look(&self, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
-        self.database.fetch_optional(sql, args![run_id]).await?.ok_or(sqlx::Error::RowNotFound)
+        self.database.fetch_optional(sql, args![run_id]).await
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {

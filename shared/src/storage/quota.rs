@@ -30,7 +30,7 @@ macro_rules! trace_bytes {
 }
 pub(super) use trace_bytes;
 
-/// What the first message of a conversation brings, and what its owner may have before it.
+/// The bytes of a conversation's first message, and the limits of its owner.
 pub(super) struct Share {
     pub brings: usize,
     pub max_runs: Option<usize>,

@@ -144,7 +144,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
-    // Order matters: whoever holds the lock on an owner waits for no other.
+    // Order matters: the holder of an owner's lock waits for no other lock.
     if let Some(refused) = quota::refusal(tx, owner, quotas, cancel_requested.len()).await.map_err(doing())? {
         return Ok(refused);
     }

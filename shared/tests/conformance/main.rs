@@ -3,6 +3,7 @@
 
 mod briefings;
 mod conversations;
+mod erasure;
 mod given_up;
 mod owners;
 mod places;

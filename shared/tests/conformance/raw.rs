@@ -32,4 +32,48 @@ impl Raw {
             }
         }
     }
+
+    /// The tables that have this text anywhere, as it is or as bytes.
+    pub async fn tables_with(&mut self, text: &str) -> Vec<String> {
+        let bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let mut found = Vec::new();
+        for table in self.tables().await {
+            let rows = self.rows(&table).await.to_lowercase();
+            if rows.contains(&text.to_lowercase()) || rows.contains(&bytes) {
+                found.push(table);
+            }
+        }
+        found
+    }
+
+    async fn tables(&mut self) -> Vec<String> {
+        match self {
+            Self::Postgres(connection) => {
+                let sql = "select tablename::text from pg_tables where schemaname = 'kb' order by 1";
+                sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+            }
+            Self::Sqlite(connection) => {
+                let sql = "select name from sqlite_master where type = 'table' order by 1";
+                sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+            }
+        }
+    }
+
+    async fn rows(&mut self, table: &str) -> String {
+        let rows: Vec<String> = match self {
+            Self::Postgres(connection) => {
+                let sql = format!("select t::text from kb.{table} t");
+                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(connection).await.unwrap()
+            }
+            Self::Sqlite(connection) => {
+                let sql = format!(
+                    "select group_concat('quote(\"' || name || '\")', ' || ') from pragma_table_info('{table}')"
+                );
+                let columns: String = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut *connection).await.unwrap();
+                let sql = format!("select {columns} from {table}");
+                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(connection).await.unwrap()
+            }
+        };
+        rows.join("\n")
+    }
 }

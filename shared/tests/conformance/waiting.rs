@@ -40,7 +40,7 @@ on_each_backend!(
 const NEW: Target = Target::New { agent_id: None };
 
 /// An event to carry the progress.
-fn chunk(claim: &Claim, n: u32, progress: Progress) -> Chunk {
+pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> Chunk {
     let body = EventBody::WarningRaised { code: "test".into(), message: format!("{n}") };
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
     Chunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }

@@ -1,0 +1,95 @@
+//! When anonymous users were last here, noted seldom: the sweeper forgets those who do not come back.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use holdfast_shared::storage::Storage;
+
+use crate::{
+    app::App,
+    auth::{self, Caller, Kind},
+    problem::Problem,
+};
+
+/// The anonymous users that this process has noted lately.
+pub struct Seen {
+    storage: Storage,
+    noted: Mutex<HashMap<String, Instant>>,
+}
+
+/// Time for which a user is not noted again.
+const AGAIN: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Users that are kept; beyond it, the process begins to note all of them again.
+const MOST: usize = 100_000;
+
+impl Seen {
+    pub fn new(storage: Storage) -> Self {
+        Self { storage, noted: Mutex::default() }
+    }
+
+    /// Notes a caller who is about to write something. Order matters: before the write, so that nothing of an anonymous user is
+    /// stored that no sweep would find.
+    pub async fn before_write(&self, caller: &Caller) -> Result<(), Problem> {
+        if caller.kind == Kind::Anonymous && self.is_due(&caller.owner) {
+            self.storage.remember_anonymous(&caller.owner).await.inspect_err(|_| self.lift(&caller.owner))?;
+        }
+        Ok(())
+    }
+
+    /// Notes a caller who reads something and may have written before.
+    fn on_read(self: &Arc<Self>, owner: String) {
+        if !self.is_due(&owner) {
+            return;
+        }
+        let seen = Arc::clone(self);
+        tokio::spawn(async move {
+            let noted = seen.storage.see_anonymous(&owner).await;
+            // An owner who has nothing yet is to be remembered with the first write.
+            if !matches!(noted, Ok(true)) {
+                seen.lift(&owner);
+            }
+            if let Err(error) = noted {
+                tracing::debug!(error = &error as &dyn Error, "failed to note that an anonymous user is here");
+            }
+        });
+    }
+
+    fn is_due(&self, owner: &str) -> bool {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.get(owner).is_some_and(|at| at.elapsed() < AGAIN) {
+            return false;
+        }
+        if noted.len() >= MOST {
+            noted.clear();
+        }
+        noted.insert(owner.to_owned(), Instant::now());
+        true
+    }
+
+    /// Has the owner noted again.
+    pub fn lift(&self, owner: &str) {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).remove(owner);
+    }
+}
+
+/// Notes anonymous users who come back, whatever they ask for.
+pub async fn note(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if let Some(caller) = auth::caller_of(&request)
+        && caller.kind == Kind::Anonymous
+        && !caller.is_newcomer
+        && request.method().is_safe()
+    {
+        app.seen().on_read(caller.owner.clone());
+    }
+    next.run(request).await
+}

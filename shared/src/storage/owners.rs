@@ -1,0 +1,169 @@
+//! Owners as a whole: when anonymous ones were last here, what an owner leaves behind, and what moves to another owner.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{
+    EndedRun, Error, Storage,
+    database::{Tx, args},
+    end,
+    submit::unfinished_runs,
+};
+use crate::approval::ApprovalStatus;
+
+/// One step of an erasure.
+#[derive(Debug, Default)]
+pub struct Erased {
+    /// Runs that it had to end first; their last events are to be shown.
+    pub ended: Vec<EndedRun>,
+    pub runs: Vec<Uuid>,
+    pub conversations: Vec<Uuid>,
+    /// Whether nothing is left.
+    pub is_done: bool,
+}
+
+/// The owner of the data that an erasure removes.
+#[derive(Debug, Clone, Copy)]
+pub enum Erasure {
+    /// The owner's, who wants it.
+    Wanted,
+    /// An anonymous user's who was not here for this time.
+    Forgotten(Duration),
+}
+
+/// Conversations that one step removes, so that it never holds locks for long.
+const CONVERSATIONS: i64 = 10;
+const BRIEFINGS: i64 = 500;
+
+/// Times that a move is tried while the new owner makes conversations and runs of the same names.
+const MOVE_TRIES: usize = 3;
+
+impl Storage {
+    /// Notes that an anonymous user is here, and that there may be something to forget later.
+    pub async fn remember_anonymous(&self, owner: &str) -> Result<(), Error> {
+        let sql = "insert into anonymous_users (owner_id, seen_at) values ($1, {now}) \
+                   on conflict (owner_id) do update set seen_at = {now} returning owner_id";
+        let noted = self.database.write::<(String,)>(sql, args![owner]).await;
+        noted.map(drop).map_err(Error::doing("remember an anonymous user"))
+    }
+
+    /// Notes that an anonymous user is here, if there may be something to forget later; returns whether there may.
+    pub async fn see_anonymous(&self, owner: &str) -> Result<bool, Error> {
+        let sql = "update anonymous_users set seen_at = {now} where owner_id = $1 returning owner_id";
+        let noted = self.database.write::<(String,)>(sql, args![owner]).await;
+        noted.map(|rows| !rows.is_empty()).map_err(Error::doing("note that an anonymous user is here"))
+    }
+
+    /// Anonymous users who were not here for this time, the longest absent first.
+    pub async fn absent_anonymous(&self, absence: Duration, limit: usize) -> Result<Vec<String>, Error> {
+        let sql = "select owner_id from anonymous_users where seen_at < {before:$1} order by seen_at limit $2";
+        let absent = self.database.fetch_all::<(String,)>(sql, args![absence, limit]).await;
+        let absent = absent.map_err(Error::doing("look for anonymous users who do not come back"))?;
+        Ok(absent.into_iter().map(|row| row.0).collect())
+    }
+
+    /// How many conversations the owner has.
+    pub async fn count_conversations(&self, owner: &str) -> Result<usize, Error> {
+        let sql = "select count(*) from chat_conversations where owner_id = $1 and deleted_at is null";
+        let count = self.database.fetch_optional::<(i64,)>(sql, args![owner]).await;
+        Ok(count.map_err(Error::doing("count conversations"))?.map_or(0, |row| row.0 as usize))
+    }
+
+    /// Removes a part of what the owner has, to be called until nothing is left. A run that has not ended is ended by the write
+    /// rule first, also while a worker holds it; so that worker writes nothing after it.
+    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+        let mut tx = self.database.begin().await.map_err(Error::doing("begin to erase an owner"))?;
+        let erased = erase(&mut tx, owner, erasure).await?;
+        tx.commit().await.map_err(Error::doing("erase what an owner has"))?;
+        Ok(erased)
+    }
+
+    /// Moves all that one owner has to another, in one transaction. A conversation loses its handle, and a run its idempotency
+    /// key, where the new owner has the same already. Returns how many conversations the new owner sees more.
+    pub async fn move_owner(&self, from: &str, to: &str) -> Result<usize, Error> {
+        for _ in 1..MOVE_TRIES {
+            match self.try_move(from, to).await.map_err(Error::doing("move what an owner has to another")) {
+                Err(error) if error.is_unique_violation() => {}
+                moved => return moved,
+            }
+        }
+        self.try_move(from, to).await.map_err(Error::doing("move what an owner has to another"))
+    }
+
+    async fn try_move(&self, from: &str, to: &str) -> Result<usize, sqlx::Error> {
+        let mut tx = self.database.begin().await?;
+        // Order matters: conversations are locked before runs, and nothing new is submitted to them from here on.
+        let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
+                   where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
+                   then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
+        let moved = tx.fetch_all::<(Uuid, bool)>(sql, args![from, to]).await?;
+        let shown = moved.iter().filter(|(_, is_shown)| *is_shown).count();
+        let ids: Vec<Uuid> = moved.into_iter().map(|(id, _)| id).collect();
+        let key_is_free = "update agent_runs set owner_id = $2, idempotency_key = case when exists (select 1 from agent_runs own \
+                           where own.owner_id = $2 and own.idempotency_key = agent_runs.idempotency_key) \
+                           then null else idempotency_key end where owner_id = $1";
+        tx.execute(key_is_free, args![from, to]).await?;
+        let sql = "update chat_messages set owner_id = $2 where owner_id = $1 and conversation_id {in:$3}";
+        tx.execute(sql, args![from, to, ids.clone()]).await?;
+        let sql = "update agent_run_approvals set decided_by = $2 where decided_by = $1 \
+                   and run_id in (select id from agent_runs where conversation_id {in:$3})";
+        tx.execute(sql, args![from, to, ids]).await?;
+        tx.execute("update briefings set owner_id = $2 where owner_id = $1", args![from, to]).await?;
+        let sql = "update briefings set author_id = $2, idempotency_key = case when exists (select 1 from briefings own \
+                   where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
+                   then null else idempotency_key end where author_id = $1";
+        tx.execute(sql, args![from, to]).await?;
+        tx.execute("delete from anonymous_users where owner_id = $1", args![from]).await?;
+        tx.commit().await?;
+        Ok(shown)
+    }
+}
+
+async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+    if let Erasure::Forgotten(absence) = erasure {
+        let sql = "select owner_id from anonymous_users where owner_id = $1 and seen_at < {before:$2} {for update}";
+        let absent = tx.fetch_optional::<(String,)>(sql, args![owner, absence]).await;
+        if absent.map_err(Error::doing("look for an anonymous user"))?.is_none() {
+            return Ok(Erased { is_done: true, ..Erased::default() });
+        }
+    }
+    let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
+    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
+    let conversations: Vec<Uuid> =
+        conversations.map_err(Error::doing("find what is to be erased"))?.into_iter().map(|row| row.0).collect();
+    let mut ended = Vec::new();
+    for conversation in &conversations {
+        for run in
+            unfinished_runs(tx, *conversation).await.map_err(Error::doing("find the runs that are to be erased"))?
+        {
+            ended.extend(end::cancel_locked(tx, run.id, ApprovalStatus::Cancelled).await?);
+        }
+    }
+    let runs = remove(tx, owner, &conversations).await.map_err(Error::doing("erase conversations"))?;
+    let is_done = (conversations.len() as i64) < CONVERSATIONS
+        && remove_rest(tx, owner).await.map_err(Error::doing("erase what is not part of a conversation"))?;
+    Ok(Erased { ended, runs, conversations, is_done })
+}
+
+/// Removes conversations with all that was said and done in them; returns their runs.
+async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
+    let ids = conversations.to_vec();
+    let runs =
+        tx.fetch_all::<(Uuid,)>("select id from agent_runs where conversation_id {in:$1}", args![ids.clone()]).await?;
+    tx.execute("delete from agent_run_checkpoints where conversation_id {in:$1}", args![ids.clone()]).await?;
+    tx.execute("delete from chat_conversations where owner_id = $1 and id {in:$2}", args![owner, ids]).await?;
+    Ok(runs.into_iter().map(|row| row.0).collect())
+}
+
+/// Removes some of the rest; returns whether nothing is left.
+async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, sqlx::Error> {
+    let sql = "delete from briefings where id in (select id from briefings where owner_id = $1 limit $2)";
+    if tx.execute(sql, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {
+        return Ok(false);
+    }
+    let sql = "update briefings set author_id = null, idempotency_key = null, idempotency_fingerprint = null where author_id = $1";
+    tx.execute(sql, args![owner]).await?;
+    tx.execute("delete from anonymous_users where owner_id = $1", args![owner]).await?;
+    Ok(true)
+}

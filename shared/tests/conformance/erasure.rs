@@ -1,0 +1,299 @@
+//! Erased and forgotten owners leave nothing behind, and everything moves to another owner.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use holdfast_shared::{
+    approval::ApprovalKind,
+    conversation::Handle,
+    ending::Ending,
+    event::{Event, EventBody},
+    event_id::EventId,
+    idempotency::IdempotencyKey,
+    message::Message,
+    run::RunStatus,
+    storage::{
+        Answer, Begun, CallState, Chunk, Claim, Erased, Erasure, Finished, Flushed, Leave, Left, NewApproval,
+        NewBriefing, NewCheckpoint, NewRun, NewTraceMessage, Progress, RunOptions, StoredBriefing, Submitted, Summary,
+        Target, Which,
+    },
+    tool::{Effect, ToolCallStatus},
+    trace::{Node, TraceRole},
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    conversations::agent,
+    on_each_backend,
+    places::{ALL, LEASE, NO_QUOTAS, Places, briefing, new_run},
+};
+
+on_each_backend!(
+    nothing_of_an_erased_owner_is_left_in_the_database,
+    the_worker_of_an_erased_run_writes_nothing,
+    an_erasure_goes_on_until_nothing_is_left,
+    only_anonymous_users_who_do_not_come_back_are_forgotten,
+    all_that_an_owner_has_moves_to_another,
+    what_the_new_owner_has_already_keeps_its_name,
+    removed_logs_are_empty,
+);
+
+const NEW: Target = Target::New { agent_id: None };
+
+async fn submit(places: &Places, owner: &str, new: NewRun) -> (Uuid, Uuid) {
+    match places.storage.submit(owner, &NO_QUOTAS, &new).await.unwrap() {
+        Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
+        _ => panic!("the message was not accepted"),
+    }
+}
+
+/// A claim of the only queued run, which has begun.
+async fn executing(places: &Places) -> Claim {
+    let claim = places.claim(1).await.remove(0);
+    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), Begun::Executing(_)));
+    claim
+}
+
+fn chunk(claim: &Claim, n: u32, said: &str, progress: Progress) -> Chunk {
+    let body = EventBody::WarningRaised { code: "test".into(), message: said.into() };
+    let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
+    Chunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
+}
+
+/// Rows in all tables of a run, which say something.
+fn progress(said: &str) -> Progress {
+    let (call_id, name, input) = ("c1".to_owned(), "kb__count".to_owned(), json!({ "note": said }));
+    let message = NewTraceMessage {
+        position: 1,
+        step: 1,
+        role: TraceRole::Assistant,
+        content: said.into(),
+        tool_calls: Vec::new(),
+        call_id: None,
+        is_error: false,
+        usage: None,
+    };
+    let call = CallState {
+        call_id: call_id.clone(),
+        step: 1,
+        position: 0,
+        name: name.clone(),
+        input: input.clone(),
+        effect: Effect::Once,
+        status: ToolCallStatus::Waiting,
+        schema: None,
+        expires_at: None,
+        output: None,
+        error: None,
+        duration_ms: None,
+    };
+    let approval = NewApproval {
+        id: Uuid::now_v7(),
+        call_id,
+        kind: ApprovalKind::Policy,
+        name,
+        input,
+        schema: json!({}),
+        expires_at: Utc::now() + Duration::from_secs(60),
+    };
+    let checkpoint = NewCheckpoint {
+        id: Uuid::now_v7(),
+        node: Node::Process,
+        step: 1,
+        event_id: EventId::new(1, 2),
+        messages: 1,
+        metadata: json!({ "said": said }),
+    };
+    let (messages, calls) = (vec![message], vec![call]);
+    Progress { messages, calls, approvals: vec![approval], checkpoints: vec![checkpoint], ..Progress::default() }
+}
+
+/// An owner's data of every kind: a waiting, an ended, a running and a queued run, a deleted
+/// conversation, a briefing and its card. Answers the claim of the running one.
+async fn use_everything(places: &Places, owner: &str, said: &str) -> Claim {
+    let agent_id = agent(places).await;
+    places.storage.remember_anonymous(owner).await.unwrap();
+    let key = |key: &str| Some(IdempotencyKey::new(format!("{said}-{key}"), &[]));
+    let options = RunOptions { metadata: Some(json!({ "said": said })), ..RunOptions::default() };
+    let target = Target::New { agent_id: Some(agent_id) };
+    submit(places, owner, NewRun { key: key("1"), options, ..new_run(target, said) }).await;
+    let claim = executing(places).await;
+    places.storage.keep_summary(&claim, &Summary { up_to: 1, content: said.into() }).await.unwrap();
+    let tail = chunk(&claim, 2, said, progress(said));
+    assert_eq!(places.storage.leave(&claim, Some(&tail), tail.last, Leave::Waiting).await.unwrap(), Left::Gone);
+
+    let (_, ended) = submit(places, owner, new_run(NEW, said)).await;
+    let claim = executing(places).await;
+    let answer = Answer { text: said.into(), ..Answer::default() };
+    places.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
+    let authored = Some((owner.to_owned(), key("2").unwrap()));
+    let new = NewBriefing { authored, summary: said.into(), ..briefing(agent_id, said) };
+    let StoredBriefing::Stored(told) = places.storage.create_briefing(owner, new).await.unwrap() else { panic!() };
+    places.storage.add_card(owner, ended, told).await.unwrap().unwrap();
+    let id = Uuid::now_v7();
+    places.storage.create_conversation(owner, id, Some(said.into()), None).await.unwrap().unwrap();
+    places.storage.delete_conversation(owner, id).await.unwrap().unwrap();
+
+    submit(places, owner, new_run(NEW, said)).await;
+    let running = executing(places).await;
+    let running_chunk = chunk(&running, 2, said, progress(said));
+    assert_eq!(places.storage.flush(&running, &running_chunk, LEASE).await.unwrap(), Flushed::Durable);
+    submit(places, owner, new_run(NEW, said)).await;
+    running
+}
+
+async fn erase(places: &Places, owner: &str) -> Vec<Erased> {
+    let mut steps = Vec::new();
+    while steps.last().is_none_or(|step: &Erased| !step.is_done) {
+        steps.push(places.storage.erase_some(owner, Erasure::Wanted).await.unwrap());
+    }
+    steps
+}
+
+async fn messages(places: &Places, owner: &str, conversation: Uuid) -> Vec<Message> {
+    places
+        .storage
+        .messages(owner, conversation, Which::Current, 10, None)
+        .await
+        .unwrap()
+        .map_or(Vec::new(), |page| page.items)
+}
+
+async fn nothing_of_an_erased_owner_is_left_in_the_database(places: Places) {
+    use_everything(&places, "bob-of-the-others", "admiral").await;
+    // Nothing of bob's is in the way of ann's claims.
+    places.claim(1).await;
+    use_everything(&places, "ann-of-the-erased", "zitronenfalter").await;
+    let raw = places.raw().await;
+    let Some(mut raw) = raw else { return };
+    let of_bob = raw.tables_with("admiral").await;
+    let full = [
+        "agent_run_approvals",
+        "agent_run_checkpoints",
+        "agent_run_messages",
+        "agent_run_tool_calls",
+        "agent_runs",
+        "briefings",
+        "chat_conversations",
+        "chat_messages",
+        "chat_summaries",
+        "run_events",
+    ];
+    assert_eq!(raw.tables_with("zitronenfalter").await, full);
+    let with_owner = raw.tables_with("ann-of-the-erased").await;
+    assert_eq!(with_owner, ["agent_runs", "anonymous_users", "briefings", "chat_conversations", "chat_messages"]);
+    let steps = erase(&places, "ann-of-the-erased").await;
+    let ended: Vec<RunStatus> = steps.iter().flat_map(|step| &step.ended).map(|run| run.status).collect();
+    assert_eq!(ended, [RunStatus::Cancelled; 3]);
+    assert_eq!(steps.iter().map(|step| step.runs.len()).sum::<usize>(), 4);
+    for text in ["zitronenfalter", "ann-of-the-erased"] {
+        assert_eq!(raw.tables_with(text).await, Vec::<String>::new(), "{text} is left");
+    }
+    assert_eq!(raw.tables_with("admiral").await, of_bob);
+}
+
+async fn the_worker_of_an_erased_run_writes_nothing(places: Places) {
+    let claim = use_everything(&places, "ann", "zitronenfalter").await;
+    places.claim(1).await;
+    erase(&places, "ann").await;
+    let late = chunk(&claim, 3, "zitronenfalter", progress("zitronenfalter"));
+    assert_eq!(places.storage.flush(&claim, &late, LEASE).await.unwrap(), Flushed::Fenced);
+    assert_eq!(places.storage.leave(&claim, Some(&late), late.last, Leave::Waiting).await.unwrap(), Left::Fenced);
+    places.storage.keep_summary(&claim, &Summary { up_to: 1, content: "zitronenfalter".into() }).await.unwrap();
+    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), Begun::Fenced));
+    let answer = Answer { text: "zitronenfalter".into(), ..Answer::default() };
+    for ending in [Ending::Completed, Ending::Cancelled] {
+        let finished = places.storage.finish(&claim, Some(&late), late.last, &answer, &ending).await.unwrap();
+        assert!(matches!(finished, Finished::Fenced), "{finished:?}");
+    }
+    assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
+    let Some(mut raw) = places.raw().await else { return };
+    assert_eq!(raw.tables_with("zitronenfalter").await, Vec::<String>::new());
+}
+
+async fn an_erasure_goes_on_until_nothing_is_left(places: Places) {
+    for _ in 0..25 {
+        places.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap();
+    }
+    let steps = erase(&places, "ann").await;
+    assert_eq!(steps.iter().map(|step| step.conversations.len()).collect::<Vec<_>>(), [10, 10, 5]);
+    assert_eq!(erase(&places, "ann").await.len(), 1, "a repeated erasure finds nothing");
+}
+
+async fn only_anonymous_users_who_do_not_come_back_are_forgotten(places: Places) {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let Some(mut raw) = places.raw().await else { return };
+    for owner in ["anonymous_a", "anonymous_b", "anonymous_c"] {
+        places.storage.remember_anonymous(owner).await.unwrap();
+        places.submit_as(owner, NEW, "hi").await;
+    }
+    places.submit_as("ann", NEW, "hi").await;
+    assert!(places.storage.absent_anonymous(HOUR, 10).await.unwrap().is_empty());
+    raw.execute(
+        "update anonymous_users set seen_at = now() - interval '2 hours'",
+        "update anonymous_users set seen_at = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '-2 hours')",
+    )
+    .await;
+    assert!(places.storage.see_anonymous("anonymous_b").await.unwrap(), "a read is a return");
+    places.storage.remember_anonymous("anonymous_c").await.unwrap();
+    assert!(!places.storage.see_anonymous("anonymous_d").await.unwrap(), "a user without data gets no row");
+    assert_eq!(places.storage.absent_anonymous(HOUR, 10).await.unwrap(), ["anonymous_a"]);
+    for owner in ["anonymous_a", "anonymous_b", "anonymous_c", "ann"] {
+        let erased = places.storage.erase_some(owner, Erasure::Forgotten(HOUR)).await.unwrap();
+        assert_eq!((erased.is_done, erased.runs.len()), (true, usize::from(owner == "anonymous_a")), "{owner}");
+    }
+    assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
+}
+
+async fn all_that_an_owner_has_moves_to_another(places: Places) {
+    let claim = use_everything(&places, "anonymous_a", "zitronenfalter").await;
+    let moved = places.storage.move_owner("anonymous_a", "ann").await.unwrap();
+    assert_eq!((moved, places.storage.count_conversations("ann").await.unwrap()), (4, 4));
+    assert_eq!(places.storage.count_conversations("anonymous_a").await.unwrap(), 0);
+    let answer = Answer { text: "said after the move".into(), ..Answer::default() };
+    let last = EventId::new(1, 2);
+    let finished = places.storage.finish(&claim, None, last, &answer, &Ending::Completed).await.unwrap();
+    assert!(matches!(finished, Finished::Ended { .. }), "{finished:?}");
+    assert_eq!(messages(&places, "ann", claim.conversation_id).await.len(), 2);
+    assert_eq!(messages(&places, "anonymous_a", claim.conversation_id).await.len(), 0);
+    assert_eq!(places.storage.briefings("ann", 9, None).await.unwrap().unwrap().items.len(), 1);
+    assert_eq!(places.storage.move_owner("anonymous_a", "ann").await.unwrap(), 0);
+    let Some(mut raw) = places.raw().await else { return };
+    assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
+}
+
+async fn what_the_new_owner_has_already_keeps_its_name(places: Places) {
+    let named = |name: &str| Target::Named { handle: Handle::Session(name.into()), agent_id: None };
+    let keyed =
+        |target: Target| NewRun { key: Some(IdempotencyKey::new("k".into(), &["hi"])), ..new_run(target, "hi") };
+    let (_, own) = submit(&places, "ann", keyed(named("both"))).await;
+    let (run, moved) = submit(&places, "anonymous_a", keyed(named("both"))).await;
+    let (_, other) = submit(&places, "anonymous_a", new_run(named("other"), "hi")).await;
+    assert_eq!(places.storage.move_owner("anonymous_a", "ann").await.unwrap(), 2);
+    let find = async |name: &str| {
+        places.storage.find_conversation("ann", &Handle::Session(name.into())).await.unwrap().map(|found| found.id)
+    };
+    assert_eq!((find("both").await, find("other").await), (Some(own), Some(other)));
+    assert!(places.storage.conversation("ann", moved).await.unwrap().is_some());
+    assert!(places.storage.run("ann", run).await.unwrap().is_some());
+}
+
+async fn removed_logs_are_empty(places: Places) {
+    use holdfast_shared::run_log::{Batch, Gap};
+    let runs: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
+    let event = Event::new(
+        EventId::new(1, 1),
+        DateTime::UNIX_EPOCH,
+        &EventBody::WarningRaised { code: "c".into(), message: "m".into() },
+    );
+    for run in &runs {
+        places.run_log.append(*run, &Batch::of(std::slice::from_ref(&event)).unwrap(), Gap::Refuse).await.unwrap();
+    }
+    places.run_log.remove(&runs[..2]).await.unwrap();
+    for (run, left) in runs.iter().zip([0, 0, 1]) {
+        assert_eq!(places.run_log.read(*run, EventId::ORIGIN, 1 << 20).await.unwrap().len(), left);
+    }
+    places.run_log.remove(&[]).await.unwrap();
+}
