@@ -155,21 +155,22 @@ macro_rules! take {
 
 impl Storage {
     /// Claims up to `limit` queued runs, and only the first of each conversation: by priority, then the owner who holds fewer
-    /// running runs, then the owner whose turn it is, then age. The claim looks at the head of the queue only, in which owners take turns (`queue_round`); so
-    /// it costs as much with 100,000 runs in the queue as with a hundred.
+    /// running runs (up to 100), then the owner whose turn it is, then age. The claim reads only the head of the queue, in
+    /// which owners take turns (`queue_round`); so it costs as much with 100,000 runs in the queue as with a hundred.
     pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
-        // An offset keeps PostgreSQL from joining all unfinished runs: it looks each one up. The rows are locked one by one, in
+        // A worker's statements are planned without their parameters, so it is the limit of 2048 that has PostgreSQL read the
+        // queue by its index; by a limit that it does not know, it reads and sorts the whole queue. An offset keeps PostgreSQL from joining all unfinished runs: it looks each one up. The rows are locked one by one, in
         // order, until there are enough; a run that another worker has locked is none.
         let sql = take!(
             "with head as materialized ( \
-             select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
+             select * from (select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
              where r.status = 'queued' and r.crashes < $5 and r.crashes < $4 and not exists ( \
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
              and earlier.status in ('queued', 'running', 'waiting') limit 1 offset 0) \
-             order by r.priority desc, r.queue_round, r.id limit $3 * 4 + 64), \
+             order by r.priority desc, r.queue_round, r.id limit 2048) longest limit $3 * 4 + 64), \
              owners as materialized ( \
              select owner_id, (select count(*) from (select 1 from agent_runs held where held.owner_id = several.owner_id \
-             and held.finished_at is null and held.status = 'running' limit 1000) running) as running \
+             and held.finished_at is null and held.status = 'running' order by held.queue_round limit 100) running) as running \
              from (select distinct owner_id from head where (select min(owner_id) < max(owner_id) from head)) several), \
              turns as ( \
              select head.id, head.priority, head.queue_round, coalesce(owners.running, 0) \
