@@ -5,14 +5,20 @@ import { cookieOf, lifeOf, token } from "./token";
 describe("the token", () => {
   it("comes back from the cookie as it was kept", () => {
     const kept = cookieOf("a.b=c;d e", 60, false).split("; ")[0]!;
-    expect(token(`other=1; ${kept}; holdfast_tokens=2`)).toBe("a.b=c;d e");
+    expect(token(`other=1; ${kept}; holdfast_tokens=2`, false)).toBe("a.b=c;d e");
   });
 
   it("is not there without its cookie, or with an empty one", () => {
-    expect(token("")).toBeUndefined();
-    expect(token("xholdfast_token=1")).toBeUndefined();
-    expect(token("holdfast_token=")).toBeUndefined();
-    expect(token("holdfast_token=%E0%A4%A")).toBeUndefined();
+    expect(token("", false)).toBeUndefined();
+    expect(token("xholdfast_token=1", false)).toBeUndefined();
+    expect(token("holdfast_token=", false)).toBeUndefined();
+    expect(token("holdfast_token=%E0%A4%A", false)).toBeUndefined();
+  });
+
+  it("counts over TLS only under the name that no neighbouring host can use", () => {
+    expect(token("holdfast_token=planted; __Host-holdfast_token=own", true)).toBe("own");
+    expect(token("holdfast_token=planted", true)).toBeUndefined();
+    expect(token("__Host-holdfast_token=own", false)).toBeUndefined();
   });
 
   it("is kept until it expires, if it says when", () => {
@@ -25,7 +31,7 @@ describe("the token", () => {
   });
 
   it("leaves the page for no other site, and not in the clear where there is TLS", () => {
-    expect(cookieOf("t", 60, true)).toBe("holdfast_token=t; Path=/; Max-Age=60; SameSite=Strict; Secure");
+    expect(cookieOf("t", 60, true)).toBe("__Host-holdfast_token=t; Path=/; Max-Age=60; SameSite=Strict; Secure");
     expect(cookieOf("t", 60, false)).toBe("holdfast_token=t; Path=/; Max-Age=60; SameSite=Strict");
   });
 });

@@ -2,12 +2,14 @@
 // in one is signing out in all; the server reads the header, never this cookie.
 
 const NAME = "holdfast_token";
+/** Browsers take a cookie of this name only from this very host and over TLS, so that no neighbouring host can plant one. */
+const HOST_NAME = `__Host-${NAME}`;
 const YEAR_SECONDS = 31_536_000;
 
-export function token(cookies = document.cookie): string | undefined {
+export function token(cookies = document.cookie, isSecure = globalThis.location?.protocol === "https:"): string | undefined {
   for (const cookie of cookies.split("; ")) {
     const [name, value] = cookie.split(/=(.*)/s);
-    if (name === NAME && value) return decoded(value);
+    if (name === nameOf(isSecure) && value) return decoded(value);
   }
   return undefined;
 }
@@ -45,12 +47,18 @@ export function lifeOf(token: string, now = Date.now()): number {
 }
 
 export function forgetToken(): void {
+  // An older page may have kept one under the plain name.
+  document.cookie = `${NAME}=; Path=/; Max-Age=0`;
   document.cookie = cookieOf("", 0, location.protocol === "https:");
 }
 
 export function cookieOf(token: string, seconds: number, isSecure: boolean): string {
   const attributes = `Path=/; Max-Age=${seconds}; SameSite=Strict${isSecure ? "; Secure" : ""}`;
-  return `${NAME}=${encodeURIComponent(token)}; ${attributes}`;
+  return `${nameOf(isSecure)}=${encodeURIComponent(token)}; ${attributes}`;
+}
+
+function nameOf(isSecure: boolean): string {
+  return isSecure ? HOST_NAME : NAME;
 }
 
 /** The header that says who is asking; none without a token. */
