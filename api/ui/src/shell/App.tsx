@@ -51,7 +51,11 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const agents = useAgents(isAllowed);
   const { deleted, remove, settle: settleDeletions } = useDeletion(conversations.readAgain);
   const current = open.at === "chat" ? open.conversationId : undefined;
-  const enter = (token: string, isClaiming: boolean) => {
+  const signIn = (token: string) => {
+    settleDeletions();
+    return who.signIn(token);
+  };
+  const enter = (token: string, isClaiming?: boolean) => {
     settleDeletions();
     return who.enter(token, isClaiming);
   };
@@ -205,12 +209,12 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
       {session.state === "refused" && (
         <SignIn
           why={session.hadToken ? words.shell.account.expired : words.shell.account.why}
-          signIn={who.signIn}
+          signIn={signIn}
           enter={enter}
           forget={session.mayBeNobody ? signOut : undefined}
         />
       )}
-      {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={who.signIn} enter={enter} onClose={() => setDialog(undefined)} />}
+      {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} enter={enter} onClose={() => setDialog(undefined)} />}
       {dialog === "shortcuts" && <ShortcutsDialog onClose={() => setDialog(undefined)} />}
       {dialog === "briefings" && (
         <BriefingsDialog

@@ -30,7 +30,7 @@ export function useSession(): {
   count: number;
   signIn(token: string): Promise<SignIn>;
   /** Signs in with a token that the server accepts. Rejects with a `Problem` if the conversations could not be taken along. */
-  enter(token: string, isClaiming: boolean): Promise<void>;
+  enter(token: string, isClaiming?: boolean): Promise<void>;
   /** Takes them along after all. */
   claim(): Promise<void>;
   signOut(): void;
@@ -61,11 +61,11 @@ export function useSession(): {
     [begin],
   );
 
-  const enter = useCallback(async (given: string, isClaiming: boolean) => {
+  const enter = useCallback(async (given: string, isClaiming?: boolean) => {
     const as = bareOf(given);
     if (isClaiming) await claimConversations({ as });
     // What is open belongs to the anonymous user, who stays behind.
-    else if (location.pathname !== "/") history.replaceState(null, "", "/");
+    else if (isClaiming === false) history.replaceState(null, "", "/");
     setSession({ state: "known", me: await me({ as }) });
     keepToken(given);
     giveUpUnsent();
@@ -79,7 +79,7 @@ export function useSession(): {
       try {
         const { claimable } = await me({ as: bareOf(given) });
         if (claimable && claimable.conversations > 0) return { claimable: claimable.conversations };
-        await enter(given, false);
+        await enter(given);
         return "done";
       } catch (error) {
         return isRefusal(error) ? "refused" : "unreachable";
