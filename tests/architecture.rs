@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Lines that a file may have, without its tests.
@@ -22,7 +23,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rust_embed", &["api/src/routes/page.rs"]),
     ("sqlx", &["shared/src/storage"]),
     ("deadpool", &["shared/src/storage/pool.rs"]),
-    ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link.rs"]),
+    ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link"]),
     ("opentelemetry", &["shared/src/telemetry"]),
     ("opentelemetry_otlp", &["shared/src/telemetry"]),
     ("opentelemetry_sdk", &["shared/src/telemetry"]),
@@ -236,9 +237,47 @@ fn every_limit_has_its_edge_described() {
     assert!(missing.is_empty(), "docs/operations/limits.md lacks {missing:#?}");
 }
 
+/// What npm installs for the page, but for tools.
+fn page_packages() -> BTreeSet<String> {
+    let lock: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(root().join("api/ui/package-lock.json")).unwrap()).unwrap();
+    let packages = lock["packages"].as_object().unwrap().iter();
+    let shipped = packages.filter(|(path, package)| {
+        !path.is_empty() && package["dev"].as_bool() != Some(true) && package["optional"].as_bool() != Some(true)
+    });
+    shipped.map(|(path, _)| path.rsplit("node_modules/").next().unwrap().to_owned()).collect()
+}
+
+/// What the executable is linked from.
+fn crates() -> BTreeSet<String> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--offline", "--package", "holdfast", "--edges", "normal", "--prefix", "none"]);
+    tree.args(["--target", "x86_64-unknown-linux-gnu"]).current_dir(root());
+    let output = tree.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let foreign = lines.lines().filter(|line| !line.contains(root().to_str().unwrap()));
+    foreign.filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
+}
+
+#[test]
+fn the_notices_name_every_package_that_is_shipped() {
+    let notices = fs::read_to_string(root().join("THIRD-PARTY-NOTICES.txt")).unwrap();
+    for (kind, packages) in [("crate", crates()), ("npm", page_packages())] {
+        let kind = format!(" ({kind}): ");
+        let named: BTreeSet<&str> = notices
+            .lines()
+            .filter(|line| line.contains(&kind))
+            .filter_map(|line| Some(line.split_once(' ')?.0))
+            .collect();
+        let missing: Vec<&String> = packages.iter().filter(|name| !named.contains(name.as_str())).collect();
+        assert!(missing.is_empty(), "run deploy/third-party-notices.py, which names {missing:?}");
+    }
+}
+
 #[test]
 fn links_between_the_pages_lead_somewhere() {
-    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into()];
+    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
     for folder in ["docs", "docs/operations"] {
         let files =
             fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -40,6 +40,7 @@ mod start;
 mod stdio_servers;
 mod stores;
 mod takeover;
+mod tls;
 mod tools;
 mod traces;
 mod users;

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{ScaledOut, fold};
+use test_servers::Redis;
+
+use crate::support::{Client, Proxy, ScaledOut, fold, until};
 
 #[tokio::test]
 async fn flushing_redis_in_mid_stream_loses_nothing() {
@@ -76,4 +78,88 @@ async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     let left: u64 = scaled.redis.call(&format!("PTTL {key}")).unwrap().trim().trim_start_matches(':').parse().unwrap();
     // From the first append on it would have been 5 s less.
     assert!((57_500..=61_000).contains(&left), "{left} ms are left");
+}
+
+/// Longest time until a connection that has failed without a word is replaced.
+const REPLACED: Duration = Duration::from_secs(5);
+
+/// Connections of an API and a worker that somebody uses. An API never waits for a wake-up.
+const USED: usize = 9;
+
+/// An API and a worker whose connections to Redis go through a proxy. Wake-ups and pushes alone tell them of anything.
+async fn behind_a_proxy(redis: &Redis) -> (ScaledOut, Proxy) {
+    let proxy = Proxy::before(&redis.url().replace("redis://", "")).await;
+    let scaled = ScaledOut::new().with("REDIS_URL", proxy.base.replace("http://", "redis://"));
+    (scaled.with("HOLDFAST_LOOK_MS", 60_000).with("HOLDFAST_FLUSH_MS", 60_000), proxy)
+}
+
+async fn is_ready(client: &Client) -> bool {
+    client.request(reqwest::Method::GET, "/readyz").send().await.unwrap().status() == 200
+}
+
+/// Lets something happen to every connection in mid-stream, and expects a new one for each, and the stream to go on.
+async fn every_connection_is_replaced(scaled: &ScaledOut, proxy: &Proxy, fail: impl FnOnce()) {
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=300] [delay=30] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 10).await;
+    let before = proxy.arrivals();
+    fail();
+    let failed = Instant::now();
+    proxy.until_arrivals(before + USED).await;
+    assert!(failed.elapsed() < REPLACED, "it took {:?}", failed.elapsed());
+    println!("every connection was replaced within {:?}", failed.elapsed());
+    frames.extend(stream.up_to_nth("message.delta", 100).await);
+    until("Redis is ready", async || is_ready(&client).await.then_some(())).await;
+    frames.extend(stream.rest().await);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_fall_silent_are_replaced_within_five_seconds() {
+    let redis = Redis::start();
+    let (scaled, proxy) = behind_a_proxy(&redis).await;
+    every_connection_is_replaced(&scaled, &proxy, || proxy.silence()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demoted_master_is_left_within_five_seconds() {
+    let (old, new) = (Redis::start(), Redis::start());
+    let (scaled, proxy) = behind_a_proxy(&old).await;
+    every_connection_is_replaced(&scaled, &proxy, || {
+        proxy.lead_to(&new.url().replace("redis://", ""));
+        old.call(&format!("REPLICAOF {}", new.url().replace("redis://", "").replace(':', " "))).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_redis_that_stops_and_goes_on_is_used_again() {
+    let scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=200] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    scaled.redis.signal("STOP");
+    until("Redis is away", async || (!is_ready(&client).await).then_some(())).await;
+    scaled.redis.signal("CONT");
+    let continued = Instant::now();
+    until("Redis is ready", async || is_ready(&client).await.then_some(())).await;
+    assert!(continued.elapsed() < REPLACED, "it took {:?}", continued.elapsed());
+    frames.extend(stream.rest().await);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+}
+
+#[tokio::test]
+async fn a_redis_that_answers_ping_and_refuses_all_else_is_not_ready() {
+    let scaled = ScaledOut::new();
+    let mut api = scaled.api();
+    let client = api.client();
+    assert!(is_ready(&client).await);
+    scaled.redis.call("ACL SETUSER default -@all +ping +hello +client").unwrap();
+    let failure = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
+    assert_eq!(failure.status(), 503);
+    assert_eq!(failure.json::<serde_json::Value>().await.unwrap()["reason"], "redis");
 }

@@ -26,6 +26,10 @@ struct Way {
     api: Mutex<String>,
     /// Counts the cuts: who carries a connection when it changes resets it.
     cuts: watch::Sender<usize>,
+    /// Counts the silences: each connection that is carried when it changes falls silent.
+    silences: watch::Sender<usize>,
+    /// How many connections have come so far.
+    arrivals: watch::Sender<usize>,
     /// Where one of the next connections breaks by itself, the first that comes to it.
     next: Mutex<Next>,
     /// How many connections have ended in a reset.
@@ -67,6 +71,8 @@ impl Proxy {
         let way = Arc::new(Way {
             api: Mutex::new(authority(api)),
             cuts: watch::Sender::new(0),
+            silences: watch::Sender::new(0),
+            arrivals: watch::Sender::new(0),
             next: Mutex::new(Next { at: Break::Nowhere, how: End::Reset, after: 0 }),
             resets: watch::Sender::new(0),
             breaks: watch::Sender::new(0),
@@ -75,6 +81,7 @@ impl Proxy {
         let carried = Arc::clone(&way);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                carried.arrivals.send_modify(|arrivals| *arrivals += 1);
                 tokio::spawn(carry(client, Arc::clone(&carried)));
             }
         });
@@ -84,6 +91,23 @@ impl Proxy {
     /// Leads to another API from the next connection on, as after a restart.
     pub fn lead_to(&self, api: &str) {
         *self.way.api.lock().unwrap() = authority(api);
+    }
+
+    /// Lets all connections fall silent. Those that come next are carried as ever.
+    pub fn silence(&self) {
+        self.way.silences.send_modify(|silences| *silences += 1);
+    }
+
+    /// How many connections have come so far.
+    pub fn arrivals(&self) -> usize {
+        *self.way.arrivals.borrow()
+    }
+
+    /// Waits until so many connections have come.
+    pub async fn until_arrivals(&self, count: usize) {
+        let mut arrivals = self.way.arrivals.subscribe();
+        let reached = tokio::time::timeout(PATIENCE, arrivals.wait_for(|arrivals| *arrivals >= count)).await;
+        reached.expect("not enough connections have come").expect("the proxy keeps the sender");
     }
 
     /// Resets all connections.
@@ -139,6 +163,7 @@ fn authority(base: &str) -> String {
 /// Carries what both sides say until one of them hangs up, or the connection is to break.
 async fn carry(mut client: TcpStream, way: Arc<Way>) {
     let mut cuts = way.cuts.subscribe();
+    let mut silences = way.silences.subscribe();
     let begun = *cuts.borrow();
     let address = way.api.lock().unwrap().clone();
     // Nobody there: the client is refused, as it would be by the API's own host.
@@ -158,6 +183,7 @@ async fn carry(mut client: TcpStream, way: Arc<Way>) {
                 end.unwrap_or(End::Reset)
             }
             _ = cuts.changed() => End::Reset,
+            _ = silences.changed() => End::Silent,
         }
     };
     match end {

@@ -35,7 +35,7 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
         return not_ready("draining", "this process is shutting down".to_owned()).into_response();
     }
     let places =
-        tokio::join!(sign_of_life("database", app.storage().ping()), sign_of_life("redis", app.run_log().ping()));
+        tokio::join!(sign_of_life("database", app.storage().ping()), sign_of_life("redis", app.run_log().ready()));
     match places.0.and(places.1) {
         Ok(()) => match app.storage().caution() {
             Some(caution) => Json(json!({"ready": true, "warnings": [caution.message]})).into_response(),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use redis::{Client, PushInfo, PushKind, RedisError, Value, aio::ConnectionManager};
+use redis::{PushInfo, PushKind, RedisError, Value};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::Error;
-use crate::redis_link::{self, within};
+use crate::redis_link::{Link, Use, within};
 
 const WAKE_LIST: &str = "holdfast:wake";
 const CANCEL_CHANNEL: &str = "holdfast:cancel";
@@ -19,25 +19,25 @@ const MAX_SENTINELS: isize = 1024;
 /// Time that a wake-up or a signal may take; workers find out by themselves a moment later.
 const SIGNAL_LIMIT: Duration = Duration::from_millis(500);
 
+/// Longest pop. A worker then looks for runs, which it would not have to.
+const LONGEST_POP: Duration = Duration::from_secs(2);
+
 /// How much longer than asked a blocked pop may take before its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct RedisQueue {
-    client: Client,
-    commands: ConnectionManager,
+    url: SecretString,
+    commands: Link,
     /// A connection of its own, because a blocked pop holds up whatever is behind it.
-    blocking: ConnectionManager,
+    blocking: Link,
 }
 
 impl RedisQueue {
     pub async fn connect(url: &SecretString) -> Result<Self, Error> {
-        let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
-        redis_link::try_once(&client).await.map_err(doing("open a connection"))?;
-        let patient = redis_link::settings().set_response_timeout(None);
-        let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
-        let blocking = redis_link::open(&client, patient).await.map_err(doing("open a connection"))?;
-        Ok(Self { client, commands, blocking })
+        let commands = Link::open(url, Use::Prompt, drop).await.map_err(doing("open a connection"))?;
+        let blocking = Link::open(url, Use::Blocking, drop).await.map_err(doing("open a connection"))?;
+        Ok(Self { url: url.clone(), commands, blocking })
     }
 
     pub async fn wake(&self) -> Result<(), Error> {
@@ -47,14 +47,18 @@ impl RedisQueue {
     }
 
     pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
+        // A longer pop would hide for longer that its connection is dead.
+        let patience = patience.min(LONGEST_POP);
         let mut pop = redis::cmd("BLPOP");
         pop.arg(WAKE_LIST).arg(patience.as_secs_f64());
-        let mut connection = self.blocking.clone();
         let popped: Result<Result<Value, RedisError>, _> =
-            tokio::time::timeout(patience + GRACE, pop.query_async(&mut connection)).await;
+            tokio::time::timeout(patience + GRACE, pop.query_async(&mut self.blocking.clone())).await;
         match popped {
             Ok(popped) => popped.map(drop).map_err(doing("wait for a wake-up")),
-            Err(_) => Ok(()),
+            Err(_) => {
+                self.blocking.doubt();
+                Ok(())
+            }
         }
     }
 
@@ -67,20 +71,22 @@ impl RedisQueue {
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let listened = sender.clone();
-        let settings =
-            redis_link::settings().set_automatic_resubscription().set_push_sender(move |info| match run_of(&info) {
-                Some(run_id) => sender.send(run_id),
-                None => Ok(()),
-            });
-        let mut manager = redis_link::open(&self.client, settings).await.map_err(doing("open a connection"))?;
-        within(SIGNAL_LIMIT, manager.subscribe(CANCEL_CHANNEL)).await.map_err(doing("listen for cancels"))?;
-        tokio::spawn(hold_while_heard(manager, listened));
+        let signals = Link::open(&self.url, Use::Prompt, move |info| {
+            if let Some(run_id) = run_of(&info) {
+                let _ = sender.send(run_id);
+            }
+        });
+        let signals = signals.await.map_err(doing("open a connection"))?;
+        within(SIGNAL_LIMIT, signals.subscribe(CANCEL_CHANNEL.to_owned()))
+            .await
+            .map_err(doing("listen for cancels"))?;
+        tokio::spawn(hold_while_heard(signals, listened));
         Ok(receiver)
     }
 }
 
 /// Keeps the subscription's connection until nobody listens any more.
-async fn hold_while_heard(connection: ConnectionManager, sender: mpsc::UnboundedSender<Uuid>) {
+async fn hold_while_heard(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
     sender.closed().await;
     drop(connection);
 }

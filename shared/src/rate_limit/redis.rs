@@ -2,11 +2,11 @@
 
 use std::{sync::LazyLock, time::Duration};
 
-use redis::{RedisError, Script, aio::ConnectionManager};
+use redis::{RedisError, Script};
 use secrecy::SecretString;
 
 use super::{Empty, Error, Rate};
-use crate::redis_link::{self, within};
+use crate::redis_link::{Link, Use, within};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
 
@@ -15,13 +15,12 @@ const TAKE_LIMIT: Duration = Duration::from_millis(300);
 
 #[derive(Clone)]
 pub struct RedisBuckets {
-    commands: ConnectionManager,
+    commands: Link,
 }
 
 impl RedisBuckets {
     pub async fn connect(url: &SecretString) -> Result<Self, Error> {
-        let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
-        let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
+        let commands = Link::open(url, Use::Prompt, drop).await.map_err(doing("open a connection"))?;
         Ok(Self { commands })
     }
 

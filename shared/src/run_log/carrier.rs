@@ -3,13 +3,14 @@
 
 use std::{sync::LazyLock, time::Duration};
 
-use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind, aio::ConnectionManager};
+use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
 use super::{Batch, Gap};
+use crate::redis_link::Link;
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
@@ -40,7 +41,7 @@ pub struct Expiry {
 
 impl Carrier {
     /// Carries until the last clone is gone.
-    pub fn start(connection: ConnectionManager) -> Self {
+    pub fn start(connection: Link) -> Self {
         let (waiting, appends) = mpsc::unbounded_channel();
         tokio::spawn(carry(appends, connection));
         Self { waiting }
@@ -68,7 +69,7 @@ impl Carrier {
     }
 }
 
-async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: ConnectionManager) {
+async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: Link) {
     let mut not_before = Instant::now();
     let mut load = Vec::new();
     while let Some(first) = appends.recv().await {
@@ -87,7 +88,7 @@ async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: Connec
     }
 }
 
-async fn write(load: Vec<Waiting>, mut connection: ConnectionManager) {
+async fn write(load: Vec<Waiting>, mut connection: Link) {
     let mut pipe = redis::Pipeline::with_capacity(load.len());
     pipe.ignore_errors();
     let mut waiting = Vec::with_capacity(load.len());

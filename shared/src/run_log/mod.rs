@@ -184,6 +184,14 @@ impl RunLog {
         }
     }
 
+    /// Tries what an append needs. A log that answers `ping` may still refuse it.
+    pub async fn ready(&self) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Redis(log) => log.ready().await,
+            Backend::Memory(_) => Ok(()),
+        }
+    }
+
     /// Asks the log for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
         match &self.0 {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use redis::{PushInfo, PushKind, RedisError, Script, Value, aio::ConnectionManager};
+use redis::{PushInfo, PushKind, RedisError, Script, Value};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -17,32 +17,34 @@ use super::{
 };
 use crate::{
     event_id::EventId,
-    redis_link::{self, within},
+    redis_link::{Link, Use, within},
 };
+
+/// What an append needs of Redis: scripts, writes, room, and channels. One that only answers PING is of no use.
+static READY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("ready.lua")));
+const READY_KEY: &str = "holdfast:ready";
 
 static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.lua")));
 
 #[derive(Clone)]
 pub struct RedisLog {
-    commands: ConnectionManager,
+    commands: Link,
     appends: Carrier,
     /// A connection of its own, so that pushes never wait behind answers.
-    subscriptions: ConnectionManager,
+    subscriptions: Link,
     ttl: Duration,
 }
 
 impl RedisLog {
     pub async fn connect(url: &SecretString, ttl: Duration) -> Result<(Self, mpsc::UnboundedReceiver<Push>), Error> {
         let (sender, pushes) = mpsc::unbounded_channel();
-        let client = redis_link::client(url).map_err(doing("use REDIS_URL"))?;
-        redis_link::try_once(&client).await.map_err(doing("open a connection"))?;
-        let commands = redis_link::open(&client, redis_link::settings()).await.map_err(doing("open a connection"))?;
-        let relayed =
-            redis_link::settings().set_automatic_resubscription().set_push_sender(move |info| match push_of(info) {
-                Some(push) => sender.send(push),
-                None => Ok(()),
-            });
-        let subscriptions = redis_link::open(&client, relayed).await.map_err(doing("open a connection"))?;
+        let commands = Link::open(url, Use::Prompt, drop).await.map_err(doing("open a connection"))?;
+        let relayed = Link::open(url, Use::Prompt, move |info| {
+            if let Some(push) = push_of(info) {
+                let _ = sender.send(push);
+            }
+        });
+        let subscriptions = relayed.await.map_err(doing("open a connection"))?;
         let appends = Carrier::start(commands.clone());
         Ok((Self { commands, appends, subscriptions, ttl }, pushes))
     }
@@ -81,13 +83,11 @@ impl RedisLog {
     }
 
     pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
-        within(REQUEST_LIMIT, self.subscriptions.clone().subscribe(name(run_id))).await.map_err(doing("follow a run"))
+        within(REQUEST_LIMIT, self.subscriptions.subscribe(name(run_id))).await.map_err(doing("follow a run"))
     }
 
     pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
-        within(REQUEST_LIMIT, self.subscriptions.clone().unsubscribe(name(run_id)))
-            .await
-            .map_err(doing("stop following a run"))
+        within(REQUEST_LIMIT, self.subscriptions.unsubscribe(name(run_id))).await.map_err(doing("stop following a run"))
     }
 
     pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
@@ -107,6 +107,12 @@ impl RedisLog {
         within(REQUEST_LIMIT, redis::cmd("PING").query_async(&mut self.commands.clone()))
             .await
             .map_err(doing("get a sign of life"))
+    }
+
+    pub async fn ready(&self) -> Result<(), Error> {
+        let mut commands = self.commands.clone();
+        let ready = READY.key(READY_KEY);
+        within(REQUEST_LIMIT, ready.invoke_async::<()>(&mut commands)).await.map_err(doing("append to a log"))
     }
 }
 

@@ -42,6 +42,33 @@ pub async fn connect_worker(stores: &Stores, config: &StoresConfig) -> Result<St
     prepare(stores, config, &[&SERVER_LIMITS[..], &[plan_once]].concat()).await
 }
 
+/// How a database's schema compares with this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    UpToDate,
+    /// It lacks a migration, or all of them.
+    Older,
+    /// There is no file yet. The first start makes it.
+    Missing,
+}
+
+/// Connects as a process would, and looks at the schema. It changes nothing.
+pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<Schema, Error> {
+    if matches!(stores, Stores::Embedded { data_dir } if !file_in(data_dir).exists()) {
+        return Ok(Schema::Missing);
+    }
+    let inspected = async {
+        let storage = open(stores, config, &SERVER_LIMITS).await?;
+        match schema::check(&storage.database).await {
+            Ok(()) => Ok(Schema::UpToDate),
+            Err(Error::OldSchema) if matches!(stores, Stores::EmbeddedInMemory) => Ok(Schema::Missing),
+            Err(Error::OldSchema) => Ok(Schema::Older),
+            Err(error) => Err(error),
+        }
+    };
+    inspected.await.map_err(|error| of_file(error, stores))
+}
+
 /// Brings the schema up to date, whatever it was.
 pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
     let migrated = async {

@@ -49,6 +49,8 @@ impl Error {
         use sqlx::Error as Cause;
         match (self, self.cause()) {
             (Self::TooSlow { .. }, _) => true,
+            // A certificate that one side refuses, it will refuse again.
+            (_, Some(Cause::Io(error))) if error.kind() == std::io::ErrorKind::InvalidData => false,
             (_, Some(Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)) => true,
             _ => self.code().is_some_and(|code| verdict(&code) == Verdict::Later),
         }

@@ -51,7 +51,7 @@ pub use briefings::{NewBriefing, StoredBriefing};
 pub use cancel::Cancelled;
 pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, Renewed};
-pub use connect::{connect, connect_worker, migrate};
+pub use connect::{Schema, connect, connect_worker, inspect, migrate};
 pub use database::Connections;
 pub use end::{Answer, EndedRun};
 pub use error::Error;

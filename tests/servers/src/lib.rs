@@ -1,6 +1,7 @@
 //! Private PostgreSQL, Redis, nginx and MCP processes for the tests: on free ports, in temporary folders, gone with the test process
 //! however it ends. Nothing that happens to run on the machine is used. And programs that follow runs as clients do, or judge what an operator is given.
 
+mod certificates;
 pub mod clients;
 mod installation;
 pub mod mcp;
@@ -10,6 +11,7 @@ mod promtool;
 mod redis;
 mod supervised;
 
+pub use certificates::{CLIENT, Certificates};
 pub use nginx::Nginx;
 pub use postgres::{Database, Postgres};
 pub use promtool::promtool;

@@ -1,6 +1,6 @@
 //! A private nginx in front of two APIs, with the configuration of `deploy/`.
 
-use std::{fs, net::TcpStream, path::Path};
+use std::{fs, net::TcpStream, path::Path, process::Command};
 
 use tempfile::TempDir;
 
@@ -34,6 +34,11 @@ http {
 impl Nginx {
     /// In front of APIs that are given as `host:port`.
     pub fn in_front_of(apis: [&str; 2]) -> Self {
+        Self::limiting(apis, 256, "")
+    }
+
+    /// With so many requests for one address at a time, behind these proxies.
+    pub fn limiting(apis: [&str; 2], requests: usize, trusted_proxies: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let port = free_port();
         let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/nginx.conf.template");
@@ -41,6 +46,10 @@ impl Nginx {
         let filled_in = template
             .replace("${HOLDFAST_API_1}", apis[0])
             .replace("${HOLDFAST_API_2}", apis[1])
+            // The third runs only while the others are replaced.
+            .replace("${HOLDFAST_API_3}", "127.0.0.1:1")
+            .replace("${HOLDFAST_REQUESTS_PER_ADDRESS}", &requests.to_string())
+            .replace("${HOLDFAST_REAL_IP}", &real_ip(trusted_proxies))
             .replace("${HOLDFAST_LISTEN}", &format!("127.0.0.1:{port}"));
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file can be written");
         write("holdfast.conf", &filled_in);
@@ -61,6 +70,15 @@ impl Nginx {
     pub fn base(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
+}
+
+/// What the image's own script makes of the proxies.
+fn real_ip(trusted_proxies: &str) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/trusted-proxies.envsh");
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", ". \"$0\"; printf %s \"$HOLDFAST_REAL_IP\""]).arg(script);
+    let output = shell.env("HOLDFAST_TRUSTED_PROXIES", trusted_proxies).output().expect("there is a shell");
+    String::from_utf8(output.stdout).expect("the script writes text")
 }
 
 /// Debian keeps it out of an ordinary user's search path.

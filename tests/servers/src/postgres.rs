@@ -12,11 +12,12 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{free_port, supervised::Supervised};
+use crate::{CLIENT, Certificates, free_port, supervised::Supervised};
 
 /// A running server.
 pub struct Postgres {
     port: u16,
+    certificates: Option<Certificates>,
     folder: TempDir,
     server: Option<Supervised>,
 }
@@ -57,6 +58,24 @@ impl Postgres {
 
     /// A server of a test's own, to be stopped and started.
     pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// A server whose user `CLIENT` comes by TLS and shows a certificate, or is refused.
+    pub fn start_with_tls() -> Self {
+        let postgres = Self::start_with(Some(Certificates::make()));
+        let created = postgres.psql(&format!("create role {CLIENT} superuser login"));
+        assert!(created.status.success(), "create role: {}", String::from_utf8_lossy(&created.stderr));
+        postgres
+    }
+
+    /// The address of a fresh database for that user, without certificates, and these.
+    pub fn tls_url(&self) -> (String, &Certificates) {
+        let url = self.create_database().url.replacen("postgres@", &format!("{CLIENT}@"), 1);
+        (url, self.certificates.as_ref().expect("it was started with TLS"))
+    }
+
+    fn start_with(certificates: Option<Certificates>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder can be made in the temporary folder");
@@ -71,8 +90,17 @@ impl Postgres {
         run(Command::new(&initdb[0]).args(&initdb[1..]).current_dir("/"));
         let rules = data.join("pg_hba.conf");
         let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
-        fs::write(&rules, format!("host all {STRANGER} all scram-sha-256\n{trusting}")).expect("rules can be added");
-        let mut postgres = Self { port: free_port(), folder, server: None };
+        let by_certificate = format!("hostssl all {CLIENT} all cert\nhost all {CLIENT} all reject\n");
+        let rest = format!("host all {STRANGER} all scram-sha-256\n{trusting}");
+        let all = if certificates.is_some() { by_certificate + &rest } else { rest };
+        fs::write(&rules, all).expect("rules can be added");
+        if let Some(certificates) = &certificates {
+            certificates.copy_to(&data);
+            if is_root() {
+                run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(&data));
+            }
+        }
+        let mut postgres = Self { port: free_port(), certificates, folder, server: None };
         postgres.restart();
         postgres
     }
@@ -110,6 +138,13 @@ impl Postgres {
             ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off", "hot_standby=off"]
         {
             command.extend(["-c".to_owned(), setting.to_owned()]);
+        }
+        if self.certificates.is_some() {
+            for setting in
+                ["ssl=on", "ssl_ca_file=authority.pem", "ssl_cert_file=server.pem", "ssl_key_file=server.key"]
+            {
+                command.extend(["-c".to_owned(), setting.to_owned()]);
+            }
         }
         let log = self.folder.path().join("postgres.log");
         self.server = Some(Supervised::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));

@@ -7,21 +7,48 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{free_port, supervised::Supervised};
+use crate::{Certificates, free_port, supervised::Supervised};
 
 /// A Redis of one test's own, which keeps nothing on disk.
 pub struct Redis {
     port: u16,
+    tls: Option<Tls>,
     folder: TempDir,
     server: Option<Supervised>,
 }
 
+/// Where the server also speaks TLS, with clients that show a certificate.
+struct Tls {
+    port: u16,
+    certificates: Certificates,
+}
+
 impl Redis {
     pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// A server that speaks TLS at `tls_url`.
+    pub fn start_with_tls() -> Self {
+        Self::start_with(Some(Tls { port: free_port(), certificates: Certificates::make() }))
+    }
+
+    fn start_with(tls: Option<Tls>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let mut redis = Self { port: free_port(), folder, server: None };
+        let mut redis = Self { port: free_port(), tls, folder, server: None };
         redis.restart();
         redis
+    }
+
+    /// The address for TLS, without certificates, and these.
+    pub fn tls_url(&self) -> (String, &Certificates) {
+        let tls = self.tls.as_ref().expect("it was started with TLS");
+        (format!("rediss://127.0.0.1:{}", tls.port), &tls.certificates)
+    }
+
+    /// Stops the server without ending it, or has it go on: the signals `STOP` and `CONT`.
+    pub fn signal(&self, signal: &str) {
+        self.server.as_ref().expect("it runs").signal(signal);
     }
 
     pub fn url(&self) -> String {
@@ -42,7 +69,17 @@ impl Redis {
         let port = self.port.to_string();
         let command = ["redis-server", "--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
         let command = command.map(str::to_owned).into_iter().chain(["--dir".to_owned(), folder.display().to_string()]);
-        let command: Vec<String> = command.collect();
+        let mut command: Vec<String> = command.collect();
+        if let Some(Tls { port, certificates }) = &self.tls {
+            command.extend(["--tls-port".to_owned(), port.to_string()]);
+            for (option, file) in [
+                ("--tls-ca-cert-file", "authority.pem"),
+                ("--tls-cert-file", "server.pem"),
+                ("--tls-key-file", "server.key"),
+            ] {
+                command.extend([option.to_owned(), certificates.path(file).display().to_string()]);
+            }
+        }
         self.server = Some(Supervised::start(&command, "TERM", folder, &folder.join("redis.log")));
         while self.call("PING").is_none() {
             std::thread::yield_now();

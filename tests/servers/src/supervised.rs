@@ -22,6 +22,8 @@ signal=$1; shift
 echo $child > "$0/pid.part"; mv "$0/pid.part" "$0/supervised.pid"
 if read -r _; then told=yes; fi
 kill -"$signal" $child
+# One that is stopped takes no other signal before.
+kill -CONT $child 2>/dev/null
 wait $child
 [ "$told" ] || rm -rf "$0"
 "#;
