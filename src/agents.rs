@@ -22,7 +22,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c5
 
 /// Reads the file and makes its agents those of the database. An agent keeps its id for as long as it keeps its name.
 pub async fn load(path: &Path, storage: &Storage) -> anyhow::Result<()> {
-    let definitions = read(path).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))?;
+    let definitions = read(path)?;
     let (changed, hidden) = storage.load_agents(&definitions).await?;
     for (id, definition) in &definitions {
         tracing::info!(agent.id = %id, agent.name = definition.name, "agent from the file");
@@ -31,7 +31,12 @@ pub async fn load(path: &Path, storage: &Storage) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+/// The definitions in the file, by their ids.
+pub fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+    parse(path).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))
+}
+
+fn parse(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
     let text = std::fs::read_to_string(path)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let file: File = match extension {

@@ -11,7 +11,7 @@ use holdfast_shared::config::{
     ApiConfig, ModelConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig,
 };
 
-use crate::{chat::ChatArgs, healthcheck::HealthcheckArgs, secret_files};
+use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, secret_files};
 
 /// Agent runs that outlive the connection.
 ///
@@ -41,6 +41,8 @@ pub enum Role {
     Migrate,
     /// Ask the process with these settings whether it is well, for the health checks of containers.
     Healthcheck(HealthcheckArgs),
+    /// Try whether a process could start with these settings; changes nothing.
+    Doctor(DoctorArgs),
     /// Chat with a Holdfast server in the terminal.
     Chat(ChatArgs),
     /// What a worker starts, to end its MCP servers if it is killed.

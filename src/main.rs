@@ -1,12 +1,13 @@
 //! Holdfast, the executable: one program, many roles.
 //!
 //! `holdfast` alone is API and worker in one process; `api`, `worker` and `migrate` are for scaling out; `chat` is a client,
-//! `healthcheck` asks whether the others are well. `guard` is what a worker starts for itself.
+//! `healthcheck` asks whether the others are well, `doctor` whether they could start. `guard` is what a worker starts for itself.
 //! Only composition happens here: `cli` reads the settings, `roles` puts the parts together.
 
 mod agents;
 mod chat;
 mod cli;
+mod doctor;
 mod healthcheck;
 mod logging;
 mod patience;
@@ -39,6 +40,7 @@ async fn run(cli: Cli) -> ExitCode {
     let result = match cli.role {
         Some(Role::Chat(args)) => return chat::run(args).await,
         Some(Role::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
+        Some(Role::Doctor(args)) => doctor::run(args, &cli.settings).await,
         role => {
             logging::start(&cli.settings);
             play(role, cli.settings).await
@@ -60,7 +62,9 @@ async fn play(role: Option<Role>, settings: Settings) -> anyhow::Result<()> {
         Some(Role::Api) => "api",
         Some(Role::Worker) => "worker",
         Some(Role::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
-        Some(Role::Chat(_) | Role::Healthcheck(_) | Role::Guard) => unreachable!("they are no roles of the server"),
+        Some(Role::Chat(_) | Role::Healthcheck(_) | Role::Doctor(_) | Role::Guard) => {
+            unreachable!("they are no roles of the server")
+        }
     };
     let exporting = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
     let shutdown = shutdown::on_signals();

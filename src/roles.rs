@@ -103,7 +103,8 @@ pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow:
     Ok(())
 }
 
-fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
+/// The stores of a role that needs both.
+pub fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
     match settings.stores.stores()? {
         stores @ Stores::ScaledOut { .. } => Ok(stores),
         _ => bail!(

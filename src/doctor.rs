@@ -1,0 +1,107 @@
+//! `holdfast doctor`: whether a process could start with these settings. It reads all of them, connects to both stores, and
+//! changes nothing; so it can run beside the processes that it is to replace.
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use holdfast_api::Auth;
+use holdfast_shared::{
+    config::Stores,
+    run_log,
+    storage::{self, Schema},
+};
+use holdfast_worker::model::Models;
+
+use crate::{agents, cli::Settings, roles};
+
+/// What is examined.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    /// The role whose settings these are.
+    #[arg(value_enum, default_value = "both")]
+    role: Examined,
+    /// An older schema is no fault, because `holdfast migrate` comes next.
+    #[arg(long)]
+    before_migrate: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Examined {
+    Api,
+    Worker,
+    /// API and worker in one process, as plain `holdfast` is.
+    Both,
+}
+
+/// Examines everything, prints a line for each part, and fails if one of them is wrong.
+pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
+    let mut faults = 0;
+    let mut report = |part: &str, finding: anyhow::Result<String>| match finding {
+        Ok(finding) => println!("ok     {part}: {finding}"),
+        Err(error) => {
+            faults += 1;
+            println!("wrong  {part}: {error:#}");
+        }
+    };
+    if args.role != Examined::Worker {
+        report("users", users(settings));
+    }
+    if args.role != Examined::Api {
+        report("model", model(settings));
+    }
+    if let Some(path) = &settings.tools.agents_file {
+        report("agents", agents::read(path).map(|agents| format!("{} in {}", agents.len(), path.display())));
+    }
+    match stores(args.role, settings) {
+        Ok(stores) => {
+            report("database", database(&stores, settings, args.before_migrate).await);
+            if matches!(stores, Stores::ScaledOut { .. }) {
+                report("Redis", redis(&stores, settings).await);
+            }
+        }
+        Err(error) => report("stores", Err(error)),
+    }
+    match faults {
+        0 => Ok(()),
+        1 => bail!("one part is wrong"),
+        faults => bail!("{faults} parts are wrong"),
+    }
+}
+
+fn users(settings: &Settings) -> anyhow::Result<String> {
+    let auth = Auth::new(&settings.users)?;
+    Ok(if auth.is_development() { "development mode, every caller is believed" } else { "as their JWTs say" }
+        .to_owned())
+}
+
+fn model(settings: &Settings) -> anyhow::Result<String> {
+    let choice = settings.model.choice()?;
+    Models::new(&settings.model)?;
+    Ok(format!("{}, {}", choice.provider, choice.name))
+}
+
+fn stores(role: Examined, settings: &Settings) -> anyhow::Result<Stores> {
+    match role {
+        Examined::Api => roles::scaled_out(settings, "api"),
+        Examined::Worker => roles::scaled_out(settings, "worker"),
+        Examined::Both => Ok(settings.stores.stores()?),
+    }
+}
+
+async fn database(stores: &Stores, settings: &Settings, before_migrate: bool) -> anyhow::Result<String> {
+    let finding = match storage::inspect(stores, &settings.stores).await? {
+        Schema::UpToDate => "reached, and its schema is up to date",
+        Schema::Older if before_migrate => "reached; `holdfast migrate` will bring its schema up to date",
+        Schema::Older => return Err(storage::Error::OldSchema.into()),
+        Schema::Missing => "the first start makes it",
+    };
+    Ok(finding.to_owned())
+}
+
+async fn redis(stores: &Stores, settings: &Settings) -> anyhow::Result<String> {
+    let tried = async {
+        let (run_log, _pushes) = run_log::connect(stores, &settings.stores).await?;
+        run_log.ready().await
+    };
+    tried.await.context("could not use the Redis that REDIS_URL names")?;
+    Ok("reached, and it takes writes".to_owned())
+}

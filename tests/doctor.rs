@@ -1,0 +1,80 @@
+//! `holdfast doctor`: a bad setting is found before a process starts with it.
+
+use std::process::Command;
+
+use test_servers::Postgres;
+
+use crate::support::{Embedded, Holdfast, ScaledOut};
+
+/// The exit status, and what the command printed.
+fn doctor(command: &mut Command, args: &[&str]) -> (Option<i32>, String) {
+    let output = command.args(args).output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(printed).unwrap())
+}
+
+#[test]
+fn a_deployment_that_works_is_well_for_each_role() {
+    let scaled = ScaledOut::new();
+    for (role, part) in [("api", "users"), ("worker", "model"), ("both", "model")] {
+        let (status, printed) = doctor(&mut scaled.command("doctor"), &[role]);
+        assert_eq!(status, Some(0), "{printed}");
+        for part in [part, "database", "Redis"] {
+            assert!(printed.contains(&format!("ok     {part}: ")), "{printed}");
+        }
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let mut scaled = ScaledOut::new();
+    scaled.redis.kill();
+    let mut command = scaled.command("doctor");
+    command.env("DATABASE_URL", "postgres://x@127.0.0.1:1/x");
+    command.env("CHAT_MODEL_PROVIDER", "gemini").env("HOLDFAST_AGENTS", "/nowhere/agents.yaml");
+    let (status, printed) = doctor(&mut command, &["worker"]);
+    assert_eq!(status, Some(1), "{printed}");
+    for wrong in ["model: GEMINI_API_KEY", "agents: HOLDFAST_AGENTS", "database: could not", "Redis: could not"] {
+        assert!(printed.contains(&format!("wrong  {wrong}")), "{printed}");
+    }
+    assert!(printed.contains("holdfast: 4 parts are wrong"), "{printed}");
+}
+
+#[test]
+fn a_value_that_no_process_reads_is_refused_by_its_variable() {
+    let (status, printed) = doctor(Holdfast::command().env("HOLDFAST_LEASE_MS", "soon"), &["doctor"]);
+    assert_eq!(status, Some(2), "{printed}");
+    assert!(printed.contains("HOLDFAST_LEASE_MS"), "{printed}");
+}
+
+#[test]
+fn an_old_schema_is_wrong_but_for_who_migrates_next() {
+    let scaled = ScaledOut::new();
+    let fresh = Postgres::database();
+    let examine = |args: &[&str]| doctor(scaled.command("doctor").env("DATABASE_URL", fresh.url()), args);
+    let (status, printed) = examine(&["api"]);
+    assert_eq!(status, Some(1), "{printed}");
+    assert!(printed.contains("wrong  database: the database's schema is older"), "{printed}");
+    let (status, printed) = examine(&["api", "--before-migrate"]);
+    assert_eq!(status, Some(0), "{printed}");
+}
+
+#[test]
+fn a_redis_that_takes_no_writes_is_wrong() {
+    let scaled = ScaledOut::new();
+    scaled.redis.call("REPLICAOF 127.0.0.1 1").unwrap();
+    let (status, printed) = doctor(&mut scaled.command("doctor"), &["api"]);
+    assert_eq!(status, Some(1), "{printed}");
+    assert!(printed.contains("wrong  Redis: ") && printed.to_lowercase().contains("read"), "{printed}");
+}
+
+#[test]
+fn the_doctor_makes_no_database() {
+    let embedded = Embedded::new();
+    let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
+    assert_eq!(status, Some(0), "{printed}");
+    assert!(printed.contains("the first start makes it") && !embedded.data_dir().exists(), "{printed}");
+    embedded.start().wait_for_log("worker started");
+    let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
+    assert_eq!((status, printed.contains("up to date")), (Some(0), true), "{printed}");
+}
