@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # One image for every role: the command is the role. docs/operations.md, "Deploying", says what it holds.
 
-FROM rust:1.95-bookworm AS build
+FROM rust:1.95.0-bookworm AS build
 WORKDIR /src
 # What .dockerignore lets through: what cargo needs, and nothing else.
 COPY . .
@@ -12,7 +12,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && cp target/release/holdfast /usr/local/bin/holdfast
 
 # The release of the builder, so that the C library is the same.
-FROM debian:bookworm-slim
+FROM debian:12.12-slim
 # Debian takes a version out of its archive when it has a newer one, so a pinned one would soon not build.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -21,6 +21,7 @@ RUN apt-get update \
     && useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin holdfast \
     && install --directory --owner=holdfast --group=holdfast --mode=0700 /var/lib/holdfast
 COPY --from=build /usr/local/bin/holdfast /usr/local/bin/holdfast
+COPY LICENSE THIRD-PARTY-NOTICES.txt /usr/share/doc/holdfast/
 # By number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 WORKDIR /var/lib/holdfast
