@@ -14,6 +14,7 @@ mod clients;
 mod context;
 mod conversations;
 mod cuts;
+mod deploy;
 mod doctor;
 mod drain;
 mod durable_streams;

@@ -7,7 +7,7 @@ use test_servers::Nginx;
 
 use crate::{
     clients::{is_delta, is_exact},
-    support::{Client, Holdfast, Program, ScaledOut, fold, until, upstream::Upstream},
+    support::{Client, Embedded, Holdfast, Program, ScaledOut, fold, until, upstream::Upstream},
 };
 
 const WORDS: &[&str] = &["so ", "much ", "of ", "this ", "is ", "said ", "one ", "word ", "at ", "a ", "time"];
@@ -56,6 +56,31 @@ impl Proxied {
         let at = streams.iter().position(|open| *open == 1).unwrap();
         self.apis.remove(at).kill();
     }
+}
+
+#[tokio::test]
+async fn one_address_has_a_limit_of_its_own_also_behind_another_proxy() {
+    let mut api = Embedded::new().start();
+    let run_id = api.client().stream("[tokens=10000] [delay=50] hi").await.run_id;
+    let address = api.base().replace("http://", "");
+    let http = reqwest::Client::new();
+    let follow = async |nginx: &Nginx, from: &str| {
+        let request = http.get(format!("{}/v1/runs/{run_id}/events", nginx.base()));
+        request.header("x-forwarded-for", from).send().await.unwrap()
+    };
+    let nginx = Nginx::limiting([&address, &address], 2, "10.0.0.7, 127.0.0.1");
+    let held = [follow(&nginx, "203.0.113.1").await, follow(&nginx, "203.0.113.1, 10.0.0.7").await];
+    let refused = follow(&nginx, "203.0.113.9, 203.0.113.1").await;
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"5".parse().unwrap()));
+    assert_eq!(refused.headers()["content-type"], "application/problem+json");
+    assert_eq!(refused.json::<serde_json::Value>().await.unwrap()["code"], "too_many_connections");
+    assert_eq!(follow(&nginx, "203.0.113.2").await.status(), 200);
+    drop(held);
+    until("a place is free again", async || (follow(&nginx, "203.0.113.1").await.status() == 200).then_some(())).await;
+    // Without trusted proxies, a caller cannot make up addresses.
+    let nginx = Nginx::limiting([&address, &address], 1, "");
+    let _held = follow(&nginx, "203.0.113.1").await;
+    assert_eq!(follow(&nginx, "203.0.113.2").await.status(), 429);
 }
 
 #[tokio::test]
