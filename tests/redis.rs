@@ -101,7 +101,7 @@ async fn is_ready(client: &Client) -> bool {
 async fn every_connection_is_replaced(scaled: &ScaledOut, proxy: &Proxy, fail: impl FnOnce()) {
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
-    let mut stream = client.stream("[tokens=300] [delay=30] hi").await;
+    let mut stream = client.stream("[tokens=200] [delay=25] hi").await;
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 10).await;
     let before = proxy.arrivals();
