@@ -118,6 +118,14 @@ impl Error {
         Self::judged(subject, complaint.verdict(), said, None, complaint.status().unwrap_or(200))
     }
 
+    /// The provider sent JSON where a stream was expected. JSON that names no error says nothing about the next try.
+    pub(super) fn from_json(subject: &Subject, body: &str) -> Self {
+        match Complaint::is_in(body) {
+            true => Self::from_body(subject, body),
+            false => Self::broken(subject, format!("it is no event stream: {}", subject.quote(body))),
+        }
+    }
+
     /// The transport failed.
     pub(super) fn from_transport(subject: &Subject, error: &reqwest::Error, connect_limit: Duration) -> Self {
         let model = subject.choice.clone();

@@ -74,7 +74,7 @@ impl Upstream for OpenAi {
             let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
             if content_type.is_some_and(|kind| kind.starts_with(b"application/json")) {
                 let body = upstream::read_error_body(response).await;
-                return Err(Error::from_body(&subject, &body));
+                return Err(Error::from_json(&subject, &body));
             }
             Ok(Incoming {
                 bytes: response.bytes_stream().boxed(),

@@ -46,6 +46,11 @@ impl Complaint {
         Self { names: names.map(str::to_owned).collect(), status, message: message.map(str::to_owned) }
     }
 
+    /// Whether a body names an error.
+    pub fn is_in(body: &str) -> bool {
+        serde_json::from_str::<Value>(body).is_ok_and(|value| value.get(0).unwrap_or(&value).get("error").is_some())
+    }
+
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }

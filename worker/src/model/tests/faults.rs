@@ -79,6 +79,16 @@ async fn a_json_error_with_status_200_is_an_error() {
 }
 
 #[tokio::test]
+async fn garbage_instead_of_a_stream_is_tried_again() {
+    for wire in wires() {
+        for garbage in ["{\"ok\":true}", "[]", "no JSON at all", "<html>"] {
+            let outcome = ask(&wire, &[], vec![Reply::json(200, garbage), wire.whole()]).await;
+            assert_eq!(outcome.deltas, wire.deltas(), "{} after {garbage}: {:?}", wire.provider, outcome.error);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_page_instead_of_a_stream_is_an_error_that_quotes_it() {
     let page = Reply::new(200, "text/html").chunk("<html>\n<h1>Please log in</h1>");
     let outcome = ask(&openai(), &["--model-retries=0"], vec![page]).await;
