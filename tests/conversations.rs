@@ -29,6 +29,8 @@ in_both_modes!(
     an_answer_that_is_being_made_can_be_made_again,
     a_rollback_takes_back_what_it_interrupts,
     listings_are_chronological_whatever_the_kind,
+    sessions_are_listed_by_name_with_the_newest_first,
+    a_session_that_does_not_exist_checks_the_query_too,
 );
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -155,6 +157,48 @@ async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployme
     let page = client.get("/v1/sessions/new/messages?limit=200").await.unwrap();
     let asked = page["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
     assert_eq!(asked, 50);
+}
+
+async fn sessions_are_listed_by_name_with_the_newest_first(mut deployment: Deployment) {
+    let client = deployment.client().user("ann");
+    let mut conversations = Vec::new();
+    for name in ["harbour: one", "tide", "-"] {
+        let path = format!("/v1/sessions/{name}/messages").replace(' ', "%20");
+        let said = client.post(&path, json!({"content": "[tokens=1] first words"})).await.unwrap();
+        client.ended(text(&said["run"], "id")).await;
+        conversations.push(text(&said["message"], "conversation_id").to_owned());
+    }
+    client.start("[tokens=1] in no session").await;
+    let all = client.get("/v1/sessions").await.unwrap();
+    let named: Vec<(&str, &str)> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| (text(session, "session_id"), text(session, "conversation_id")))
+        .collect();
+    let expected =
+        [("session_ann", &conversations[2]), ("tide", &conversations[1]), ("harbour: one", &conversations[0])];
+    assert_eq!(named, expected.map(|(name, id)| (name, id.as_str())));
+    assert_eq!(all["items"][0]["title"], "[tokens=1] first words");
+    let page = client.get("/v1/sessions?limit=2").await.unwrap();
+    let rest = client.get(&format!("/v1/sessions?limit=2&cursor={}", text(&page, "next"))).await.unwrap();
+    assert_eq!((&rest["items"][0], &rest["next"]), (&all["items"][2], &Value::Null));
+    assert_eq!(client.get("/v1/sessions?cursor=x").await.unwrap_err().code, "invalid_cursor");
+    assert_eq!(client.user("bob").get("/v1/sessions").await.unwrap()["items"], json!([]));
+    client.delete(&format!("/v1/conversations/{}", conversations[1])).await.unwrap();
+    assert_eq!(client.get("/v1/sessions").await.unwrap()["items"].as_array().unwrap().len(), 2);
+}
+
+async fn a_session_that_does_not_exist_checks_the_query_too(mut deployment: Deployment) {
+    let client = deployment.client();
+    let path = "/v1/sessions/nothing/messages";
+    assert_eq!(client.get(path).await.unwrap(), json!({"items": [], "next": null}));
+    for (query, code) in
+        [("limit=0", "invalid_query"), ("limit=100000", "invalid_query"), ("cursor=x", "invalid_cursor")]
+    {
+        let refused = client.get(&format!("{path}?{query}")).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (400, code), "{query}");
+    }
 }
 
 async fn fifty_first_calls_give_one_standing_conversation(mut deployment: Deployment) {

@@ -27,10 +27,28 @@ impl Handle {
     }
 }
 
+/// What the handles of sessions begin with.
+const SESSION: &str = "session:";
+
+impl Session {
+    /// The session that a conversation is, if its handle is that of one.
+    pub fn of(handle: &str, conversation: Conversation) -> Option<Self> {
+        Some(Self {
+            session_id: handle.strip_prefix(SESSION)?.to_owned(),
+            conversation_id: conversation.id,
+            title: conversation.title,
+            agent_id: conversation.agent_id,
+            live_run_id: conversation.live_run_id,
+            created_at: conversation.created_at,
+            last_message_at: conversation.last_message_at,
+        })
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Session(name) => write!(f, "session:{name}"),
+            Self::Session(name) => write!(f, "{SESSION}{name}"),
             Self::Chat(name) => write!(f, "chat:{name}"),
             Self::Agent(id) => write!(f, "agent:{id}"),
         }
@@ -103,6 +121,23 @@ pub fn excerpt_of(content: &str, word: &str) -> String {
     let before = if start > 0 { "…" } else { "" };
     let after = if end < line.len() { "…" } else { "" };
     format!("{before}{}{after}", line[start..end].iter().collect::<String>())
+}
+
+/// A session, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Session {
+    /// The name that the client chose.
+    pub session_id: String,
+    pub conversation_id: Uuid,
+    /// What somebody has named it, or else the first words of what is said in it.
+    pub title: Option<String>,
+    pub agent_id: Option<Uuid>,
+    /// The run that is at work in it, or next in its queue.
+    pub live_run_id: Option<Uuid>,
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
+    pub last_message_at: Option<DateTime<Utc>>,
 }
 
 #[cfg(test)]

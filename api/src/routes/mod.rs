@@ -70,6 +70,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
+        .routes(routes!(sessions::names))
         .routes(routes!(sessions::list, sessions::post))
         .routes(routes!(sessions::history))
         .routes(routes!(briefings::create, briefings::list))

@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
-    conversation::Handle,
+    conversation::{Handle, Session},
     message::{Message, Role},
     page::Page,
     storage::Target,
 };
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::{
+    ListQuery,
     events::StreamQuery,
     messages::{self, AcceptedMessage, ListMessages, NewMessageBody},
 };
@@ -37,6 +39,20 @@ pub enum Speaker {
     Assistant,
 }
 
+/// List the caller's sessions, newest activity first.
+#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
+    (status = 200, body = Page<Session>, description = "The sessions in which something was said."),
+    (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
+))]
+pub async fn names(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<Session>>, Problem> {
+    let page = app.storage().sessions(&caller.owner, query.limit(&app)?, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
 /// List the messages of a session, oldest first.
 #[utoipa::path(get, path = "/v1/sessions/{session_id}/messages", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session."), ListMessages),
     responses((status = 200, body = Page<Message>), (status = 400, body = Problem, description = "invalid_session")))]
@@ -46,10 +62,10 @@ pub async fn list(
     SessionId(name): SessionId,
     Query(query): Query<ListMessages>,
 ) -> Result<Json<Page<Message>>, Problem> {
-    match app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? {
-        Some(conversation) => query.page(&app, &caller, conversation.id).await,
-        None => Ok(Json(Page { items: Vec::new(), next: None })),
-    }
+    let conversation = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await?;
+    // No conversation has the nil id. Asking for its messages checks the query as that of any other.
+    let id = conversation.map_or(Uuid::nil(), |conversation| conversation.id);
+    query.page(&app, &caller, id).await
 }
 
 /// Say something in a session: as in a conversation.

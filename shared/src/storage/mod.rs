@@ -37,6 +37,7 @@ mod retire;
 mod rows;
 mod runs;
 mod schema;
+mod sessions;
 mod submit;
 mod summaries;
 mod supersede;

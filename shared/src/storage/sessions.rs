@@ -1,0 +1,45 @@
+//! Sessions: the conversations of an owner that have a name of a client's.
+
+use sqlx::FromRow;
+
+use super::{
+    Error, Storage,
+    database::args,
+    newest::NewestFirst,
+    rows::{ConversationRow, conversation_columns},
+};
+use crate::{conversation::Session, page::Page};
+
+#[derive(FromRow)]
+struct SessionRow {
+    handle: String,
+    #[sqlx(flatten)]
+    conversation: ConversationRow,
+}
+
+impl Storage {
+    /// The owner's sessions, those with the newest activity first. `None` for a cursor that no page gave out.
+    pub async fn sessions(
+        &self,
+        owner: &str,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Session>>, Error> {
+        let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
+        let rows = self.database.fetch_all::<SessionRow>(
+            concat!(
+                "select c.handle, ",
+                conversation_columns!(),
+                " from chat_conversations c where c.owner_id = $1 and c.deleted_at is null and c.handle like 'session:%' ",
+                "and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
+                "order by c.activity_at desc, c.id desc limit $4"
+            ),
+            args![owner, before.at(), before.id(), limit + 1],
+        );
+        let rows = rows.await.map_err(Error::doing("list sessions"))?;
+        let page =
+            Page::of(rows, limit, |last| NewestFirst::behind(last.conversation.activity_at, last.conversation.id));
+        let sessions = page.items.into_iter().filter_map(|row| Session::of(&row.handle, row.conversation.into()));
+        Ok(Some(Page { items: sessions.collect(), next: page.next }))
+    }
+}
