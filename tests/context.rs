@@ -10,7 +10,7 @@ use crate::{
 in_both_modes!(
     a_card_is_told_apart_from_the_dialogue,
     cards_have_the_labels_of_the_agents_language,
-    of_a_standing_conversation_the_last_twenty_messages_are_told,
+    the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the_question,
     an_agents_own_window_holds_everywhere,
     older_messages_become_a_summary_that_is_kept_and_used_again,
     without_a_summary_the_run_goes_on_and_says_so,
@@ -97,23 +97,23 @@ async fn cards_have_the_labels_of_the_agents_language(deployment: Deployment) {
     assert_eq!(told(&upstream), pairs(&[("user", card), ("user", "why?")]));
 }
 
-async fn of_a_standing_conversation_the_last_twenty_messages_are_told(deployment: Deployment) {
+async fn the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the_question(deployment: Deployment) {
     let upstream = Upstream::start(&["ok"]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({})).await;
     let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
-    for (conversation, most) in
-        [(standing(&client, &agent_id).await, 20), (free["id"].as_str().unwrap().to_owned(), 10)]
-    {
+    // What is told in all, and its first message.
+    let standing = (standing(&client, &agent_id).await, 20, ("assistant", "ok"));
+    let free = (free["id"].as_str().unwrap().to_owned(), 11, ("user", "turn 7"));
+    for (conversation, most, first) in [standing, free] {
         for turn in 1..=12 {
             say(&client, &conversation, json!({"content": format!("turn {turn}")})).await;
         }
         let told = told(&upstream);
-        assert_eq!(told.len(), most + 1, "and its own input");
-        assert_eq!(told[0].1, format!("turn {}", 12 - most / 2));
-        assert_eq!(told[most].1, "turn 12");
-        assert!(told.chunks(2).all(|turn| turn[0].0 == "user"), "{told:?}");
+        assert_eq!((told.len(), &told[..1]), (most, &pairs(&[first])[..]));
+        assert_eq!(told[most - 1].1, "turn 12");
+        assert!(told.rchunks(2).all(|turn| turn.last().unwrap().0 == "user"), "{told:?}");
     }
 }
 

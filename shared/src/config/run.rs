@@ -52,7 +52,7 @@ pub struct RunConfig {
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,
 
-    /// Earlier messages that the model is shown of a standing conversation.
+    /// Messages that the model is shown of a standing conversation, with the question.
     #[arg(long = "chat-standing-history-limit", env = "CHAT_STANDING_HISTORY_LIMIT", default_value = "20", value_parser = history_limit)]
     pub standing_history_limit: usize,
 

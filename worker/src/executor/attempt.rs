@@ -218,7 +218,8 @@ impl<'a> Attempt<'a> {
 fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
     match definition.history_limit {
         Some(limit) => Window { usual: limit, standing: limit },
-        None => Window { usual: config.history_limit, standing: config.standing_history_limit },
+        // The question is one of those of a standing conversation.
+        None => Window { usual: config.history_limit, standing: config.standing_history_limit.saturating_sub(1) },
     }
 }
 
