@@ -87,6 +87,7 @@ async fn a_message_and_its_answer_are_read_in_order() {
         "input_message_id",
         "output_message",
         "usage",
+        "finish_reason",
         "error",
         "last_event_id",
         "created_at",
@@ -101,6 +102,22 @@ async fn a_message_and_its_answer_are_read_in_order() {
     assert_eq!(question, &accepted["message"]);
     assert_eq!(answer, &run["output_message"]);
     assert_eq!((answer["role"].as_str(), answer["status"].as_str()), (Some("assistant"), Some("complete")));
+}
+
+#[tokio::test]
+async fn the_sample_runs_of_the_docs_have_all_fields_of_a_run() {
+    let (_embedded, _holdfast, client) = start();
+    let started = client.start("[tokens=3] hi").await;
+    let ended = client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/api.md")).unwrap();
+    let sample = |section: &str| -> Value {
+        let text = page.split(section).nth(1).unwrap().split("```").nth(1).unwrap();
+        serde_json::from_str(&text[text.find("\n{").unwrap()..]).unwrap()
+    };
+    assert_eq!(fields(&sample("## Starting a run\n")["run"]), fields(&started["run"]));
+    let documented = sample("## A run\n");
+    assert_eq!(fields(&documented), fields(&ended));
+    assert_eq!(fields(&documented["output_message"]), fields(&ended["output_message"]));
 }
 
 #[tokio::test]

@@ -118,6 +118,7 @@ fn the_domain_is_pure() {
         "approval.rs",
         "briefing.rs",
         "excerpt.rs",
+        "finish_reason.rs",
         "schema/mod.rs",
         "schema/size.rs",
         "schema/work.rs",

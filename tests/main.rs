@@ -19,6 +19,7 @@ mod doctor;
 mod drain;
 mod durable_streams;
 mod effects;
+mod finish_reasons;
 mod first_process;
 mod foreign_input;
 mod healthcheck;

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::{
     approval::{ApprovalKind, ApprovalStatus},
     event_id::EventId,
+    finish_reason::FinishReason,
     message::Message,
     run::RunError,
     tool::ToolError,
@@ -58,6 +59,7 @@ pub enum EventBody {
         step: u32,
         tool_calls: usize,
         usage: Usage,
+        finish_reason: FinishReason,
     },
     MessageDelta {
         message_id: Uuid,
@@ -140,6 +142,9 @@ pub enum EventBody {
     RunCompleted {
         message_id: Uuid,
         usage: Usage,
+        /// Of the last step.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        finish_reason: Option<FinishReason>,
     },
     RunFailed {
         #[serde(skip_serializing_if = "Option::is_none")]

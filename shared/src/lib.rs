@@ -14,6 +14,7 @@ pub mod ending;
 pub mod event;
 pub mod event_id;
 pub mod excerpt;
+pub mod finish_reason;
 pub mod idempotency;
 pub mod message;
 pub mod page;

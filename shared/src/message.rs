@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::briefing::BriefingCard;
+use crate::{briefing::BriefingCard, finish_reason::FinishReason};
 
 /// One message, as the API shows it and as `message.completed` carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -21,6 +21,9 @@ pub struct Message {
     #[serde(flatten)]
     pub content: Content,
     pub status: MessageStatus,
+    /// Why the model ended it, if it is a complete answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
     /// Where an answer came from, as `{"agent_run_id": …}`.
     pub retrieval_context: Option<Value>,
     /// Since when it is no longer part of the conversation: replaced by an edit, or rolled back.

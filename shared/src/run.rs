@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{event_id::EventId, message::Message, storable::storable, usage::Usage};
+use crate::{event_id::EventId, finish_reason::FinishReason, message::Message, storable::storable, usage::Usage};
 
 /// A run, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
@@ -24,6 +24,8 @@ pub struct Run {
     /// The answer, once the run has ended.
     pub output_message: Option<Message>,
     pub usage: Option<Usage>,
+    /// Why the model ended the answer, once the run is completed.
+    pub finish_reason: Option<FinishReason>,
     pub error: Option<RunError>,
     /// The newest event that is in the database; a live stream may be ahead of it.
     pub last_event_id: EventId,

@@ -14,6 +14,7 @@ use crate::{
         TOOL_CALL_STARTED,
     },
     event_id::EventId,
+    finish_reason::FinishReason,
     message::Message,
     run::{RunError, RunStatus},
     tool::{ToolCallStatus, ToolError},
@@ -40,6 +41,9 @@ pub struct Snapshot {
     /// Of the completed steps; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Why the model ended the answer, once the run is completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
     /// Why the run has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
@@ -139,6 +143,7 @@ struct Resolved {
 #[derive(Debug, Default, Deserialize)]
 struct End {
     usage: Usage,
+    finish_reason: Option<FinishReason>,
     error: Option<RunError>,
 }
 
@@ -172,6 +177,7 @@ impl Folding {
             tool_calls: self.calls.into_iter().map(CallSoFar::from).collect(),
             approvals: Vec::new(),
             usage: None,
+            finish_reason: None,
             error: None,
         };
         for (_, fact) in self.facts {
@@ -351,6 +357,7 @@ impl Snapshot {
 
     fn ended(&mut self, status: RunStatus, end: End) {
         (self.status, self.usage, self.error) = (status, Some(end.usage), end.error);
+        self.finish_reason = end.finish_reason;
         self.approvals.clear();
         for call in &mut self.tool_calls {
             if call.status != ToolCallStatus::Completed {

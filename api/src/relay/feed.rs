@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_end_is_never_seen_without_the_events_before_it() {
-        let end = EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default() };
+        let end = EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None };
         let end = Event::new(EventId::new(1, 2), DateTime::UNIX_EPOCH, &end);
         for _ in 0..2000 {
             let feed = Feed::new(Uuid::nil(), usize::MAX);

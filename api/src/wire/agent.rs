@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -48,6 +48,9 @@ enum Frame<'a> {
     },
     Done {
         usage: Total,
+        /// Why the model ended the answer; absent where it broke off.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        finish_reason: Option<FinishReason>,
     },
     Error {
         error: Cow<'a, str>,
@@ -94,7 +97,7 @@ struct Total {
 /// Appends what an event becomes.
 pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
     let said = Said::by(event, view.shows);
-    let is_end = matches!(said, Said::Failed(_) | Said::Ended(_));
+    let is_end = matches!(said, Said::Failed(_) | Said::Ended(..));
     let mark = Superseded::by(event, before, view).map(|superseded| session(view, Some(superseded)));
     let (first, second) = own(view, said);
     let mut frames = [mark, first, second].into_iter().flatten().peekable();
@@ -132,8 +135,9 @@ fn own<'a>(view: &'a View, said: Said<'a>) -> (Option<Frame<'a>>, Option<Frame<'
         }
         Said::Context { tokens, budget, compressed } => Frame::ContextUsage { tokens, budget, compressed },
         Said::Failed(error) => Frame::Error { error },
-        Said::Ended(usage) => {
-            Frame::Done { usage: Total { total_tokens: usage.input_tokens.saturating_add(usage.output_tokens) } }
+        Said::Ended(usage, finish_reason) => {
+            let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+            Frame::Done { usage: Total { total_tokens }, finish_reason }
         }
         Said::Nothing => return (None, None),
     };

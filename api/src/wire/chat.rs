@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -37,7 +37,11 @@ enum Frame<'a> {
     Error {
         error: Cow<'a, str>,
     },
-    Done,
+    Done {
+        /// Why the model ended the answer; absent where it broke off.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        finish_reason: Option<FinishReason>,
+    },
 }
 
 /// Appends what an event becomes.
@@ -73,8 +77,8 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a
             };
             (Some(Frame::McpTool { tool, status, result, error }), None)
         }
-        Said::Failed(error) => (Some(Frame::Error { error }), Some(Frame::Done)),
-        Said::Ended(_) => (Some(Frame::Done), None),
+        Said::Failed(error) => (Some(Frame::Error { error }), Some(Frame::Done { finish_reason: None })),
+        Said::Ended(_, finish_reason) => (Some(Frame::Done { finish_reason }), None),
         Said::Thinking | Said::State(_) | Said::Context { .. } | Said::Nothing => (None, None),
     }
 }

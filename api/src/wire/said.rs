@@ -8,6 +8,7 @@ use holdfast_shared::{
         RUN_QUEUED, STEP_STARTED, TOOL_CALL_COMPLETED, TOOL_CALL_STARTED,
     },
     event_id::EventId,
+    finish_reason::FinishReason,
     usage::Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -40,8 +41,8 @@ pub enum Said<'a> {
     Context { tokens: u64, budget: u64, compressed: bool },
     /// The run has failed, which is also its end.
     Failed(Cow<'a, str>),
-    /// The run has ended, completed or cancelled.
-    Ended(Usage),
+    /// The run has ended, completed or cancelled; where it completed, the reason is the model's.
+    Ended(Usage, Option<FinishReason>),
     /// Nothing that a reader is shown.
     Nothing,
 }
@@ -119,6 +120,7 @@ struct ContextUsage {
 #[derive(Deserialize)]
 struct End {
     usage: Usage,
+    finish_reason: Option<FinishReason>,
 }
 
 #[derive(Deserialize)]
@@ -151,7 +153,11 @@ impl<'a> Said<'a> {
             (RUN_QUEUED, _) => Self::Begun,
             // However they are written: the client must learn of the end.
             (RUN_COMPLETED | RUN_CANCELLED, _) => {
-                Self::Ended(payload::<End>(event).map_or_else(|_| Usage::default(), |end| end.usage))
+                let end = payload::<End>(event).ok();
+                Self::Ended(
+                    end.as_ref().map(|end| end.usage).unwrap_or_default(),
+                    end.and_then(|end| end.finish_reason),
+                )
             }
             (RUN_FAILED, _) => Self::Failed(
                 payload::<Failure>(event)

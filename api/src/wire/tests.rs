@@ -33,6 +33,7 @@ fn of_board(shows: Shows) -> View {
         output_message_id: Uuid::nil(),
         output_message: None,
         usage: None,
+        finish_reason: None,
         error: None,
         last_event_id: EventId::ORIGIN,
         metadata: Some(metadata),
@@ -79,6 +80,7 @@ fn completed(content: &str) -> EventBody {
         role: Role::Assistant,
         content: Content::Text(content.into()),
         status: MessageStatus::Complete,
+        finish_reason: None,
         retrieval_context: None,
         superseded_at: None,
         created_at: DateTime::UNIX_EPOCH,
@@ -133,7 +135,7 @@ fn failed() -> EventBody {
 }
 
 fn run_completed() -> EventBody {
-    EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default() }
+    EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None }
 }
 
 fn cancelled() -> EventBody {
@@ -221,7 +223,7 @@ fn the_agent_wire_has_eight_kinds_of_frames() {
     check(&warning(), &[]);
     check(&failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, "[DONE]"]);
     let done = r#"{"type":"done","usage":{"total_tokens":42}}"#;
-    check(&EventBody::RunCompleted { message_id: Uuid::nil(), usage: used }, &[done, "[DONE]"]);
+    check(&EventBody::RunCompleted { message_id: Uuid::nil(), usage: used, finish_reason: None }, &[done, "[DONE]"]);
     check(&EventBody::RunCancelled { base: None, message_id: None, usage: used }, &[done, "[DONE]"]);
 }
 
@@ -375,3 +377,4 @@ fn what_a_newer_version_wrote_is_passed_over_except_for_the_end() {
 }
 
 mod blocks;
+mod finish_reasons;

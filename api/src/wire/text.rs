@@ -1,11 +1,12 @@
 //! The text wire: the answer's text, piece by piece, then `[DONE]`.
 //!
-//! Nothing but text can be told here: tools are silent, what is superseded is a comment, and a failure is a frame of the
+//! Nothing but text can be told here: tools are silent, what is superseded is a comment, so is the reason of an answer that
+//! the model did not end by itself, and a failure is a frame of the
 //! type `error`, which clients that read only messages do not show.
 
 use std::io::Write as _;
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
 
 use super::{View, said::Said};
 
@@ -26,7 +27,10 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
             id(buffer, event);
             data(buffer, "[DONE]");
         }
-        Said::Ended(_) => {
+        Said::Ended(_, reason) => {
+            if let Some(reason) = reason.filter(|reason| *reason != FinishReason::Stop) {
+                writeln!(buffer, ": finish_reason {}", reason.as_str()).expect("a Vec takes every write");
+            }
             id(buffer, event);
             data(buffer, "[DONE]");
         }

@@ -147,7 +147,9 @@ impl Storage {
         let sql = "select usage from agent_runs where id = $1";
         let row = tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await.map_err(doing())?;
         tx.rollback().await.map_err(doing())?;
-        Ok(Answer { text, usage: row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default() })
+        let usage = row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default();
+        // A run that ends so has not completed.
+        Ok(Answer { text, usage, finish_reason: None })
     }
 }
 

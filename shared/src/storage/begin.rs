@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     approval::Approval,
+    finish_reason::FinishReason,
     message::Message,
     tool::{ClientTool, ToolCall},
     trace::TraceMessage,
@@ -35,6 +36,8 @@ pub struct Start {
     pub client_tools: Vec<ClientTool>,
     /// The conversation's metadata, with what the run's message has brought.
     pub metadata: Value,
+    /// Why the model ended the newest step of an earlier attempt.
+    pub finish_reason: Option<FinishReason>,
 }
 
 /// The conversation as of the run's submission.
@@ -84,6 +87,7 @@ struct Told {
     client_tools: Option<Json<Vec<ClientTool>>>,
     metadata: Option<Json<Value>>,
     inherited: Option<Json<Value>>,
+    run_finish_reason: Option<String>,
 }
 
 impl Storage {
@@ -93,7 +97,7 @@ impl Storage {
         // If it is undone, one death of a worker is not counted.
         let mark = Statement::new(
             "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' \
-             returning id, input_message_id, client_tools, metadata, {unsynced} as unsynced",
+             returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced",
             args![claim.run_id, claim.attempt, model],
         );
         let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
@@ -110,6 +114,7 @@ impl Storage {
             approvals: Vec::new(),
             client_tools: own.client_tools.map(|tools| tools.0).unwrap_or_default(),
             metadata: merged(own.inherited.map(|json| json.0), own.metadata.map(|json| json.0)),
+            finish_reason: own.run_finish_reason.map(FinishReason::from),
         };
         // Nothing but `run.queued` is behind a fresh run.
         if !claim.is_fresh() {
@@ -130,13 +135,13 @@ fn told(claim: &Claim, window: Window) -> Statement {
         ") select * from (select true as own, m.turn, ",
         message_columns!(),
         ", s.up_to, s.content as summary, r.client_tools, r.metadata, (select c.metadata from agent_run_checkpoints c ",
-        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited ",
+        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited, r.finish_reason as run_finish_reason ",
         "from (select * from {fence:agent_runs where id = $1}) r join chat_messages m on m.id = r.input_message_id ",
         "left join summary s on true) said union all ",
         "select * from (select false as own, m.turn, ",
         message_columns!(),
         ", cast(null as bigint) as up_to, cast(null as text) as summary, cast(null as jsonb) as client_tools, ",
-        "cast(null as jsonb) as metadata, cast(null as jsonb) as inherited from chat_messages m ",
+        "cast(null as jsonb) as metadata, cast(null as jsonb) as inherited, cast(null as text) as run_finish_reason from chat_messages m ",
         "where m.conversation_id = $2 and m.turn < $3 and m.turn > coalesce((select up_to from summary), -1) ",
         "and m.id <> (select input_message_id from agent_runs where id = $1) ",
         "and (m.superseded_at is null or m.superseded_at > $4) order by m.turn desc, m.position desc ",

@@ -129,9 +129,9 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         .collect();
     let mut position = copies.len() as i64;
     tx.execute(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type, content, status, retrieval_context, created_at) \
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type, content, status, finish_reason, retrieval_context, created_at) \
          select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint), cast(value->>'position' as bigint), m.briefing_id, m.role, m.content_type, m.content, \
-         m.status, m.retrieval_context, m.created_at from {each:$2} join chat_messages m on m.id = {uuid:value->>'of'}",
+         m.status, m.finish_reason, m.retrieval_context, m.created_at from {each:$2} join chat_messages m on m.id = {uuid:value->>'of'}",
         args![id, Value::from(copies)],
     )
     .await?;

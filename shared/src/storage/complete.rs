@@ -45,15 +45,22 @@ impl Storage {
             args![closing.conversation_id, claim.position, closing.run_id, claim.attempt, closing.answer.text.len()],
         );
         let end = Statement::new(
-            "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), finished_at = {now}, \
+            "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($6, finish_reason), finished_at = {now}, \
              holder = null, lease_until = null, executing = false \
              where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
              and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
-            args![closing.run_id, claim.attempt, chunk.last, closing.used(), closing.conversation_id],
+            args![
+                closing.run_id,
+                claim.attempt,
+                chunk.last,
+                closing.used(),
+                closing.conversation_id,
+                closing.finish_text()
+            ],
         );
         let answer = Statement::new(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
-             select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7 from {fence:agent_runs where id = $3}",
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at, finish_reason) \
+             select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8 from {fence:agent_runs where id = $3}",
             args![
                 closing.output_message_id,
                 closing.conversation_id,
@@ -61,7 +68,8 @@ impl Storage {
                 closing.answer.text.as_str(),
                 closing.ending.message_status().as_str(),
                 context,
-                Some(created_at)
+                Some(created_at),
+                closing.finish_text()
             ],
         );
         let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
@@ -81,6 +89,7 @@ fn answer_of(closing: &Closing<'_>, now: DateTime<Utc>) -> Message {
         role: Role::Assistant,
         content: Content::Text(closing.answer.text.clone()),
         status: closing.ending.message_status(),
+        finish_reason: closing.finish_reason(),
         retrieval_context: Some(json!({"agent_run_id": closing.run_id})),
         superseded_at: None,
         created_at: now,

@@ -17,6 +17,7 @@ use crate::{
     ending::Ending,
     event::{Event, EventBody},
     event_id::EventId,
+    finish_reason::FinishReason,
     message::Message,
     run::{RunError, RunStatus},
     storable::storable,
@@ -66,6 +67,16 @@ impl Closing<'_> {
     pub(super) fn used(&self) -> Option<serde_json::Value> {
         (self.answer.usage != Usage::default()).then(|| serde_json::json!(self.answer.usage))
     }
+
+    /// Why the model ended the answer. An answer that broke off has no end of the model's.
+    pub(super) fn finish_reason(&self) -> Option<FinishReason> {
+        self.answer.finish_reason.filter(|_| *self.ending == Ending::Completed)
+    }
+
+    /// The same, as the database keeps it.
+    pub(super) fn finish_text(&self) -> Option<String> {
+        self.finish_reason().map(|reason| reason.as_str().to_owned())
+    }
 }
 
 /// What a run has said and used by its end.
@@ -74,6 +85,8 @@ pub struct Answer {
     pub text: String,
     /// Of all steps.
     pub usage: Usage,
+    /// Of the last step.
+    pub finish_reason: Option<FinishReason>,
 }
 
 #[derive(FromRow)]
@@ -174,7 +187,8 @@ async fn write_rule(
 ) -> Result<EndedRun, Error> {
     let attempt = run.attempt as u32 + 1;
     let text = storable(durable_text(tx, run_id, run.stream).await?);
-    let answer = Answer { text, usage: run.usage.map(|usage| usage.0).unwrap_or_default() };
+    let usage = run.usage.map(|usage| usage.0).unwrap_or_default();
+    let answer = Answer { text, usage, finish_reason: None };
     let before = match run.status {
         RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered)
             .await
@@ -243,7 +257,7 @@ pub(super) async fn write_closing(
     let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), error_code = $5, error_message = $6, \
+    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
                returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
@@ -255,7 +269,8 @@ pub(super) async fn write_closing(
         code,
         message,
         closing.conversation_id,
-        closing.first.attempt
+        closing.first.attempt,
+        closing.finish_text()
     ];
     let fenced = Fenced::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
     let Some((next_waits,)) = tx.write_fenced::<(bool,)>(fenced).await?.into_iter().next() else { return Ok(None) };
@@ -302,9 +317,9 @@ async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Mess
         }
     };
     let row = tx.fetch_optional::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, superseded_at, created_at) \
-         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
-         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, retrieval_context, superseded_at, created_at",
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, finish_reason, retrieval_context, superseded_at, created_at) \
+         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
+         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, finish_reason, retrieval_context, superseded_at, created_at",
         args![
             closing.output_message_id,
             closing.conversation_id,
@@ -312,7 +327,8 @@ async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Mess
             position,
             closing.answer.text.as_str(),
             closing.ending.message_status().as_str(),
-            serde_json::json!({"agent_run_id": closing.run_id})
+            serde_json::json!({"agent_run_id": closing.run_id}),
+            closing.finish_text()
         ],
     );
     Ok(row.await?.map(Message::from))

@@ -9,6 +9,7 @@ use super::{database::args, fenced::Statement};
 use crate::{
     approval::ApprovalKind,
     event_id::EventId,
+    finish_reason::FinishReason,
     tool::{Effect, ToolCallStatus, ToolError},
     trace::{Node, RequestedCall, TraceRole},
     usage::Usage,
@@ -28,6 +29,8 @@ pub struct Progress {
     pub step_completed: bool,
     /// Of all steps so far.
     pub usage: Option<Usage>,
+    /// Why the model ended the newest step.
+    pub finish_reason: Option<FinishReason>,
 }
 
 /// A message for the trace.
@@ -107,11 +110,17 @@ impl Progress {
             && self.resume_at.is_none()
             && !self.step_completed
             && self.usage.is_none()
+            && self.finish_reason.is_none()
     }
 
     /// The usage, as the database keeps it.
     pub(super) fn usage_json(&self) -> Option<Value> {
         self.usage.map(|usage| json!(usage))
+    }
+
+    /// Why the newest step ended, as the database keeps it.
+    pub(super) fn finish_text(&self) -> Option<String> {
+        self.finish_reason.map(|reason| reason.as_str().to_owned())
     }
 
     /// Adds what came later.
@@ -126,6 +135,7 @@ impl Progress {
         self.resume_at = later.resume_at.or(self.resume_at);
         self.step_completed |= later.step_completed;
         self.usage = later.usage.or(self.usage);
+        self.finish_reason = later.finish_reason.or(self.finish_reason);
     }
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::{
     conversation::{Conversation, title_of},
     event_id::EventId,
+    finish_reason::FinishReason,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunError, RunStatus},
     telemetry::Traceparent,
@@ -59,7 +60,7 @@ pub(super) use run_columns;
 macro_rules! bare_run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
-         r.output_message_id, r.usage, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at"
+         r.output_message_id, r.usage, r.finish_reason, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at"
     };
 }
 pub(super) use bare_run_columns;
@@ -67,7 +68,7 @@ pub(super) use bare_run_columns;
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
     () => {
-        "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.retrieval_context, m.superseded_at, m.created_at"
+        "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.finish_reason, m.retrieval_context, m.superseded_at, m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -117,6 +118,7 @@ pub(super) struct MessageRow {
     pub content: String,
     #[sqlx(try_from = "String")]
     pub status: MessageStatus,
+    pub finish_reason: Option<String>,
     pub retrieval_context: Option<Json<Value>>,
     pub superseded_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
@@ -132,6 +134,7 @@ impl From<MessageRow> for Message {
             role: row.role,
             content: Content::from_stored(&row.content_type, row.content),
             status: row.status,
+            finish_reason: row.finish_reason.map(FinishReason::from),
             retrieval_context: row.retrieval_context.map(|context| context.0),
             superseded_at: row.superseded_at,
             created_at: row.created_at,
@@ -151,6 +154,7 @@ pub(super) struct RunRow {
     input_message_id: Uuid,
     output_message_id: Uuid,
     usage: Option<Json<Usage>>,
+    finish_reason: Option<String>,
     error_code: Option<String>,
     error_message: Option<String>,
     #[sqlx(try_from = "i64")]
@@ -175,6 +179,11 @@ pub(super) struct RunRow {
 }
 
 impl RunRow {
+    /// Of a run that has not completed, the row may have that of a step.
+    fn finish_reason(&self) -> Option<FinishReason> {
+        self.finish_reason.clone().filter(|_| self.status == RunStatus::Completed).map(FinishReason::from)
+    }
+
     fn output_message(&mut self) -> Option<Message> {
         Some(Message {
             id: self.output_message_id,
@@ -184,6 +193,7 @@ impl RunRow {
             role: Role::Assistant,
             content: Content::from_stored(&self.output_content_type.take()?, self.output_content.take()?),
             status: self.output_status.take()?.try_into().ok()?,
+            finish_reason: self.finish_reason(),
             retrieval_context: self.output_context.take().map(|context| context.0),
             superseded_at: self.output_superseded_at,
             created_at: self.output_created_at?,
@@ -195,6 +205,7 @@ impl From<RunRow> for Run {
     fn from(mut row: RunRow) -> Self {
         Self {
             output_message: row.output_message(),
+            finish_reason: row.finish_reason(),
             output_message_id: row.output_message_id,
             id: row.id,
             conversation_id: row.conversation_id,

@@ -90,7 +90,7 @@ impl<'a> Attempt<'a> {
         let limits = Limits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
-        recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage });
+        recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage, finish_reason: memory.finish_reason });
         let mut attempt = Self {
             shared,
             claim,

@@ -143,7 +143,7 @@ async fn hear(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(St
     loop {
         match attempt.alongside(answer.next()).await? {
             Some(Ok(Delta::Text(piece))) => text.push_str(&piece),
-            Some(Ok(Delta::End(usage))) => return Ok(Ok((text, usage))),
+            Some(Ok(Delta::End(usage, _))) => return Ok(Ok((text, usage))),
             Some(Ok(Delta::Reasoning(_) | Delta::Call(_))) => {}
             Some(Err(error)) => return Ok(Err(error)),
             None => return Ok(Ok((String::new(), Usage::default()))),

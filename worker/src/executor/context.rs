@@ -103,6 +103,7 @@ mod tests {
             role,
             content: Content::Text(content.into()),
             status: MessageStatus::Complete,
+            finish_reason: None,
             retrieval_context: None,
             superseded_at: None,
             created_at: DateTime::UNIX_EPOCH,
@@ -121,6 +122,7 @@ mod tests {
             approvals: Vec::new(),
             client_tools: Vec::new(),
             metadata: json!({}),
+            finish_reason: None,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     approval::{Approval, ApprovalKind},
+    finish_reason::FinishReason,
     message::Message,
     storage::{CallState, Earlier, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
@@ -27,6 +28,8 @@ pub struct Memory {
     /// The newest step; 0 before the first.
     pub step: u32,
     pub usage: Usage,
+    /// Why the newest step has ended.
+    pub finish_reason: Option<FinishReason>,
     /// What checkpoints carry from run to run.
     pub metadata: Value,
 }
@@ -54,7 +57,7 @@ impl Pending {
 impl Memory {
     /// What earlier attempts have left, or a fresh run.
     pub fn of(start: Start) -> Self {
-        let Start { history, trace, calls, approvals, metadata, .. } = start;
+        let Start { history, trace, calls, approvals, metadata, finish_reason, .. } = start;
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(remembered).collect();
         let step = trace.iter().map(|said| said.step).max().unwrap_or(0);
         let calls_made = calls.len() as u32;
@@ -73,6 +76,7 @@ impl Memory {
             calls_made,
             step,
             usage,
+            finish_reason,
             metadata,
         }
     }

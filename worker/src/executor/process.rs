@@ -3,6 +3,7 @@
 use futures::StreamExt;
 use holdfast_shared::{
     event::EventBody,
+    finish_reason::FinishReason,
     run::RunError,
     storable::{is_too_deep, storable, storable_json},
     storage::Progress,
@@ -31,6 +32,18 @@ struct Said {
     text: String,
     calls: Vec<AskedCall>,
     usage: Usage,
+    /// Why the provider ended it.
+    finish_reason: Option<FinishReason>,
+}
+
+impl Said {
+    /// Why the step has ended. Some providers call it a stop where the model asks for calls.
+    fn finish_reason(&self) -> FinishReason {
+        match self.finish_reason.unwrap_or(FinishReason::Other) {
+            FinishReason::Stop if !self.calls.is_empty() => FinishReason::ToolCalls,
+            reason => reason,
+        }
+    }
 }
 
 /// A call whose arguments the model is writing, or has written.
@@ -65,6 +78,8 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
     let said = listen(attempt, &request).await?;
     attempt.memory.usage += said.usage;
+    let finish_reason = said.finish_reason();
+    attempt.memory.finish_reason = Some(finish_reason);
     let mut calls: Vec<RequestedCall> = match takes_calls {
         true => said.calls.into_iter().map(AskedCall::finish).collect(),
         false => Vec::new(),
@@ -83,10 +98,11 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         messages: vec![message],
         calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
         usage: Some(attempt.memory.usage),
+        finish_reason: Some(finish_reason),
         ..Progress::default()
     };
     if calls.is_empty() {
-        attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage });
+        attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage, finish_reason });
         attempt.step = Span::default();
         progress.step_completed = true;
     }
@@ -123,8 +139,8 @@ async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Sai
         let size = match &delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
             Delta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
-            Delta::End(usage) => {
-                said.usage = *usage;
+            Delta::End(usage, reason) => {
+                (said.usage, said.finish_reason) = (*usage, Some(*reason));
                 return Ok(said);
             }
         };
@@ -145,7 +161,7 @@ async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Sai
                 Some(body) => body,
                 None => continue,
             },
-            Delta::End(_) => continue,
+            Delta::End(..) => continue,
         };
         attempt.recorder.emit(&body);
     }

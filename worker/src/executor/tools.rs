@@ -14,6 +14,7 @@ use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
     event::{AgentState, EventBody, ExecutedBy},
     excerpt,
+    finish_reason::FinishReason,
     storable::storable,
     storage::{CallState, NewApproval, Progress},
     telemetry::Span,
@@ -282,7 +283,8 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     }
     let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
     let tool_calls = attempt.memory.calls.len();
-    attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage });
+    let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
+    attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage, finish_reason });
     attempt.step = Span::default();
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }

@@ -1,7 +1,7 @@
 //! What a model answers, piece by piece.
 
 use futures::stream::BoxStream;
-use holdfast_shared::usage::Usage;
+use holdfast_shared::{finish_reason::FinishReason, usage::Usage};
 use serde_json::Value;
 
 use super::Error;
@@ -15,8 +15,8 @@ pub enum Delta {
     Text(String),
     Reasoning(String),
     Call(CallDelta),
-    /// The provider says that the answer is complete.
-    End(Usage),
+    /// The provider says that this is all, and why.
+    End(Usage, FinishReason),
 }
 
 /// A piece of a tool call.

@@ -12,7 +12,7 @@ use genai::{
     chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolChoice},
     resolver::{AuthData, Endpoint},
 };
-use holdfast_shared::{config::ModelConfig, usage::Usage};
+use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::Usage};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -87,7 +87,7 @@ struct Reading {
     dialect: Dialect,
     calls: Calls,
     /// The end, while something is handed out before it.
-    end: Option<Usage>,
+    end: Option<(Usage, FinishReason)>,
     failures: Failures,
 }
 
@@ -98,8 +98,8 @@ fn signals(reading: Reading) -> Signals {
 
 impl Reading {
     async fn next(&mut self) -> Result<Signal, Error> {
-        if let Some(usage) = self.end.take() {
-            return Ok(Signal::Delta(Delta::End(usage)));
+        if let Some((usage, reason)) = self.end.take() {
+            return Ok(Signal::Delta(Delta::End(usage, reason)));
         }
         loop {
             match self.chat.next().await {
@@ -134,13 +134,14 @@ impl Reading {
             return Err(self.failures.ended_with(reason));
         }
         let thinking = self.calls.thinking(&end);
+        let reason = dialect::finish_reason(&end);
         let usage = usage(end);
         Ok(match thinking {
             Some(delta) => {
-                self.end = Some(usage);
+                self.end = Some((usage, reason));
                 Delta::Call(delta)
             }
-            None => Delta::End(usage),
+            None => Delta::End(usage, reason),
         })
     }
 }

@@ -181,7 +181,7 @@ impl Stream for Watched {
                 Some(Err(error)) => Err(error),
                 None => Err(truncated(&this.subject)),
             };
-            if matches!(item, Ok(Delta::End(_)) | Err(_)) {
+            if matches!(item, Ok(Delta::End(..)) | Err(_)) {
                 this.signals = None;
             }
             return Poll::Ready(Some(item));

@@ -1,7 +1,7 @@
 //! A model without a model: deterministic answers, for a first try without any provider and for tests.
 //!
 //! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first, `[fail]`
-//! half-way; and `[call=NAME {json}]`, `[approval]` and `[clienttool]`, which call tools, one a step, or all at once with
+//! half-way, `[finish=length]` (or another reason) for the end of the answer; and `[call=NAME {json}]`, `[approval]` and `[clienttool]`, which call tools, one a step, or all at once with
 //! `[parallel]`. `[fail=2]` fails half-way through the second step. Whatever else is in brackets is ignored. It needs no
 //! patience.
 
@@ -81,12 +81,15 @@ fn item(step: &Step, place: usize, read: u64) -> Option<Result<Delta, Error>> {
         index if index < step.words => Some(Ok(Delta::Text(word(index + 1)))),
         index if index > step.words => None,
         _ if step.fails => Some(Err(Error::Scripted)),
-        _ => Some(Ok(Delta::End(Usage {
-            input_tokens: read,
-            output_tokens: (step.thoughts + step.lead.len() + step.words) as u64,
-            cached_tokens: 0,
-            reasoning_tokens: step.thoughts as u64,
-        }))),
+        _ => {
+            let usage = Usage {
+                input_tokens: read,
+                output_tokens: (step.thoughts + step.lead.len() + step.words) as u64,
+                cached_tokens: 0,
+                reasoning_tokens: step.thoughts as u64,
+            };
+            Some(Ok(Delta::End(usage, step.finish)))
+        }
     }
 }
 

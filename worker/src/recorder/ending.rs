@@ -77,7 +77,7 @@ impl Recorder {
                     }
                 }
             }
-            let no_answer = Answer { text: String::new(), usage: self.answer.usage };
+            let no_answer = Answer { usage: self.answer.usage, ..Answer::default() };
             // A database that is there and refuses the answer again and again will not take it later either.
             let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&given_up, &no_answer) };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);

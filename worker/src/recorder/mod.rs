@@ -132,6 +132,7 @@ impl Recorder {
     /// awaits `durable`.
     pub fn note(&mut self, progress: Progress) {
         self.answer.usage = progress.usage.unwrap_or(self.answer.usage);
+        self.answer.finish_reason = progress.finish_reason.or(self.answer.finish_reason);
         self.flushes.note(progress);
     }
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
     event_id::EventId,
+    finish_reason,
     run::{RunError, RunStatus},
     timestamp,
     usage::Usage,
@@ -133,6 +134,9 @@ pub struct Metadata {
     pub error: Option<RunError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Why the model ended the answer. Name and values are those of the native API.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "finish_reason")]
+    pub finish_reason: Option<finish_reason::FinishReason>,
 }
 
 /// A tool and a call of it.
@@ -188,9 +192,25 @@ pub enum FinishReason {
     Stop,
     /// It waits for an approval, or for the client's tool.
     ToolCalls,
+    /// It was cut off at a limit.
+    Length,
+    /// The provider withheld the rest.
+    ContentFilter,
     Error,
-    /// It was cancelled.
+    /// It was cancelled, or ended for a reason without a name.
     Other,
+}
+
+impl From<finish_reason::FinishReason> for FinishReason {
+    fn from(reason: finish_reason::FinishReason) -> Self {
+        match reason {
+            finish_reason::FinishReason::Stop => Self::Stop,
+            finish_reason::FinishReason::Length => Self::Length,
+            finish_reason::FinishReason::ContentFilter => Self::ContentFilter,
+            // A client takes `tool-calls` for a message that waits for it, and a completed run waits for nothing.
+            finish_reason::FinishReason::ToolCalls | finish_reason::FinishReason::Other => Self::Other,
+        }
+    }
 }
 
 impl Tool {

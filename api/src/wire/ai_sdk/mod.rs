@@ -17,6 +17,7 @@ use holdfast_shared::{
         REASONING_DELTA, RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, STEP_STARTED,
         TOOL_CALL_COMPLETED, TOOL_CALL_DELTA, TOOL_CALL_STARTED, WARNING_RAISED,
     },
+    finish_reason,
     run::{RunError, RunStatus},
     tool::ToolError,
     usage::Usage,
@@ -164,6 +165,7 @@ struct Ended {
     #[serde(default)]
     usage: Usage,
     error: Option<RunError>,
+    finish_reason: Option<finish_reason::FinishReason>,
 }
 
 #[derive(Deserialize)]
@@ -200,7 +202,10 @@ fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
         AGENT_STATE => vec![Chunk::DataState { data: read(event)?, transient: true }],
         CONTEXT_USAGE => vec![Chunk::DataContext { id: "context", data: read(event)? }],
         WARNING_RAISED => vec![Chunk::DataWarning { data: read(event)? }],
-        RUN_COMPLETED => vec![finish(FinishReason::Stop, outcome(RunStatus::Completed, event))],
+        RUN_COMPLETED => {
+            let outcome = outcome(RunStatus::Completed, event);
+            vec![finish(outcome.finish_reason.map_or(FinishReason::Stop, FinishReason::from), outcome)]
+        }
         RUN_CANCELLED => vec![Chunk::Abort, finish(FinishReason::Other, outcome(RunStatus::Cancelled, event))],
         RUN_FAILED => failed(outcome(RunStatus::Failed, event)),
         _ => Vec::new(),
@@ -286,11 +291,13 @@ fn withdrawn(resolved: Resolved) -> Option<Chunk> {
 
 /// How the run has ended.
 fn outcome(status: RunStatus, event: &Event) -> Metadata {
-    let ended = read::<Ended>(event).ok();
-    let (usage, error) = ended.map_or((None, None), |ended| (Some(ended.usage), ended.error));
     // From its end on, the message has a time of its own.
     let created_at = DateTime::from_timestamp_millis(event.at_ms);
-    Metadata { status: Some(status), usage, error, created_at, ..Metadata::default() }
+    let known = Metadata { status: Some(status), created_at, ..Metadata::default() };
+    match read(event) {
+        Ok(Ended { usage, error, finish_reason }) => Metadata { usage: Some(usage), error, finish_reason, ..known },
+        Err(_) => known,
+    }
 }
 
 fn finish(finish_reason: FinishReason, message_metadata: Metadata) -> Chunk {

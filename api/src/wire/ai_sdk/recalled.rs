@@ -42,6 +42,7 @@ fn metadata(run: &Run) -> Metadata {
         status: Some(run.status),
         error: run.error.clone(),
         usage: run.usage,
+        finish_reason: run.finish_reason,
     }
 }
 

@@ -7,6 +7,7 @@ use genai::{
 use holdfast_shared::{
     agent::ReasoningEffort,
     config::{ModelChoice, Provider},
+    finish_reason::FinishReason,
 };
 
 use crate::model::Options;
@@ -75,5 +76,16 @@ impl Dialect {
             Some(StopReason::Other(reason)) if FAILED_CALLS.contains(&reason.as_str()) => Some(reason),
             _ => None,
         }
+    }
+}
+
+/// Why the model ended its answer.
+pub(super) fn finish_reason(end: &StreamEnd) -> FinishReason {
+    match &end.captured_stop_reason {
+        Some(StopReason::Completed(_) | StopReason::StopSequence(_)) => FinishReason::Stop,
+        Some(StopReason::ToolCall(_)) => FinishReason::ToolCalls,
+        Some(StopReason::MaxTokens(_)) => FinishReason::Length,
+        Some(StopReason::ContentFilter(_)) => FinishReason::ContentFilter,
+        Some(StopReason::Other(_)) | None => FinishReason::Other,
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use holdfast_shared::usage::Usage;
+use holdfast_shared::{finish_reason::FinishReason, usage::Usage};
 use memchr::memchr;
 
 use super::chunk::{Chunk, Piece};
@@ -24,8 +24,8 @@ pub(super) struct Parser {
     partial: Vec<u8>,
     calls: Calls,
     usage: Usage,
-    /// A finish_reason has come: only usage and `[DONE]` are left.
-    finishing: bool,
+    /// Once it has come, only usage and `[DONE]` are left.
+    finish_reason: Option<FinishReason>,
     done: bool,
 }
 
@@ -83,13 +83,13 @@ impl Parser {
             Flaw::Malformed(_) => Flaw::Truncated,
             flaw => flaw,
         })?;
-        match (self.done, self.finishing) {
+        match (self.done, self.finish_reason) {
             (true, _) => Ok(()),
-            (false, true) => {
+            (false, Some(_)) => {
                 self.end(deltas);
                 Ok(())
             }
-            (false, false) => Err(Flaw::Truncated),
+            (false, None) => Err(Flaw::Truncated),
         }
     }
 
@@ -139,7 +139,7 @@ impl Parser {
             if let Some(piece) = choice.delta {
                 self.hand_out(piece, deltas)?;
             }
-            self.finishing |= choice.finish_reason.is_some();
+            self.finish_reason = choice.finish_reason.as_deref().map(meaning).or(self.finish_reason);
         }
         Ok(())
     }
@@ -157,7 +157,21 @@ impl Parser {
 
     fn end(&mut self, deltas: &mut VecDeque<Delta>) {
         self.done = true;
-        deltas.push_back(Delta::End(self.usage));
+        deltas.push_back(Delta::End(self.usage, self.finish_reason.unwrap_or(FinishReason::Other)));
+    }
+}
+
+/// What the servers that speak this protocol mean by their reasons. Some pass those of the provider behind them on.
+fn meaning(reason: &str) -> FinishReason {
+    match reason.to_ascii_lowercase().as_str() {
+        "stop" | "eos" | "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "tool_calls" | "tool_use" | "function_call" => FinishReason::ToolCalls,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" | "model_context_window_exceeded" => {
+            FinishReason::Length
+        }
+        "content_filter" | "content-filter" | "safety" | "refusal" | "recitation" | "prohibited_content"
+        | "blocklist" | "spii" => FinishReason::ContentFilter,
+        _ => FinishReason::Other,
     }
 }
 

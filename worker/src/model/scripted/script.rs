@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holdfast_shared::finish_reason::FinishReason;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -20,6 +21,8 @@ pub(super) struct Script {
     pub delay: Duration,
     pub thinks: bool,
     pub fails: Option<Failure>,
+    /// Why the answer ends.
+    pub finish: FinishReason,
     /// In the order written.
     pub calls: Vec<Call>,
     /// Whether all calls are made in one step.
@@ -56,6 +59,7 @@ impl Script {
             delay: Duration::from_millis(USUAL_DELAY),
             thinks: false,
             fails: None,
+            finish: FinishReason::Stop,
             calls: Vec::new(),
             parallel: false,
         };
@@ -83,6 +87,7 @@ impl Script {
                 self.fails = Some(Failure::InStep(usize::try_from(step).unwrap_or(usize::MAX)));
             }
             ("fail", _) => self.fails = Some(Failure::AtTheEnd),
+            ("finish", _) => self.finish = FinishReason::from(value.trim().to_owned()),
             ("parallel", _) => self.parallel = true,
             ("approval", _) => self.calls.push(Call {
                 tool: Tool::Named(tools::APPROVAL.to_owned()),

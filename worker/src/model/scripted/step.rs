@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use holdfast_shared::finish_reason::FinishReason;
+
 use super::{
     THOUGHTS,
     script::{Call, Failure, Script},
@@ -19,6 +21,8 @@ pub(super) struct Step {
     pub words: usize,
     /// Whether it breaks off after that.
     pub fails: bool,
+    /// Why it ends, if it does not break off.
+    pub finish: FinishReason,
     pub delay: Duration,
 }
 
@@ -44,6 +48,7 @@ impl Step {
             lead: outcomes.iter().filter_map(|turn| quote(turn)).map(Delta::Text).collect(),
             words: if fails { script.tokens / 2 } else { script.tokens },
             fails,
+            finish: script.finish,
             delay: script.delay,
         }
     }
@@ -57,7 +62,7 @@ impl Step {
             // In the middle of the arguments of the first call.
             lead.truncate(3);
         }
-        Self { thoughts: 0, lead, words: 0, fails, delay: script.delay }
+        Self { thoughts: 0, lead, words: 0, fails, finish: FinishReason::ToolCalls, delay: script.delay }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
+use holdfast_shared::finish_reason::FinishReason;
 use tokio::time::Instant;
 
 use super::{script::Failure, *};
@@ -27,7 +28,8 @@ fn texts(items: &[Result<Delta, Error>]) -> Vec<&str> {
 fn directives_are_read_and_capped_and_others_ignored() {
     let check = |text: &str, tokens, delay, thinks, fails: bool| {
         let (delay, fails) = (Duration::from_millis(delay), fails.then_some(Failure::AtTheEnd));
-        let expected = Script { tokens, delay, thinks, fails, calls: Vec::new(), parallel: false };
+        let expected =
+            Script { tokens, delay, thinks, fails, calls: Vec::new(), parallel: false, finish: FinishReason::Stop };
         assert_eq!(Script::read(text), expected, "{text}");
     };
     check("", 24, 15, false, false);
@@ -50,7 +52,11 @@ async fn only_the_last_user_turn_counts_and_every_word_can_be_told_apart() {
     let distinct: std::collections::HashSet<_> = expected[GREETING.len()..].iter().collect();
     assert_eq!(distinct.len(), 60 - GREETING.len());
     let usage = Usage { input_tokens: 6, output_tokens: 60, cached_tokens: 0, reasoning_tokens: 0 };
-    assert!(matches!(items.last(), Some(Ok(Delta::End(found))) if *found == usage), "{:?}", items.last());
+    assert!(
+        matches!(items.last(), Some(Ok(Delta::End(found, FinishReason::Stop))) if *found == usage),
+        "{:?}",
+        items.last()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +118,7 @@ async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) 
             Ok(Delta::Reasoning(_)) => said += "~",
             Ok(Delta::Call(CallDelta { name: Some(name), arguments, .. })) => said += &format!("<{name} {arguments}"),
             Ok(Delta::Call(CallDelta { arguments, .. })) => said += &format!("|{arguments}>"),
-            Ok(Delta::End(_)) => assert_eq!(place, items.len() - 1),
+            Ok(Delta::End(..)) => assert_eq!(place, items.len() - 1),
             Err(error) => said += if error.code() == "scripted_failure" { "!" } else { "?" },
         }
     }
@@ -188,4 +194,15 @@ async fn the_words_of_a_step_wait_for_their_delay_and_its_calls_do_not() {
     let asked_at = Instant::now();
     step("[call=a__b] [delay=20]", &[]).await;
     assert!(asked_at.elapsed().abs_diff(Duration::from_millis(40)) <= Duration::from_millis(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_for_the_reason_that_it_is_told() {
+    for (text, expected) in [
+        ("[finish=length]", FinishReason::Length),
+        ("[finish=content_filter]", FinishReason::ContentFilter),
+        ("[finish=boredom]", FinishReason::Other),
+    ] {
+        assert!(matches!(answer(text).await.last(), Some(Ok(Delta::End(_, found))) if *found == expected), "{text}");
+    }
 }

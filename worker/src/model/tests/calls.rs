@@ -146,7 +146,7 @@ fn expected(wire: &Wire) -> Vec<Delta> {
 #[track_caller]
 fn whole(mut outcome: Outcome, provider: &str) -> Vec<Delta> {
     assert!(outcome.error.is_none(), "{provider}: {outcome:?}");
-    assert!(matches!(outcome.deltas.pop(), Some(Delta::End(_))), "{provider}");
+    assert!(matches!(outcome.deltas.pop(), Some(Delta::End(..))), "{provider}");
     outcome.deltas
 }
 

@@ -1,5 +1,6 @@
 //! A complete answer, and what is sent for it.
 
+use holdfast_shared::finish_reason::FinishReason;
 use serde_json::{Value, json};
 
 use super::{
@@ -142,7 +143,7 @@ async fn openais_answer_may_end_without_a_word_after_the_finish_reason() {
     let wire = openai();
     let replies = vec![wire.reply().chunks(&wire.begin).chunk(&wire.end[0])];
     let outcome = ask(&wire, &[], replies).await;
-    assert!(matches!(outcome.deltas[..], [_, _, Delta::End(_)]), "{outcome:?}");
+    assert!(matches!(outcome.deltas[..], [_, _, Delta::End(..)]), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -151,4 +152,37 @@ async fn a_refusal_of_openais_is_text() {
     let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
     let outcome = ask(&wire, &[], vec![Reply::new(200, wire.content_type).chunk(refusal)]).await;
     assert_eq!(outcome.deltas[0], Delta::Text("No.".to_owned()));
+}
+
+/// The reason that a wire's answer ends with, when its provider says `raw` instead of its usual word.
+async fn reason_of(wire: &super::Wire, usual: &str, raw: &str) -> FinishReason {
+    let end = wire.end.iter().map(|chunk| chunk.replace(&format!("\"{usual}\""), &format!("\"{raw}\"")));
+    let replies = vec![wire.reply().chunks(&wire.begin).chunks(&end.collect::<Vec<_>>())];
+    match ask(wire, &[], replies).await.deltas.pop() {
+        Some(Delta::End(_, reason)) => reason,
+        other => panic!("{} {raw}: {other:?}", wire.provider),
+    }
+}
+
+#[tokio::test]
+async fn every_provider_says_in_its_own_words_why_the_answer_ends() {
+    use FinishReason::{ContentFilter, Length, Other, Stop, ToolCalls};
+    let cases = [
+        (
+            openai(),
+            "stop",
+            vec![("stop", Stop), ("length", Length), ("tool_calls", ToolCalls), ("function_call", ToolCalls)],
+        ),
+        (openai(), "stop", vec![("content_filter", ContentFilter), ("max_tokens", Length), ("bored", Other)]),
+        (anthropic(), "end_turn", vec![("end_turn", Stop), ("stop_sequence", Stop), ("max_tokens", Length)]),
+        (anthropic(), "end_turn", vec![("refusal", ContentFilter), ("tool_use", ToolCalls), ("pause_turn", Other)]),
+        (gemini(), "STOP", vec![("STOP", Stop), ("MAX_TOKENS", Length), ("SAFETY", ContentFilter)]),
+        (gemini(), "STOP", vec![("PROHIBITED_CONTENT", ContentFilter), ("OTHER", Other)]),
+        (ollama(), "stop", vec![("stop", Stop), ("length", Length), ("unload", Other)]),
+    ];
+    for (wire, usual, reasons) in cases {
+        for (raw, expected) in reasons {
+            assert_eq!(reason_of(&wire, usual, raw).await, expected, "{} says {raw}", wire.provider);
+        }
+    }
 }

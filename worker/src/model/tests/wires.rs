@@ -1,6 +1,6 @@
 //! The same answer in the words of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
 
-use holdfast_shared::{config::ModelConfig, usage::Usage};
+use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::Usage};
 
 use super::{Delta, Reply, config};
 
@@ -35,7 +35,7 @@ impl Wire {
 
     pub fn deltas(&self) -> Vec<Delta> {
         let mut deltas = self.first_deltas();
-        deltas.extend([Delta::Text("wörld".to_owned()), Delta::End(self.usage)]);
+        deltas.extend([Delta::Text("wörld".to_owned()), Delta::End(self.usage, FinishReason::Stop)]);
         deltas
     }
 

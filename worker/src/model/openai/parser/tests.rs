@@ -82,7 +82,7 @@ proptest! {
 fn every_byte_alone_gives_the_same_as_all_at_once() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"é😀\"}}]}\r\n\r\ndata: [DONE]\r\n\r\n";
     let every: Vec<usize> = (0..text.len()).collect();
-    let expected = (vec![Delta::Text("é😀".to_owned()), Delta::End(Usage::default())], None);
+    let expected = (vec![Delta::Text("é😀".to_owned()), Delta::End(Usage::default(), FinishReason::Other)], None);
     assert_eq!(parse(text.as_bytes(), &every), expected);
     assert_eq!(parse(text.as_bytes(), &[]), expected);
 }
@@ -203,7 +203,7 @@ fn a_server_that_sends_reasoning_under_both_names_is_read_once() {
 #[test]
 fn the_last_line_may_lack_its_end_but_not_its_contents() {
     let finished = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}";
-    assert_eq!(parse(finished.as_bytes(), &[]), (vec![Delta::End(Usage::default())], None));
+    assert_eq!(parse(finished.as_bytes(), &[]), (vec![Delta::End(Usage::default(), FinishReason::Stop)], None));
     let cut_off = &finished[..finished.len() - 5];
     assert_eq!(parse(cut_off.as_bytes(), &[]), (vec![], Some(Flaw::Truncated)));
 }
