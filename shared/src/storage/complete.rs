@@ -15,6 +15,7 @@ use super::{
     database::args,
     end::Closing,
     fenced::{Fenced, Statement},
+    flush::tell_refused_checkpoint,
     quota::trace_bytes,
 };
 use crate::{
@@ -34,48 +35,62 @@ impl Storage {
         let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
         let events = closing.events(Some(message));
         let chunk = chunk_of(closing.tail, &events);
-        let place = Statement::new(
-            concat!(
-                "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
-                "bytes = bytes + $5 + ",
-                trace_bytes!("$3"),
-                " where id = $1 and last_position = $2 and exists (select 1 from agent_runs ",
-                "where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position"
-            ),
-            args![closing.conversation_id, claim.position, closing.run_id, claim.attempt, closing.answer.text.len()],
-        );
-        let end = Statement::new(
-            "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($6, finish_reason), finished_at = {now}, \
-             holder = null, lease_until = null, executing = false \
-             where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
-             and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
-            args![
-                closing.run_id,
-                claim.attempt,
-                chunk.last,
-                closing.used(),
-                closing.conversation_id,
-                closing.finish_text()
-            ],
-        );
-        let answer = Statement::new(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at, finish_reason) \
-             select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8 from {fence:agent_runs where id = $3}",
-            args![
-                closing.output_message_id,
-                closing.conversation_id,
-                closing.run_id,
-                closing.answer.text.as_str(),
-                closing.ending.message_status().as_str(),
-                context,
-                Some(created_at),
-                closing.finish_text()
-            ],
-        );
-        let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
-        let ended = self.database.write_fenced::<(Uuid,)>(Fenced::behind(place, end, writes)).await;
-        let is_ended = !ended.map_err(Error::doing("complete a run"))?.is_empty();
-        Ok(is_ended.then_some(events))
+        let fenced = || {
+            let place = Statement::new(
+                concat!(
+                    "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
+                    "bytes = bytes + $5 + ",
+                    trace_bytes!("$3"),
+                    " where id = $1 and last_position = $2 and exists (select 1 from agent_runs ",
+                    "where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position"
+                ),
+                args![
+                    closing.conversation_id,
+                    claim.position,
+                    closing.run_id,
+                    claim.attempt,
+                    closing.answer.text.len()
+                ],
+            );
+            let end = Statement::new(
+                "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), \
+                 finish_reason = coalesce($6, finish_reason), finished_at = {now}, \
+                 holder = null, lease_until = null, executing = false \
+                 where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
+                 and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
+                args![
+                    closing.run_id,
+                    claim.attempt,
+                    chunk.last,
+                    closing.used(),
+                    closing.conversation_id,
+                    closing.finish_text()
+                ],
+            );
+            let answer = Statement::new(
+                "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
+                 retrieval_context, created_at, finish_reason) \
+                 select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8 \
+                 from {fence:agent_runs where id = $3}",
+                args![
+                    closing.output_message_id,
+                    closing.conversation_id,
+                    closing.run_id,
+                    closing.answer.text.as_str(),
+                    closing.ending.message_status().as_str(),
+                    context.clone(),
+                    Some(created_at),
+                    closing.finish_text()
+                ],
+            );
+            let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
+            Fenced::behind(place, end, writes)
+        };
+        let written = self.database.write_sparing::<(Uuid,)>(fenced).await.map_err(Error::doing("complete a run"))?;
+        if let Some(refusal) = &written.refused {
+            tell_refused_checkpoint(closing.run_id, refusal);
+        }
+        Ok((!written.rows.is_empty()).then_some(events))
     }
 }
 

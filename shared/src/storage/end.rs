@@ -8,7 +8,8 @@ use super::{
     Chunk, Error, Storage,
     archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
-    fenced::{Fenced, Statement},
+    fenced::{Fenced, Spare, Statement},
+    flush::tell_refused_checkpoint,
     quota::trace_bytes,
     rows::MessageRow,
 };
@@ -36,6 +37,7 @@ pub struct EndedRun {
 }
 
 /// All that the last write of a run needs to know.
+#[derive(Clone)]
 pub(super) struct Closing<'a> {
     pub run_id: Uuid,
     pub conversation_id: Uuid,
@@ -212,7 +214,8 @@ async fn write_rule(
         ending,
     };
     let doing = Error::doing("write the end of a run");
-    let closed = write_closing(tx, closing).await.and_then(|closed| closed.ok_or(sqlx::Error::RowNotFound));
+    let closed =
+        write_closing(tx, closing, Spare::Together).await.and_then(|closed| closed.ok_or(sqlx::Error::RowNotFound));
     let (events, next_waits) = closed.map_err(doing)?;
     Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
@@ -245,6 +248,7 @@ pub(super) async fn take_position(
 pub(super) async fn write_closing(
     tx: &mut Tx,
     closing: Closing<'_>,
+    spare: Spare,
 ) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
     let ending = closing.ending;
     let message = match leaves_message(ending, &closing.answer.text) {
@@ -273,7 +277,11 @@ pub(super) async fn write_closing(
         closing.finish_text()
     ];
     let fenced = Fenced::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
-    let Some((next_waits,)) = tx.write_fenced::<(bool,)>(fenced).await?.into_iter().next() else { return Ok(None) };
+    let written = tx.write_spare::<(bool,)>(fenced, spare).await?;
+    let Some((next_waits,)) = written.rows.into_iter().next() else { return Ok(None) };
+    if let Some(refusal) = &written.refused {
+        tell_refused_checkpoint(closing.run_id, refusal);
+    }
     // Order matters: the tail may have brought calls and questions that nobody will answer any more.
     if ending.status() != RunStatus::Completed {
         let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";

@@ -96,6 +96,23 @@ impl Error {
     }
 }
 
+/// Whether the database is there and refuses what a statement would write: by a rule of its own, or for what it is.
+pub(super) fn refuses_row(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| is_refusal(&code)),
+        _ => false,
+    }
+}
+
+fn is_refusal(code: &str) -> bool {
+    match code.len() {
+        // Data, constraints, privileges and unknown names, check options, limits, triggers.
+        5 => matches!(&code[..2], "22" | "23" | "42" | "44" | "54" | "P0"),
+        // SQLite, perhaps extended: an error of the statement, too big, a constraint or a trigger, the wrong type.
+        _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 1 | 18 | 19 | 20)),
+    }
+}
+
 /// What an error code of PostgreSQL (SQLSTATE) or SQLite says about trying again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -151,6 +168,18 @@ mod tests {
         check(&["13", "10", "778", "8", "14"], Verdict::Later);
         check(&["22021", "22001", "54000", "18"], Verdict::Never);
         check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_rule_of_the_database_refuses_a_row_and_a_lock_or_a_full_disk_does_not() {
+        for (codes, expected) in [
+            (&["22021", "23514", "23505", "42501", "54000", "P0001", "1", "18", "19", "1811", "275", "20"][..], true),
+            (&["08006", "40001", "53100", "55P03", "57014", "25006", "25P02", "58030", "5", "10", "13", "517"], false),
+        ] {
+            for code in codes {
+                assert_eq!(is_refusal(code), expected, "{code}");
+            }
+        }
     }
 
     #[test]

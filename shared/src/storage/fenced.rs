@@ -6,6 +6,7 @@ use sqlx::AssertSqlSafe;
 
 use super::{
     database::{Database, Row, Tx, Value, postgres, postgres_args, within},
+    error::refuses_row,
     pool::Query,
 };
 
@@ -16,12 +17,35 @@ const USUAL: usize = 6;
 pub(super) struct Statement {
     pub(super) sql: &'static str,
     pub(super) args: Vec<Value>,
+    is_spare: bool,
 }
 
 impl Statement {
     pub(super) const fn new(sql: &'static str, args: Vec<Value>) -> Self {
-        Self { sql, args }
+        Self { sql, args, is_spare: false }
     }
+
+    /// The same, for a row that the others can do without: if the database refuses it, they are written all the same.
+    pub(super) fn spare(self) -> Self {
+        Self { is_spare: true, ..self }
+    }
+}
+
+/// How spare rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spare {
+    /// With the others, in one round trip. A refusal of one is a refusal of all.
+    Together,
+    /// After the others, each behind a savepoint. This costs round trips, so it comes after a refusal only.
+    Apart,
+}
+
+/// What was written.
+pub(super) struct Written<T> {
+    /// What the fence has returned.
+    pub rows: Vec<T>,
+    /// Why the database refused a spare row.
+    pub refused: Option<sqlx::Error>,
 }
 
 /// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
@@ -34,6 +58,11 @@ pub(super) struct Fenced {
 }
 
 impl Fenced {
+    /// Whether there are spare rows.
+    pub(super) fn has_spare(&self) -> bool {
+        self.writes.iter().any(|write| write.is_spare)
+    }
+
     pub(super) const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: None, fence, writes }
     }
@@ -79,6 +108,22 @@ impl Database {
         }
     }
 
+    /// The same, but a spare row that the database refuses costs only itself.
+    pub(super) async fn write_sparing<T: Row>(&self, fenced: impl Fn() -> Fenced) -> Result<Written<T>, sqlx::Error> {
+        let refusal = match self.write_fenced(fenced()).await {
+            Err(error) if refuses_row(&error) => error,
+            rows => return Ok(Written { rows: rows?, refused: None }),
+        };
+        let again = fenced();
+        if !again.has_spare() {
+            return Err(refusal);
+        }
+        let mut tx = self.begin().await?;
+        let written = tx.write_spare(again, Spare::Apart).await?;
+        tx.commit().await?;
+        Ok(written)
+    }
+
     /// Writes with the fence, and answers what the other statement, a `with … select`, selects. It sees the row in `{fence:…}`
     /// and everything else as it was before.
     pub(super) async fn write_and_read<T: Row>(
@@ -120,6 +165,52 @@ impl Tx {
             }
         }
         Ok(rows)
+    }
+}
+
+impl Tx {
+    /// Makes the writes as part of the transaction, and the spare ones among them as it is said.
+    pub(super) async fn write_spare<T: Row>(
+        &mut self,
+        mut fenced: Fenced,
+        how: Spare,
+    ) -> Result<Written<T>, sqlx::Error> {
+        let mut spare = Vec::new();
+        if how == Spare::Apart {
+            (spare, fenced.writes) = fenced.writes.into_iter().partition(|write| write.is_spare);
+        }
+        let rows = self.write_fenced(fenced).await?;
+        let mut refused = None;
+        if !rows.is_empty() {
+            for write in spare {
+                refused = self.try_write(write).await?.or(refused);
+            }
+        }
+        Ok(Written { rows, refused })
+    }
+
+    /// Makes one write that the database may refuse. Returns its refusal, behind which the transaction goes on.
+    async fn try_write(&mut self, write: Statement) -> Result<Option<sqlx::Error>, sqlx::Error> {
+        self.execute("savepoint spare", Vec::new()).await?;
+        let written = match self {
+            // The fence has passed, but the text still asks for it.
+            Self::Postgres(tx) => {
+                let text = format!("with fence as (select 1) {}", postgres(write.sql));
+                let query = sqlx::query_with(AssertSqlSafe(text), postgres_args(write.args));
+                within(query.execute(tx.connection())).await.map(drop)
+            }
+            Self::Sqlite(_) => self.execute(write.sql, write.args).await.map(drop),
+        };
+        let refused = match written {
+            Ok(()) => None,
+            Err(error) if refuses_row(&error) => {
+                self.execute("rollback to savepoint spare", Vec::new()).await?;
+                Some(error)
+            }
+            Err(error) => return Err(error),
+        };
+        self.execute("release savepoint spare", Vec::new()).await?;
+        Ok(refused)
     }
 }
 

@@ -13,7 +13,8 @@ use super::{
     archive::writes_of,
     database::{Tx, args},
     end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
-    fenced::{Fenced, Statement},
+    error::refuses_row,
+    fenced::{Fenced, Spare, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -26,6 +27,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
     Durable,
+    /// All of it, but for a checkpoint that the database refuses.
+    WithoutCheckpoint,
     /// Somebody else holds the run, or it has ended: drop everything, write nothing.
     Fenced,
 }
@@ -77,18 +80,25 @@ impl Storage {
                        usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), crashes = case when $7 then 0 else crashes end \
                        where id = $1 and attempt = $2 and status = 'running' and archived_to < $3 returning id";
             let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
-            let args = args![
-                claim.run_id,
-                claim.attempt,
-                chunk.last,
-                lease,
-                resume_at,
-                progress.usage_json(),
-                progress.step_completed,
-                progress.finish_text()
-            ];
-            let fenced = Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk));
-            let is_written = match self.database.write_fenced::<(Uuid,)>(fenced).await?.is_empty() {
+            let fenced = || {
+                let args = args![
+                    claim.run_id,
+                    claim.attempt,
+                    chunk.last,
+                    lease,
+                    resume_at,
+                    progress.usage_json(),
+                    progress.step_completed,
+                    progress.finish_text()
+                ];
+                Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
+            };
+            let written = self.database.write_sparing::<(Uuid,)>(fenced).await?;
+            if let Some(refusal) = &written.refused {
+                tell_refused_checkpoint(claim.run_id, refusal);
+                return Ok(Flushed::WithoutCheckpoint);
+            }
+            let is_written = match written.rows.is_empty() {
                 false => true,
                 true => self.look(claim.run_id).await?.is_some_and(|held| held.has_written(claim, chunk.last)),
             };
@@ -122,28 +132,40 @@ impl Storage {
         if let Some(events) = self.complete(claim, &closing).await? {
             return Ok(Finished::Ended { events, next_waits: false });
         }
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let position = match leaves_message(ending, &answer.text) {
-            true => take_position(&mut tx, claim.conversation_id, Some(claim.run_id), answer.text.len())
-                .await
-                .map_err(doing())?,
-            false => {
-                lock_conversation(&mut tx, claim.conversation_id).await.map_err(doing())?;
-                None
-            }
+        let closed = match self.close(&closing, Spare::Together).await {
+            Err(error) if refuses_row(&error) && tail.is_some() => self.close(&closing, Spare::Apart).await,
+            closed => closed,
         };
-        let closing = Closing { position, ..closing };
-        if let Some((events, next_waits)) = write_closing(&mut tx, closing).await.map_err(doing())? {
-            tx.commit().await.map_err(doing())?;
+        if let Some((events, next_waits)) = closed.map_err(doing())? {
             return Ok(Finished::Ended { events, next_waits });
         }
-        tx.rollback().await.map_err(doing())?;
         let held = self.look(claim.run_id).await.map_err(doing())?;
         match held.is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
             // Whether a run waits is not known any more; one wake-up too many does no harm.
             true => Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
             false => Ok(Finished::Fenced),
         }
+    }
+
+    /// Ends the run in a transaction, which looks at all that there is to it.
+    async fn close(&self, closing: &Closing<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
+        let mut tx = self.database.begin().await?;
+        let position = match leaves_message(closing.ending, &closing.answer.text) {
+            true => {
+                let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
+                take_position(&mut tx, closing.conversation_id, run_id, bytes).await?
+            }
+            false => {
+                lock_conversation(&mut tx, closing.conversation_id).await?;
+                None
+            }
+        };
+        let closed = write_closing(&mut tx, Closing { position, ..closing.clone() }, spare).await?;
+        match closed {
+            Some(_) => tx.commit().await?,
+            None => tx.rollback().await?,
+        }
+        Ok(closed)
     }
 
     /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
@@ -153,37 +175,55 @@ impl Storage {
             Leave::Queued => "hand a run over",
             Leave::Waiting => "let a run wait for an answer",
         };
-        let left = async {
-            let mut tx = self.database.begin().await?;
-            let early = match lock(&mut tx, claim.run_id).await? {
-                Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(Left::CancelRequested),
-                Some(held) if held.status == leave.status() && held.has_written(claim, last) => Some(Left::Gone),
-                _ => Some(Left::Fenced),
-            };
-            if let Some(early) = early {
-                tx.rollback().await?;
-                return Ok(early);
+        let left = match self.try_to_leave(claim, tail, last, leave, Spare::Together).await {
+            Err(error) if refuses_row(&error) && tail.is_some() => {
+                self.try_to_leave(claim, tail, last, leave, Spare::Apart).await
             }
-            let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
+            left => left,
+        };
+        left.map_err(Error::doing(doing))
+    }
+
+    async fn try_to_leave(
+        &self,
+        claim: &Claim,
+        tail: Option<&Chunk>,
+        last: EventId,
+        leave: Leave,
+        spare: Spare,
+    ) -> Result<Left, sqlx::Error> {
+        let mut tx = self.database.begin().await?;
+        let early = match lock(&mut tx, claim.run_id).await? {
+            Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(Left::CancelRequested),
+            Some(held) if held.status == leave.status() && held.has_written(claim, last) => Some(Left::Gone),
+            _ => Some(Left::Fenced),
+        };
+        if let Some(early) = early {
+            tx.rollback().await?;
+            return Ok(early);
+        }
+        let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
                        waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
                        archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
                        finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end where id = $1 returning id";
-            let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
-            let args = args![
-                claim.run_id,
-                last,
-                leave.status().as_str(),
-                progress.resume_at.map(EventId::packed),
-                progress.usage_json(),
-                progress.step_completed,
-                progress.finish_text()
-            ];
-            let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
-            tx.write_fenced::<(Uuid,)>(Fenced::new(Statement::new(sql, args), writes)).await?;
-            tx.commit().await?;
-            Ok(Left::Gone)
-        };
-        left.await.map_err(Error::doing(doing))
+        let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+        let args = args![
+            claim.run_id,
+            last,
+            leave.status().as_str(),
+            progress.resume_at.map(EventId::packed),
+            progress.usage_json(),
+            progress.step_completed,
+            progress.finish_text()
+        ];
+        let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
+        let fenced = Fenced::new(Statement::new(sql, args), writes);
+        let written = tx.write_spare::<(Uuid,)>(fenced, spare).await?;
+        tx.commit().await?;
+        if let Some(refusal) = &written.refused {
+            tell_refused_checkpoint(claim.run_id, refusal);
+        }
+        Ok(Left::Gone)
     }
 
     /// The row, unless it was removed: an owner's erasure waits for no worker.
@@ -238,6 +278,11 @@ fn unasked(tail: &Chunk) -> Vec<EventBody> {
         edited_input: None,
     });
     settled.collect()
+}
+
+/// Says once that a checkpoint is missing. The run goes on: a later fork begins at the checkpoint before.
+pub(super) fn tell_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
+    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "the database refused a checkpoint; the run goes on without it");
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {

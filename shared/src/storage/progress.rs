@@ -139,7 +139,8 @@ impl Progress {
     }
 }
 
-/// The rows. What changes in the run's own row is for the statement that updates it: a second update of one row in a
+/// The rows. A checkpoint is spare: a run goes on from its trace, so what a refused one costs is a place to fork from.
+/// What changes in the run's own row is for the statement that updates it: a second update of one row in a
 /// transaction would make PostgreSQL check its foreign keys, and so lock the conversation after the run.
 pub(super) fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
     let mut rows = Vec::new();
@@ -180,7 +181,7 @@ pub(super) fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
              cast(value->>'event_id' as bigint), value->>'node', cast(value->>'step' as bigint), \
              cast(value->>'messages' as bigint), value->'metadata', {now} from {each:$2} where {fenced}",
             args![run_id, json!(progress.checkpoints)],
-        ));
+        ).spare());
     }
     rows
 }

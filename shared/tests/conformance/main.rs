@@ -10,6 +10,7 @@ mod places;
 mod queue;
 mod rate_limit;
 mod raw;
+mod refusals;
 mod run_log;
 mod schema;
 mod storage;

@@ -11,6 +11,7 @@ use holdfast_shared::{
     run_log::{self, Push, RunLog},
     storage::{self, ClaimTerms, Holder, NewBriefing, NewRun, Said, Storage, Submitted, Target, Window},
 };
+use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
 use test_servers::{Database, Postgres, Redis};
 use tokio::sync::mpsc;
@@ -62,6 +63,22 @@ impl Places {
         let queue = queue::connect(&stores).await.unwrap();
         let rate_limit = rate_limit::connect(&stores).await.unwrap();
         Self { storage, run_log, pushes, queue, rate_limit, holder: Holder::new(), alive }
+    }
+
+    /// Has the database refuse every new row of a table, as a rule of an operator's would.
+    pub async fn refuse_rows_of(&self, table: &str) {
+        if let Some(database) = &self.alive.2 {
+            return database.execute(&format!(
+                "create function kb.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$; \
+                 create trigger refused before insert on kb.{table} for each row execute function kb.refuse();"
+            ));
+        }
+        let folder = self.alive.0.as_ref().expect("nobody reaches a database in memory");
+        let mut file =
+            SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
+        let sql = format!("create trigger refused before insert on {table} begin select raise(abort, 'refused'); end");
+        sqlx::query(AssertSqlSafe(sql)).execute(&mut file).await.unwrap();
+        file.close().await.unwrap();
     }
 
     /// Takes Redis away.

@@ -8,6 +8,7 @@ use holdfast_shared::{
     ending::Ending,
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
+    finish_reason::FinishReason,
     idempotency::IdempotencyKey,
     message::Content,
     run::{Run, RunStatus, SubmitMode},
@@ -35,6 +36,7 @@ on_each_backend!(
     a_death_counts_only_if_something_was_executed,
     a_run_that_took_down_three_workers_can_only_end,
     of_runs_with_a_last_chance_a_holder_executes_one_at_a_time,
+    another_attempt_knows_why_the_newest_step_has_ended,
     a_hand_over_charges_no_crash,
     a_handed_over_run_whose_cancel_was_requested_is_to_be_finished,
     whoever_ends_a_run_without_holding_it_fences_its_holder,
@@ -54,7 +56,8 @@ const NEW: Target = Target::New { agent_id: None };
 
 /// An answer and what it has used.
 fn answer(text: &str) -> Answer {
-    Answer { text: text.into(), usage: Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() } }
+    let usage = Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() };
+    Answer { text: text.into(), usage, finish_reason: Some(FinishReason::Length) }
 }
 
 /// The chunk of an attempt's deltas `first..=last`.
@@ -137,6 +140,7 @@ async fn a_run_goes_from_submit_to_its_end(places: Places) {
     let told: serde_json::Value = serde_json::from_slice(events[0].payload()).unwrap();
     assert_eq!(told["message"], serde_json::json!(message));
     assert_eq!(run.usage.unwrap().output_tokens, 2);
+    assert_eq!((run.finish_reason, message.finish_reason), (Some(FinishReason::Length), Some(FinishReason::Length)));
     let position = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap().position;
     assert_eq!(position.archived_to, EventId::new(1, 6));
     let events = archived(&places, claim.run_id, EventId::ORIGIN).await;
@@ -313,6 +317,22 @@ async fn a_run_that_took_down_three_workers_can_only_end(places: Places) {
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.error.unwrap().code.as_str()), (RunStatus::Failed, "max_attempts"));
     assert_eq!(run.output_message.unwrap().content, Content::Text("2 3 ".into()));
+}
+
+async fn another_attempt_knows_why_the_newest_step_has_ended(places: Places) {
+    let claim = one_claim(&places).await;
+    begin(&places, &claim).await;
+    let progress = Progress { finish_reason: Some(FinishReason::Length), ..Progress::default() };
+    let chunk = Chunk { progress, ..deltas(&claim, 2, 2) };
+    places.storage.flush(&claim, &chunk, LEASE).await.unwrap();
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!(run.finish_reason, None, "the run has not ended");
+    places.expire(claim.run_id).await;
+    let taken = places.take_over().await.remove(0);
+    let Begun::Executing(start) = places.storage.begin(&taken, "test/test", ALL).await.unwrap() else {
+        panic!("fenced")
+    };
+    assert_eq!(start.finish_reason, Some(FinishReason::Length));
 }
 
 async fn a_hand_over_charges_no_crash(places: Places) {

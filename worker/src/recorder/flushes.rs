@@ -52,6 +52,8 @@ pub struct Flushes {
     refusals: usize,
     /// Whether it has refused something for good.
     refused: bool,
+    /// Whether it has refused a checkpoint, without which the run goes on.
+    lacks_checkpoint: bool,
     retry_at: Option<Instant>,
     backoff: Duration,
 }
@@ -86,6 +88,7 @@ impl Flushes {
             in_flight: None,
             refusals: 0,
             refused: false,
+            lacks_checkpoint: false,
             retry_at: None,
             backoff: BACKOFF,
         }
@@ -121,6 +124,11 @@ impl Flushes {
     /// Whether the database will never take what was noted.
     pub fn was_refused(&self) -> bool {
         self.refused
+    }
+
+    /// Whether the database has refused a checkpoint.
+    pub fn lacks_checkpoint(&self) -> bool {
+        self.lacks_checkpoint
     }
 
     /// Makes the next flush due now. With nothing to flush, it still proves that the run is held.
@@ -197,7 +205,8 @@ impl Flushes {
 
     fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
         match flushed {
-            Ok(Flushed::Durable) => {
+            Ok(flushed @ (Flushed::Durable | Flushed::WithoutCheckpoint)) => {
+                self.lacks_checkpoint |= flushed == Flushed::WithoutCheckpoint;
                 self.backoff = BACKOFF;
                 self.refusals = 0;
                 let took = self.begun.take().expect("the flush was begun").elapsed();

@@ -41,6 +41,8 @@ pub struct Recorder {
     held_from: u32,
     /// Whether clients were told that the database is away.
     warned: bool,
+    /// Whether clients were told that a checkpoint is missing.
+    warned_of_checkpoint: bool,
     line: Vec<u8>,
 }
 
@@ -80,6 +82,7 @@ impl Recorder {
             held_back: Vec::new(),
             held_from: 0,
             warned: false,
+            warned_of_checkpoint: false,
             line: Vec::with_capacity(256),
         }
     }
@@ -193,11 +196,25 @@ impl Recorder {
                 self.flushes.demand();
             },
             flushed = self.flushes.step() => match flushed? {
-                flushes::Step::Durable(archived_to) => self.appends.archived_to(archived_to),
+                flushes::Step::Durable(archived_to) => {
+                    self.appends.archived_to(archived_to);
+                    self.warn_of_checkpoint();
+                }
                 flushes::Step::Failed => self.warn_once(),
             },
         }
         Ok(())
+    }
+
+    fn warn_of_checkpoint(&mut self) {
+        if self.flushes.lacks_checkpoint() && !std::mem::replace(&mut self.warned_of_checkpoint, true) {
+            self.emit(&EventBody::WarningRaised {
+                code: "checkpoint_not_stored".into(),
+                message:
+                    "The database refused a checkpoint: the answer goes on, and a fork begins at the checkpoint before."
+                        .into(),
+            });
+        }
     }
 
     fn warn_once(&mut self) {

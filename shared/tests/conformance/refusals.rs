@@ -1,0 +1,162 @@
+//! What a database that refuses a row costs: a checkpoint only itself, anything else the whole transaction.
+
+use bytes::Bytes;
+use holdfast_shared::{
+    ending::Ending,
+    event::{Event, EventBody},
+    event_id::EventId,
+    run::{RunError, RunStatus},
+    storage::{
+        Answer, Begun, CallState, Chunk, Claim, Finished, Flushed, Leave, Left, NewCheckpoint, NewTraceMessage,
+        Progress, Target,
+    },
+    tool::ToolCallStatus,
+    trace::{Node, TraceRole},
+    usage::Usage,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::places::{ALL, LEASE, Places};
+
+macro_rules! on_each_file {
+    ($($fact:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact(crate::places::Places::embedded().await).await;
+            })+
+        }
+
+        mod scaled_out {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact(crate::places::Places::scaled_out().await).await;
+            })+
+        }
+    };
+}
+
+on_each_file!(
+    a_refused_checkpoint_costs_a_flush_nothing_else,
+    a_refused_checkpoint_costs_the_end_of_a_run_nothing_else,
+    a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else,
+    a_refused_tool_call_refuses_the_whole_flush,
+);
+
+async fn executing(places: &Places) -> Claim {
+    places.submit(Target::New { agent_id: None }, "hi").await;
+    let claim = places.claim(1).await.remove(0);
+    let Begun::Executing(_) = places.storage.begin(&claim, "test/test", ALL).await.unwrap() else { panic!("fenced") };
+    claim
+}
+
+/// The end of a step at this event: a message, a call and a checkpoint.
+fn step(claim: &Claim, n: u32) -> Chunk {
+    let id = EventId::new(claim.attempt, n);
+    let mut body = Vec::new();
+    let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: "x".into() };
+    Event::encode_into(&mut body, id, 0, &delta);
+    let message = NewTraceMessage {
+        position: n,
+        step: n,
+        role: TraceRole::Assistant,
+        content: "x".into(),
+        tool_calls: Vec::new(),
+        call_id: None,
+        is_error: false,
+        usage: None,
+    };
+    let call = CallState {
+        call_id: format!("call_{n}"),
+        step: n,
+        position: 0,
+        name: "kb__count".into(),
+        input: json!({}),
+        effect: Default::default(),
+        status: ToolCallStatus::Called,
+        schema: None,
+        expires_at: None,
+        output: None,
+        error: None,
+        duration_ms: None,
+    };
+    let checkpoint = NewCheckpoint {
+        id: Uuid::now_v7(),
+        node: Node::Process,
+        step: n,
+        event_id: id,
+        messages: n as usize,
+        metadata: json!({}),
+    };
+    let progress = Progress {
+        messages: vec![message],
+        calls: vec![call],
+        checkpoints: vec![checkpoint],
+        resume_at: Some(id),
+        usage: Some(Usage { output_tokens: u64::from(n), ..Usage::default() }),
+        ..Progress::default()
+    };
+    Chunk { last: id, body: Bytes::from(body), progress }
+}
+
+/// How many messages, calls and checkpoints there are of a run.
+async fn kept(places: &Places, claim: &Claim) -> (usize, usize, usize) {
+    let checkpoints = places.storage.checkpoints("ann", claim.conversation_id, 50, None).await.unwrap().unwrap();
+    (
+        places.storage.trace(claim.run_id).await.unwrap().len(),
+        places.storage.tool_calls(claim.run_id).await.unwrap().len(),
+        checkpoints.items.len(),
+    )
+}
+
+async fn a_refused_checkpoint_costs_a_flush_nothing_else(places: Places) {
+    let claim = executing(&places).await;
+    assert_eq!(places.storage.flush(&claim, &step(&claim, 2), LEASE).await.unwrap(), Flushed::Durable);
+    assert_eq!(kept(&places, &claim).await, (1, 1, 1));
+    places.refuse_rows_of("agent_run_checkpoints").await;
+    let next = step(&claim, 3);
+    assert_eq!(places.storage.flush(&claim, &next, LEASE).await.unwrap(), Flushed::WithoutCheckpoint);
+    assert_eq!(kept(&places, &claim).await, (2, 2, 1), "the checkpoint before is the newest");
+    assert_eq!(places.storage.flush(&claim, &next, LEASE).await.unwrap(), Flushed::Durable, "it can be repeated");
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.last_event_id), (RunStatus::Running, EventId::new(1, 3)));
+    // The next attempt goes on behind the step, whose rows are there.
+    places.expire(claim.run_id).await;
+    let taken = places.take_over().await.remove(0);
+    assert_eq!(taken.started.base, Some(EventId::new(1, 3)));
+    assert_eq!(places.storage.flush(&claim, &step(&claim, 4), LEASE).await.unwrap(), Flushed::Fenced);
+}
+
+async fn a_refused_checkpoint_costs_the_end_of_a_run_nothing_else(places: Places) {
+    places.refuse_rows_of("agent_run_checkpoints").await;
+    let failed = Ending::Failed(RunError::new("model_failed", "no"));
+    for (ending, status) in [(Ending::Completed, RunStatus::Completed), (failed, RunStatus::Failed)] {
+        let claim = executing(&places).await;
+        let (tail, last) = (step(&claim, 2), EventId::new(1, 2));
+        let answer = Answer { text: "x".into(), ..Answer::default() };
+        let finished = places.storage.finish(&claim, Some(&tail), last, &answer, &ending).await.unwrap();
+        assert!(matches!(finished, Finished::Ended { .. }), "{finished:?}");
+        let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+        assert_eq!((run.status, run.output_message.is_some()), (status, true));
+        assert_eq!(kept(&places, &claim).await, (1, 1, 0));
+    }
+}
+
+async fn a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else(places: Places) {
+    places.refuse_rows_of("agent_run_checkpoints").await;
+    let claim = executing(&places).await;
+    let (tail, last) = (step(&claim, 2), EventId::new(1, 2));
+    assert_eq!(places.storage.leave(&claim, Some(&tail), last, Leave::Queued).await.unwrap(), Left::Gone);
+    assert_eq!(kept(&places, &claim).await, (1, 1, 0));
+    assert_eq!(places.claim(1).await[0].started.base, Some(EventId::new(1, 2)));
+}
+
+async fn a_refused_tool_call_refuses_the_whole_flush(places: Places) {
+    let claim = executing(&places).await;
+    places.refuse_rows_of("agent_run_tool_calls").await;
+    assert!(places.storage.flush(&claim, &step(&claim, 2), LEASE).await.is_err());
+    assert_eq!(kept(&places, &claim).await, (0, 0, 0));
+    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!(run.last_event_id, EventId::new(1, 1));
+}
