@@ -2,6 +2,7 @@
 
 mod playback;
 mod questions;
+mod sessions;
 
 use std::{
     io::{BufReader, Read, Write},
@@ -39,7 +40,11 @@ impl Terminal {
 
     /// In a terminal of its own, as a person would start it.
     fn interactive(base: &str) -> Self {
-        let program = format!("{} chat --url {base} --username ann", env!("CARGO_BIN_EXE_holdfast"));
+        Self::interactive_with(base, "")
+    }
+
+    fn interactive_with(base: &str, arguments: &str) -> Self {
+        let program = format!("{} chat --url {base} --username ann {arguments}", env!("CARGO_BIN_EXE_holdfast"));
         Self::start(Command::new("script").args(["-qfec", &program, "/dev/null"]).env("TERM", "dumb"))
     }
 

@@ -1,9 +1,10 @@
 //! The database goes away in mid-run.
 
+use reqwest::Method;
 use serde_json::json;
 use test_servers::Postgres;
 
-use crate::support::{Blocks, ScaledOut, agent, fold, stream_of};
+use crate::support::{Blocks, Client, ScaledOut, agent, fold, stream_of};
 
 #[tokio::test]
 async fn a_run_finishes_although_postgres_is_restarted() {
@@ -71,8 +72,43 @@ async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_ba
     postgres.stop();
     let failure = client.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (503, "database_away"));
+    every_write_is_refused_for_now(&client).await;
     postgres.restart();
     let started = client.start("[tokens=1]").await;
     assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 2);
+}
+
+/// 503 with Retry-After, so that clients keep what they have to say.
+async fn every_write_is_refused_for_now(client: &Client) {
+    let id = "01890000-0000-7000-8000-000000000000";
+    let message = json!({"id": "m", "role": "user", "parts": [{"type": "text", "text": "hi"}]});
+    let briefing = json!({"agent_id": id, "title": "t", "summary": "s"});
+    let writes = [
+        (Method::POST, "/v1/conversations".to_owned(), json!({})),
+        (Method::PATCH, format!("/v1/conversations/{id}"), json!({"title": "t"})),
+        (Method::DELETE, format!("/v1/conversations/{id}"), json!({})),
+        (Method::POST, format!("/v1/conversations/{id}/messages"), json!({"content": "hi"})),
+        (Method::POST, format!("/v1/conversations/{id}/fork"), json!({"checkpoint_id": id})),
+        (Method::POST, "/v1/sessions/s/messages".to_owned(), json!({"content": "hi"})),
+        (Method::POST, format!("/v1/runs/{id}/cancel"), json!({})),
+        (Method::POST, format!("/v1/runs/{id}/approvals/{id}"), json!({"decision": "approve"})),
+        (Method::POST, format!("/v1/runs/{id}/tool_results/call_1"), json!({"output": "x"})),
+        (Method::POST, "/v1/agents".to_owned(), json!({"name": "a"})),
+        (Method::PUT, format!("/v1/agents/{id}/conversation"), json!({})),
+        (Method::POST, "/v1/briefings".to_owned(), briefing),
+        (Method::POST, "/api/chat".to_owned(), json!({"id": "c", "message": message})),
+        (Method::POST, "/api/chat/c/stop".to_owned(), json!({})),
+        (Method::POST, "/api/chat/stream".to_owned(), json!({"message": "hi"})),
+        (Method::POST, "/api/agent/stream".to_owned(), json!({"message": "hi", "context_type": "board"})),
+        (Method::POST, format!("/api/conversations/{id}/messages"), json!({"content": "hi"})),
+    ];
+    let refused = writes.map(|(method, path, body)| async move {
+        let response = client.request(method.clone(), &path).json(&body).send().await.unwrap();
+        let retry_after = response.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        (format!("{method} {path}"), response.status().as_u16(), retry_after)
+    });
+    for (write, status, retry_after) in futures::future::join_all(refused).await {
+        assert_eq!((status, retry_after.as_deref()), (503, Some("1")), "{write}");
+    }
 }

@@ -113,7 +113,10 @@ impl<'a> Answer<'a> {
                     self.screen.notice("[cancelling; Ctrl-C again quits]")?;
                 }
                 reason = self.outage.lasts() => {
-                    self.screen.notice(&format!("reconnecting … ({reason})"))?;
+                    self.screen.notice(&match self.run {
+                        Some(_) => format!("reconnecting … ({reason})"),
+                        None => format!("not sent yet; it is sent when the server answers again ({reason})"),
+                    })?;
                     self.outage = Outage::Told;
                 }
                 () = sleep_until(caught_up), if self.has_to_ask() => {
@@ -138,6 +141,9 @@ impl<'a> Answer<'a> {
     fn take(&mut self, update: Update) -> io::Result<Option<Answered>> {
         match update {
             Update::Connected(run) => {
+                if self.run.is_none() && self.outage.is_told() {
+                    self.screen.notice("[sent]")?;
+                }
                 self.run = Some(run);
                 self.caught_up = Some(Instant::now() + QUIET);
                 self.outage.interrupted();

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use holdfast_shared::event_id::EventId;
+use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE},
@@ -17,6 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+use super::call::one_line;
 
 /// Heartbeats come every 15 s, so after this long without a byte nobody is there.
 pub const SILENCE: Duration = Duration::from_secs(45);
@@ -69,7 +71,7 @@ pub struct Problem {
 /// A message on its way; sent twice under its key it is still one message.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// Made by the server if absent.
+    /// If absent, the session that the client names, or the speaker's own.
     pub conversation: Option<Uuid>,
     /// The agent of a conversation that is made.
     pub agent: Option<Uuid>,
@@ -83,10 +85,26 @@ pub struct Opened {
     pub stream: Option<Response>,
 }
 
+/// A message of a session's history.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Line {
+    role: String,
+    content: String,
+}
+
+impl Line {
+    /// Its beginning, and who has said it.
+    pub fn shown(&self) -> String {
+        let speaker = if self.role == "User" { "you" } else { "answer" };
+        format!("[{speaker}: {}]", one_line(&self.content))
+    }
+}
+
 /// A run, as far as the chat shows it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Run {
     pub status: String,
+    pub finish_reason: Option<FinishReason>,
     pub output_message: Option<Message>,
     pub error: Option<RunError>,
 }
@@ -131,8 +149,14 @@ impl Speaker {
 }
 
 impl Client {
-    pub fn new(url: &Url, speaker: Speaker) -> Result<Self, String> {
-        let headers = HeaderMap::from_iter(speaker.header()?);
+    /// A client that talks in this session, or else in the one that is the speaker's by default.
+    pub fn new(url: &Url, speaker: Speaker, session: Option<&str>) -> Result<Self, String> {
+        let mut headers = HeaderMap::from_iter(speaker.header()?);
+        if let Some(name) = session {
+            let name = HeaderValue::from_bytes(name.as_bytes());
+            let name = name.map_err(|_| "--session: a name has no control characters")?;
+            headers.insert(HeaderName::from_static("x-session-id"), name);
+        }
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
         let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
         let url = url.as_str().trim_end_matches('/').to_owned();
@@ -166,17 +190,27 @@ impl Client {
     /// Says something, and follows the run that answers from its first event on.
     pub async fn post(&self, post: &Post) -> Result<Opened, Failure> {
         // Questions are events, so the agent's own mode of streaming will not do.
-        let (path, body) = match post.conversation {
-            None => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": post.agent})),
-            Some(id) => (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text})),
+        let (path, body) = match (post.conversation, post.agent) {
+            (Some(id), _) => {
+                (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text}))
+            }
+            (None, None) => ("/v1/sessions/-/messages?stream_mode=events".to_owned(), json!({"content": post.text})),
+            // The routes of sessions name no agent.
+            (None, agent) => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": agent})),
         };
         let request = self.posting(&path).header("idempotency-key", post.key.to_string()).json(&body);
         let opened = open(request).await?;
-        if let Some(secret) = opened.stream.as_ref().and_then(|answer| told_secret(answer.headers())) {
-            // The first one counts: the conversation is that user's.
-            let _ = self.anonymous.set(secret);
+        if let Some(answer) = &opened.stream {
+            self.remember_user(answer.headers());
         }
         Ok(opened)
+    }
+
+    /// What was said in the session before, oldest first.
+    pub async fn history(&self) -> Result<Vec<Line>, Failure> {
+        let response = send(self.get("/v1/sessions/-/history").timeout(ANSWER_TIMEOUT)).await?;
+        self.remember_user(response.headers());
+        response.json().await.map_err(|error| Failure::Away(cause(&error)))
     }
 
     /// Follows a run from the first event after the cursor on.
@@ -218,6 +252,13 @@ impl Client {
         };
         let (url, answer) = (self.at(&format!("/v1/runs/{run}/{path}")), quoted(&answer.to_string()));
         format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
+    }
+
+    /// Stays the anonymous user that the server has made of it: its conversations are that user's.
+    fn remember_user(&self, headers: &HeaderMap) {
+        if let Some(secret) = told_secret(headers) {
+            let _ = self.anonymous.set(secret);
+        }
     }
 
     fn get(&self, path: &str) -> RequestBuilder {

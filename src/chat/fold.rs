@@ -2,7 +2,7 @@
 //!
 //! It does not know where things are shown: `screen` leaves out what its output is not made for.
 
-use holdfast_shared::event_id::EventId;
+use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
 use uuid::Uuid;
 
 use super::{
@@ -95,7 +95,10 @@ impl Fold {
             }
             Body::Message { message } => self.complete(message.content, superseded),
             Body::Warning { message } => vec![Show::Notice(message)],
-            Body::Completed => self.end(Outcome::Completed, None),
+            Body::Completed { finish_reason } => {
+                let ended = self.end(Outcome::Completed, None);
+                ended.into_iter().chain(cut_off(finish_reason)).collect()
+            }
             Body::Failed { error } => self.end(Outcome::Failed, Some(error)),
             Body::Cancelled => self.end(Outcome::Cancelled, None),
             Body::AttemptStarted { .. } | Body::Unknown => vec![],
@@ -114,6 +117,7 @@ impl Fold {
             _ => Outcome::Failed,
         };
         shows.extend(self.end(outcome, run.error));
+        shows.extend(cut_off(run.finish_reason));
         shows
     }
 
@@ -166,6 +170,16 @@ impl Fold {
             (Outcome::Cancelled, _) => vec![Show::Notice("cancelled; nothing was said".to_owned())],
         }
     }
+}
+
+/// Says that an answer which looks whole is not.
+fn cut_off(reason: Option<FinishReason>) -> Option<Show> {
+    let text = match reason? {
+        FinishReason::Length => "the answer was cut off at its longest; say \"continue\" for the rest",
+        FinishReason::ContentFilter => "the provider withheld the answer, or the rest of it",
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => return None,
+    };
+    Some(Show::Notice(text.to_owned()))
 }
 
 #[cfg(test)]

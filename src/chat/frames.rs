@@ -1,6 +1,6 @@
 //! The native wire, read: bytes to frames to events. Nothing here waits or asks.
 
-use holdfast_shared::event_id::EventId;
+use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -80,7 +80,7 @@ pub enum Body {
     #[serde(rename = "warning.raised")]
     Warning { message: String },
     #[serde(rename = "run.completed")]
-    Completed,
+    Completed { finish_reason: Option<FinishReason> },
     #[serde(rename = "run.failed")]
     Failed { error: RunError },
     #[serde(rename = "run.cancelled")]
@@ -116,7 +116,7 @@ impl Event {
     }
 
     pub fn is_terminal(&self) -> bool {
-        matches!(self.body, Body::Completed | Body::Failed { .. } | Body::Cancelled)
+        matches!(self.body, Body::Completed { .. } | Body::Failed { .. } | Body::Cancelled)
     }
 
     /// The rule by which ids alone prove that nothing was missed.

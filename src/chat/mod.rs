@@ -26,7 +26,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
 use answer::{Answer, Answered};
-use client::{Client, Speaker};
+use client::{Client, Failure, Speaker};
 use input::Lines;
 use screen::Screen;
 
@@ -40,10 +40,13 @@ pub struct ChatArgs {
     /// Where the server is.
     #[arg(long, env = "HOLDFAST_URL", default_value = "http://127.0.0.1:8080", value_parser = server_url)]
     url: Url,
-    /// The conversation to go on with; a new one if absent.
+    /// The session to go on in, by a name of your own; session_<username> if absent.
+    #[arg(long, value_name = "NAME", conflicts_with = "conversation")]
+    session: Option<String>,
+    /// The conversation to go on with.
     #[arg(long, value_name = "ID")]
     conversation: Option<Uuid>,
-    /// The agent of a new conversation; /v1/agents lists them.
+    /// The agent of a new conversation, or of a new session; /v1/agents lists them.
     #[arg(long, value_name = "ID", conflicts_with = "conversation")]
     agent: Option<Uuid>,
     /// Who is speaking, for a server that believes it.
@@ -86,13 +89,17 @@ struct Chat {
     screen: Screen,
     lines: Lines,
     interrupts: Signal,
+    session: Option<String>,
     conversation: Option<Uuid>,
     agent: Option<Uuid>,
 }
 
+/// Messages of a session that are shown at the start.
+const SHOWN_MESSAGES: usize = 4;
+
 impl Chat {
     async fn begin(args: ChatArgs) -> Result<Self, String> {
-        let client = Client::new(&args.url, Speaker::of(args.token, args.username))?;
+        let client = Client::new(&args.url, Speaker::of(args.token, args.username), args.session.as_deref())?;
         client.connect(args.conversation).await?;
         // From here on Ctrl-C is ours.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
@@ -101,14 +108,21 @@ impl Chat {
             screen: Screen::new(),
             lines: Lines::read(),
             interrupts,
+            session: args.session,
             conversation: args.conversation,
             agent: args.agent,
         })
     }
 
     async fn converse(&mut self) -> io::Result<ExitCode> {
-        let conversation = self.conversation.map_or("a new conversation".to_owned(), |id| format!("conversation {id}"));
-        self.screen.greet(&format!("Holdfast at {}, {conversation}; /quit ends", self.client.url()))?;
+        let place = match (self.conversation, &self.session, self.agent) {
+            (Some(id), ..) => format!("conversation {id}"),
+            (None, Some(name), _) => format!("session {name}"),
+            (None, None, None) => "your session".to_owned(),
+            (None, None, Some(_)) => "a new conversation".to_owned(),
+        };
+        self.screen.greet(&format!("Holdfast at {}, {place}; /quit ends", self.client.url()))?;
+        self.recall().await?;
         let interactive = self.screen.is_interactive();
         let mut status = ExitCode::SUCCESS;
         while let Some(said) = self.listen().await? {
@@ -128,6 +142,26 @@ impl Chat {
             }
         }
         Ok(status)
+    }
+
+    /// Shows a reader the last messages of the session that goes on.
+    async fn recall(&mut self) -> io::Result<()> {
+        let is_new = self.conversation.is_some() || (self.agent.is_some() && self.session.is_none());
+        if is_new || !self.screen.is_interactive() {
+            return Ok(());
+        }
+        match self.client.history().await {
+            Ok(said) => {
+                for line in &said[said.len().saturating_sub(SHOWN_MESSAGES)..] {
+                    self.screen.notice(&line.shown())?;
+                }
+                Ok(())
+            }
+            Err(Failure::Away(reason)) => {
+                self.screen.notice(&format!("[the last messages are not to be had: {reason}]"))
+            }
+            Err(Failure::Refused(problem)) => self.screen.error(&problem.detail),
+        }
     }
 
     /// What the reader says next; nothing once the input has ended.

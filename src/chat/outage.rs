@@ -25,6 +25,11 @@ impl Outage {
         }
     }
 
+    /// Whether the reader knows of it.
+    pub fn is_told(&self) -> bool {
+        matches!(self, Self::Told)
+    }
+
     /// The server has answered; whether it stays is seen with the next event.
     pub fn interrupted(&mut self) {
         if matches!(self, Self::Untold(..)) {

@@ -1,6 +1,9 @@
 //! A server that plays a run's events back as a test needs them, also in ways that a real one cannot be made to.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -16,11 +19,16 @@ pub const ANSWER: &str = "answer";
 /// Plays one stream per connection that follows the run, and then breaks it off. Answers come too late.
 pub struct Playback {
     pub base: String,
+    tape: Arc<Tape>,
 }
 
 struct Tape {
     streams: Mutex<mpsc::Receiver<Vec<String>>>,
     answered: Notify,
+    /// Whether messages are refused with 503.
+    is_away: AtomicBool,
+    /// The keys of the messages that came.
+    keys: Mutex<Vec<String>>,
 }
 
 impl Playback {
@@ -36,22 +44,49 @@ impl Playback {
             };
             sender.try_send(stream.iter().map(frame).collect()).unwrap();
         }
-        let tape = Arc::new(Tape { streams: Mutex::new(receiver), answered: Notify::new() });
+        let tape = Arc::new(Tape {
+            streams: Mutex::new(receiver),
+            answered: Notify::new(),
+            is_away: AtomicBool::new(false),
+            keys: Mutex::default(),
+        });
+        let served = Arc::clone(&tape);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, Arc::clone(&tape)));
+                tokio::spawn(serve(socket, Arc::clone(&served)));
             }
         });
-        Self { base }
+        Self { base, tape }
+    }
+
+    /// Refuses messages with 503 from now on, or takes them again.
+    pub fn set_away(&self, is_away: bool) {
+        self.tape.is_away.store(is_away, Ordering::SeqCst);
+    }
+
+    /// The keys of the messages that came, refused ones too.
+    pub async fn keys(&self) -> Vec<String> {
+        self.tape.keys.lock().await.clone()
     }
 }
 
 async fn serve(socket: TcpStream, tape: Arc<Tape>) {
     let mut socket = BufReader::new(socket);
-    let path = read_request(&mut socket).await;
+    let (path, key) = read_request(&mut socket).await;
     let head = "connection: close\r\n";
     if path == "/healthz" {
         let _ = socket.write_all(format!("HTTP/1.1 200 OK\r\n{head}content-length: 0\r\n\r\n").as_bytes()).await;
+    } else if path.ends_with("/history") {
+        let _ = socket.write_all(format!("HTTP/1.1 200 OK\r\n{head}content-length: 2\r\n\r\n[]").as_bytes()).await;
+    } else if let Some(key) = key
+        && {
+            tape.keys.lock().await.push(key);
+            tape.is_away.load(Ordering::SeqCst)
+        }
+    {
+        let problem = r#"{"code":"database_away","detail":"The database cannot be reached."}"#;
+        let answer = format!("HTTP/1.1 503 Service Unavailable\r\n{head}retry-after: 1\r\n\r\n{problem}");
+        let _ = socket.write_all(answer.as_bytes()).await;
     } else if path.contains("/approvals/") {
         let problem = r#"{"code":"already_decided","detail":"It is denied already."}"#;
         let answer = format!("HTTP/1.1 409 Conflict\r\n{head}content-type: application/problem+json\r\n\r\n{problem}");
@@ -70,16 +105,17 @@ async fn serve(socket: TcpStream, tape: Arc<Tape>) {
     }
 }
 
-/// Reads a request with its body; answers its path.
-async fn read_request(socket: &mut BufReader<TcpStream>) -> String {
+/// Reads a request with its body; answers its path and its Idempotency-Key.
+async fn read_request(socket: &mut BufReader<TcpStream>) -> (String, Option<String>) {
     let mut head = Vec::new();
     while !head.last().is_some_and(|line: &String| line.trim().is_empty()) {
         let mut line = String::new();
         socket.read_line(&mut line).await.unwrap();
         head.push(line);
     }
-    let length =
-        head.iter().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-    socket.read_exact(&mut vec![0; length.unwrap_or(0)]).await.unwrap();
-    head[0].split(' ').nth(1).unwrap().to_owned()
+    let field =
+        |name: &str| head.iter().find_map(|line| Some(line.to_ascii_lowercase().strip_prefix(name)?.trim().to_owned()));
+    let length = field("content-length:").map_or(0, |length| length.parse().unwrap());
+    socket.read_exact(&mut vec![0; length]).await.unwrap();
+    (head[0].split(' ').nth(1).unwrap().to_owned(), field("idempotency-key:"))
 }

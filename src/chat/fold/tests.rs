@@ -196,3 +196,15 @@ fn the_result_of_an_ended_run_fills_in_what_is_missing() {
     assert_eq!(shows, [Show::Text("two".to_owned()), Show::Answer("one two".to_owned())]);
     assert_eq!(fold.outcome(), Some(Outcome::Completed));
 }
+
+#[test]
+fn an_answer_that_was_cut_off_says_so() {
+    let ended = |reason: &str| event("1-5", "run.completed", &format!(r#","finish_reason":"{reason}""#));
+    for (reason, part) in [("length", "cut off"), ("content_filter", "withheld")] {
+        let mut fold = Fold::default();
+        fold.apply(started("1-1", "0-1", "claimed"));
+        let shown = fold.apply(ended(reason));
+        assert!(matches!(&shown[..], [Show::Notice(text)] if text.contains(part)), "{shown:?}");
+    }
+    check(vec![message("1-4", "0-0", "one two"), ended("stop")], &["answer one two"]);
+}

@@ -1,0 +1,84 @@
+//! Sessions in the terminal, and messages that the server does not take yet.
+
+use serde_json::Value;
+
+use super::{Terminal, pipe_with, playback::Playback};
+use crate::support::{Client, Embedded};
+
+const CONVERSATION: &str = r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#;
+
+async fn sessions(client: &Client) -> Vec<String> {
+    let page = client.get("/v1/sessions").await.unwrap();
+    let names = page["items"].as_array().unwrap().iter();
+    names.map(|session| session["session_id"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn count(client: &Client, list: &str) -> usize {
+    let page: Value = client.get(list).await.unwrap();
+    page["items"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn a_session_goes_on_where_it_was() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    let mut terminal = Terminal::interactive_with(&base, "--session harbour");
+    let greeting = terminal.wait_for("> ");
+    assert!(greeting.contains("session harbour") && !greeting.contains("[you: "), "{greeting}");
+    terminal.type_in("[tokens=2] When does it open?\n");
+    terminal.wait_for("This is ");
+    terminal.wait_for("> ");
+    drop(terminal);
+    let mut terminal = Terminal::interactive_with(&base, "--session harbour");
+    let shown = terminal.wait_for("> ");
+    assert!(shown.contains("[you: [tokens=2] When does it open?]") && shown.contains("[answer: This is]"), "{shown}");
+    terminal.type_in("[tokens=2] And when does it close?\n");
+    terminal.wait_for("This is ");
+    terminal.wait_for("> ");
+    let client = holdfast.client().user("ann");
+    assert_eq!(sessions(&client).await, ["harbour"]);
+    assert_eq!((count(&client, "/v1/conversations").await, count(&client, "/v1/runs").await), (1, 2));
+}
+
+#[tokio::test]
+async fn without_a_name_it_goes_on_in_the_users_own_session() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    for _ in 0..2 {
+        let (_, said, status) = pipe_with(&base, &["--username", "ann"], "[tokens=1] hi\n");
+        assert_eq!(status, Some(0), "{said}");
+    }
+    let client = holdfast.client().user("ann");
+    assert_eq!(sessions(&client).await, ["session_ann"]);
+    assert_eq!((count(&client, "/v1/conversations").await, count(&client, "/v1/runs").await), (1, 2));
+    let made = client.post("/v1/agents", serde_json::json!({"name": "a"})).await.unwrap();
+    let agent = made["id"].as_str().unwrap();
+    let (_, said, status) =
+        pipe_with(&base, &["--username", "ann", "--session", "tide", "--agent", agent], "[tokens=1] hi\n");
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(sessions(&client).await, ["tide", "session_ann"]);
+    assert_eq!(client.get("/v1/sessions").await.unwrap()["items"][0]["agent_id"], agent);
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_taken_says_so_and_is_sent_once_when_it_is() {
+    let begin =
+        [("0-1", "run.queued", CONVERSATION), ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#)];
+    let end = [("1-2", "message.delta", r#","text":"at last""#), ("1-3", "run.completed", "")];
+    let server = Playback::start(&[&[begin, end].concat()]).await;
+    let mut terminal = Terminal::interactive(&server.base);
+    terminal.wait_for("> ");
+    server.set_away(true);
+    terminal.type_in("hi\n");
+    let shown = terminal.wait_for("The database cannot be reached.");
+    assert!(shown.contains("not sent yet") && !shown.contains("reconnecting"), "{shown}");
+    server.set_away(false);
+    assert!(terminal.wait_for("at last").contains("[sent]"));
+    terminal.wait_for("> ");
+    let mut keys = server.keys().await;
+    assert!(keys.len() > 2, "it was not tried again: {keys:?}");
+    keys.dedup();
+    assert_eq!(keys.len(), 1, "the same message has the same key");
+}
