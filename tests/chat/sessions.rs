@@ -62,12 +62,13 @@ async fn without_a_name_it_goes_on_in_the_users_own_session() {
     assert_eq!(client.get("/v1/sessions").await.unwrap()["items"][0]["agent_id"], agent);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_is_not_taken_says_so_and_is_sent_once_when_it_is() {
     let begin =
         [("0-1", "run.queued", CONVERSATION), ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#)];
     let end = [("1-2", "message.delta", r#","text":"at last""#), ("1-3", "run.completed", "")];
-    let server = Playback::start(&[&[begin, end].concat()]).await;
+    let events = [begin, end].concat();
+    let server = Playback::start(&[events.as_slice()]).await;
     let mut terminal = Terminal::interactive(&server.base);
     terminal.wait_for("> ");
     server.set_away(true);

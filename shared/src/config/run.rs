@@ -60,6 +60,11 @@ pub struct RunConfig {
     #[arg(long = "context-tokens", env = "HOLDFAST_CONTEXT_TOKENS", default_value = "5000", value_parser = context_tokens)]
     pub context_tokens: u32,
 
+    /// Characters that the model is shown of what a tool was given, and of what it returned, in an earlier run of the
+    /// conversation; 0 for nothing of earlier runs' tools.
+    #[arg(long = "earlier-result-chars", env = "HOLDFAST_EARLIER_RESULT_CHARS", default_value = "1000", value_parser = characters)]
+    pub earlier_result_chars: usize,
+
     /// Earlier messages of a conversation that the model is shown.
     #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
     pub history_limit: usize,
@@ -69,6 +74,13 @@ fn context_tokens(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(tokens) if tokens >= 100 => Ok(tokens),
         _ => Err(format!("a number of tokens from 100, not {text:?}")),
+    }
+}
+
+fn characters(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(characters) if characters <= 100_000 => Ok(characters),
+        _ => Err(format!("a number of characters from 0 to 100000, not {text:?}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The start of an attempt's work: the run is marked as executing, and what it goes on from is read.
 
+use serde::Deserialize;
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
@@ -57,6 +58,31 @@ pub struct Earlier {
     /// A run's input and its answer are one turn.
     pub turn: i64,
     pub message: Message,
+    /// What tools have returned to the run that wrote it, the newest first.
+    pub results: Vec<EarlierResult>,
+}
+
+/// The beginning of what a tool was given and has returned.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct EarlierResult {
+    pub name: String,
+    /// JSON, one character longer than the window where it is cut there.
+    pub input: String,
+    pub output: Option<String>,
+    /// JSON, where the call has failed.
+    pub error: Option<String>,
+}
+
+impl EarlierResult {
+    /// Cuts input and result at so many characters, with a mark.
+    pub fn cut(&mut self, most: usize) {
+        for text in [Some(&mut self.input), self.output.as_mut(), self.error.as_mut()].into_iter().flatten() {
+            if let Some((end, _)) = text.char_indices().nth(most) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+    }
 }
 
 /// What stands for older messages.
@@ -73,7 +99,12 @@ pub struct Window {
     pub usual: usize,
     /// In a standing conversation.
     pub standing: usize,
+    /// Characters of each input, and of each result, of earlier runs' tools; 0 for no results.
+    pub result_chars: usize,
 }
+
+/// Results that are read of one earlier run.
+const RESULTS: usize = 20;
 
 /// A message that the run goes on from. The run's own input also has what else is known.
 #[derive(FromRow)]
@@ -88,6 +119,22 @@ struct Told {
     metadata: Option<Json<Value>>,
     inherited: Option<Json<Value>>,
     run_finish_reason: Option<String>,
+    results: Option<Json<Vec<EarlierResult>>>,
+}
+
+/// What the tools of the run that wrote the message `earlier` have returned. The answer that a fork was made in knows no more
+/// than the checkpoint of the fork.
+macro_rules! earlier_results {
+    () => {
+        "(select {objects:'name', t.name, 'input', substr(cast(t.input as text), 1, cast($7 as integer) + 1), \
+         'output', substr(t.output, 1, cast($7 as integer) + 1), 'error', substr(cast(t.error as text), 1, cast($7 as integer) + 1)} \
+         from (select c.name, c.input, c.output, c.error from agent_run_tool_calls c \
+         where $7 > 0 and c.run_id = earlier.run_id and earlier.role = 'assistant' and c.status = 'completed' \
+         and not exists (select 1 from agent_run_checkpoints k where k.conversation_id = earlier.conversation_id \
+         and k.node = 'fork' and k.run_id = c.run_id and not exists (select 1 from agent_run_messages s \
+         where s.run_id = c.run_id and s.call_id = c.call_id and s.position <= k.messages)) \
+         order by c.step desc, c.position desc limit $8) t)"
+    };
 }
 
 impl Storage {
@@ -103,8 +150,13 @@ impl Storage {
         let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
         let mut told = told.map_err(Error::doing("begin an attempt"))?.into_iter();
         let Some(own) = told.next().filter(|told| told.own) else { return Ok(Begun::Fenced) };
-        let mut earlier: Vec<Earlier> =
-            told.map(|told| Earlier { turn: told.turn, message: told.message.into() }).collect();
+        let mut earlier: Vec<Earlier> = told
+            .map(|told| Earlier {
+                turn: told.turn,
+                message: told.message.into(),
+                results: told.results.map(|results| results.0).unwrap_or_default(),
+            })
+            .collect();
         earlier.reverse();
         let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
         let mut start = Start {
@@ -126,8 +178,8 @@ impl Storage {
     }
 }
 
-/// Reads the own input first, and then ever earlier messages. What was superseded only after the run's submission is still
-/// part of what it goes on from.
+/// Reads the own input first, and then ever earlier messages with what their runs' tools have returned. What was superseded
+/// only after the run's submission is still part of what it goes on from.
 fn told(claim: &Claim, window: Window) -> Statement {
     let sql = concat!(
         "with summary as (",
@@ -135,10 +187,13 @@ fn told(claim: &Claim, window: Window) -> Statement {
         ") select * from (select true as own, m.turn, ",
         message_columns!(),
         ", s.up_to, s.content as summary, r.client_tools, r.metadata, (select c.metadata from agent_run_checkpoints c ",
-        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited, r.finish_reason as run_finish_reason ",
+        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited, r.finish_reason as run_finish_reason, ",
+        "cast(null as jsonb) as results ",
         "from (select * from {fence:agent_runs where id = $1}) r join chat_messages m on m.id = r.input_message_id ",
         "left join summary s on true) said union all ",
-        "select * from (select false as own, m.turn, ",
+        "select earlier.*, ",
+        earlier_results!(),
+        " as results from (select false as own, m.turn, ",
         message_columns!(),
         ", cast(null as bigint) as up_to, cast(null as text) as summary, cast(null as jsonb) as client_tools, ",
         "cast(null as jsonb) as metadata, cast(null as jsonb) as inherited, cast(null as text) as run_finish_reason from chat_messages m ",
@@ -148,11 +203,11 @@ fn told(claim: &Claim, window: Window) -> Statement {
         "limit (select case when c.handle like 'agent:%' then $6 else $5 end from chat_conversations c where c.id = $2)) earlier ",
         "order by own desc, turn desc, position desc"
     );
-    let (usual, standing) = (window.usual, window.standing);
-    Statement::new(
-        sql,
-        args![claim.run_id, claim.conversation_id, claim.position, Some(claim.created_at), usual, standing],
-    )
+    let Window { usual, standing, result_chars } = window;
+    let created_at = Some(claim.created_at);
+    let args =
+        args![claim.run_id, claim.conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS];
+    Statement::new(sql, args)
 }
 
 /// Both objects in one; what the run brings wins.

@@ -6,6 +6,7 @@
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
+//! - `{objects:'name', expression, …}`: the JSON array of an object for each row
 //! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
 //! - `{bytes:expression}`: the bytes of a text
 //! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
@@ -303,6 +304,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
         "in" => format!("= any({parameter})"),
         "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
         "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
+        "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
@@ -324,6 +326,7 @@ fn sqlite(sql: &'static str) -> String {
         "in" => format!("in (select unhex(value) from json_each({parameter}))"),
         "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
         "each" => format!("json_each({parameter}) as each"),
+        "objects" => format!("json_group_array(json_object({parameter}))"),
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),

@@ -47,7 +47,7 @@ mod writer;
 pub use agents::Changed;
 pub use answer::{Answered, AnsweredRun, ClientResult, InvalidInput};
 pub use archive::{Archived, Chunk, Position};
-pub use begin::{Begun, Earlier, History, Start, Summary, Window};
+pub use begin::{Begun, Earlier, EarlierResult, History, Start, Summary, Window};
 pub use briefings::{NewBriefing, StoredBriefing};
 pub use cancel::Cancelled;
 pub use caution::Caution;

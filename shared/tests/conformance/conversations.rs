@@ -341,7 +341,8 @@ async fn a_standing_conversation_has_a_window_of_its_own(places: Places) {
             answer(&places, &claim_of(&places, run_id).await, "a").await;
         }
         let (run_id, _) = places.submit(Target::Existing(id), "now").await;
-        let (_, told) = told(&places, &claim_of(&places, run_id).await, Window { usual: 3, standing: 5 }).await;
+        let (_, told) =
+            told(&places, &claim_of(&places, run_id).await, Window { usual: 3, standing: 5, result_chars: 0 }).await;
         assert_eq!(told.len(), expected + 1, "and its own input");
     }
 }

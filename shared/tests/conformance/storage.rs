@@ -397,7 +397,7 @@ async fn a_model_sees_only_what_came_before(places: Places) {
     let second = places.claim(1).await.remove(0);
     assert_eq!(begin(&places, &second).await, ["one", "answer", "two"]);
     let Begun::Executing(start) =
-        places.storage.begin(&second, "test", Window { usual: 1, standing: 9 }).await.unwrap()
+        places.storage.begin(&second, "test", Window { usual: 1, standing: 9, result_chars: 0 }).await.unwrap()
     else {
         panic!("fenced")
     };

@@ -214,12 +214,14 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// How many earlier messages the agent's runs are shown.
+/// How much of its conversation a run of the agent is shown.
 fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
+    // The question is one of the messages of a standing conversation.
+    let (usual, standing) = (config.history_limit, config.standing_history_limit.saturating_sub(1));
+    let result_chars = config.earlier_result_chars;
     match definition.history_limit {
-        Some(limit) => Window { usual: limit, standing: limit },
-        // The question is one of those of a standing conversation.
-        None => Window { usual: config.history_limit, standing: config.standing_history_limit.saturating_sub(1) },
+        Some(limit) => Window { usual: limit, standing: limit, result_chars },
+        None => Window { usual, standing, result_chars },
     }
 }
 

@@ -18,7 +18,7 @@ use holdfast_shared::{
 use super::{
     Stop,
     attempt::{Attempt, answered},
-    context::{turn_of_message, turn_of_summary},
+    context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
 };
 use crate::{
     model::{self, Delta, Request, Turn},
@@ -45,11 +45,34 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
             compressed = summarise(attempt, &left_out, budget / SUMMARY).await?;
         }
     }
+    let recalled = recall(attempt, budget);
     if is_fresh {
-        let tokens = used(attempt);
+        let tokens = used(attempt).saturating_add(recalled);
         attempt.recorder.emit(&EventBody::ContextUsage { tokens, budget, compressed });
     }
     Ok(())
+}
+
+/// Keeps as many results of earlier runs' tools as the messages leave room for, the newest first. Returns their tokens.
+fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
+    let most = attempt.shared.worker.config.earlier_result_chars;
+    let room = budget.saturating_sub(used(attempt));
+    let (mut tokens, mut is_full) = (0, false);
+    for earlier in attempt.memory.earlier.iter_mut().rev() {
+        let mut block = cost(RESULTS);
+        earlier.results.retain_mut(|result| {
+            result.cut(most);
+            let more = block + tokens::estimate(&line_of_result(result)) + 1;
+            is_full |= tokens + more > room;
+            if !is_full {
+                tokens += more;
+                // The heading is paid with the first.
+                block = 0;
+            }
+            !is_full
+        });
+    }
+    tokens
 }
 
 /// Tokens that the conversation has for the model, roughly; instructions, tools and the run's own steps are not counted.
