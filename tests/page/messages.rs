@@ -47,6 +47,11 @@ async fn every_message_tells_its_time() {
 }
 
 #[tokio::test]
+async fn a_cut_off_answer_is_continued_on_demand() {
+    Visit::begin(Deployment::embedded(), "asks_for_the_rest").await.ends().await;
+}
+
+#[tokio::test]
 async fn tool_calls_and_thoughts_are_a_line_with_the_rest_behind() {
     Visit::begin(Deployment::embedded(), "looks_into_a_tool_call").await.ends().await;
 }

@@ -53,6 +53,31 @@ async fn a_briefing_leads_to_a_conversation() {
     Visit::begin(deployment, "talks_about_a_briefing").await.ends().await;
 }
 
+/// Anonymous users are allowed, and `ann` may sign in.
+async fn with_users(scenario: &str) {
+    let deployment = Deployment::embedded().with("HOLDFAST_JWT_KEY", SECRET);
+    let given = json!({"token": token(&claims("ann", json!({})))});
+    Visit::with(deployment, scenario, given).await.ends().await;
+}
+
+#[tokio::test]
+async fn signing_in_takes_conversations_along() {
+    with_users("takes_conversations_along").await;
+}
+
+#[tokio::test]
+async fn conversations_left_behind_can_be_taken_along_later() {
+    with_users("leaves_conversations_behind").await;
+}
+
+#[tokio::test]
+async fn a_session_is_listed_by_its_name() {
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    client.post("/v1/sessions/harbour-bot/messages", json!({"content": "[tokens=5] hello"})).await.unwrap();
+    Visit::begin(deployment, "lists_a_session").await.ends().await;
+}
+
 #[tokio::test]
 async fn enter_sends_and_drafts_stay() {
     Visit::begin(Deployment::embedded(), "types").await.ends().await;

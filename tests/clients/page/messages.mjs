@@ -167,3 +167,18 @@ export async function tells_the_time({ person }) {
   await tab.page.clock.fastForward(5 * 60_000);
   await told(tab.answer).getByText("5 min ago").waitFor();
 }
+
+/** An answer that the model cut off says so, and its reader can ask for the rest. */
+export async function asks_for_the_rest({ person }) {
+  const tab = await (await person()).open();
+  const cut = tab.text("The model reached its limit of length and cut this answer off.");
+  await tab.say("[tokens=20] [finish=length] hello");
+  await cut.waitFor();
+  await tab.readsToTheEnd();
+  await tab.page.reload();
+  await cut.waitFor();
+  await tab.button("Continue").click();
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.button("Continue").count(), 0);
+}

@@ -181,3 +181,51 @@ export async function signs_in({ person, given }) {
   assert.equal(await tab.questions.count(), 0);
   assert.equal(await tab.list.getByRole("link").count(), 0);
 }
+
+async function signsIn(tab, token) {
+  await tab.button("Sign in", tab.list).click();
+  const dialog = tab.page.getByRole("dialog", { name: "Sign in" });
+  await dialog.getByLabel("Token").fill(token);
+  await tab.button("Sign in", dialog).click();
+  await tab.text("This browser has 1 conversation from before. Shall it become yours?", dialog).waitFor();
+  return dialog;
+}
+
+/** Who signs in takes along what was said before, and the open chat stays open. */
+export async function takes_conversations_along({ person, given }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=5] before");
+  await tab.readsToTheEnd();
+  const id = await tab.conversation();
+  const dialog = await signsIn(tab, given.token);
+  await tab.button("Take along", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+  await tab.text("ann", tab.list).waitFor();
+  await tab.text("[tokens=5] before", tab.questions).waitFor();
+  assert.equal(await tab.conversation(), id);
+  await tab.say("[tokens=5] after");
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.button("Take along 1 earlier conversation").count(), 0);
+}
+
+/** Who leaves them behind can take them along later. */
+export async function leaves_conversations_behind({ person, given }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=5] before");
+  await tab.readsToTheEnd();
+  const dialog = await signsIn(tab, given.token);
+  await tab.button("Leave behind", dialog).click();
+  await tab.page.waitForURL("/");
+  await tab.text("ann", tab.list).waitFor();
+  await tab.text("What you talk about will be kept here.", tab.list).waitFor();
+  await tab.button("Take along 1 earlier conversation").click();
+  await entry(tab, "[tokens=5] before").click();
+  await tab.text("[tokens=5] before", tab.questions).waitFor();
+}
+
+/** A session has the name that a program has given it. */
+export async function lists_a_session({ person }) {
+  const tab = await (await person()).open();
+  await entry(tab, /harbour-bot/).waitFor();
+}

@@ -56,8 +56,7 @@ export class LiveChat {
         if ((part.type as string) === CAUGHT_UP) this.reading.catchUp();
         if (part.type === "data-state") this.state.set({ doing: part.data.state });
       },
-      onFinish: ({ message, finishReason, isAbort, isError }) => {
-        if (finishReason) this.#keepReason(message.id, finishReason);
+      onFinish: ({ isAbort, isError }) => {
         // A stream that was let go of goes on in another one.
         if (isAbort) return;
         this.state.set({ retrying: undefined, isReconnecting: false, nextTryAt: undefined });
@@ -122,12 +121,6 @@ export class LiveChat {
         if (this.state.now.held) this.reading.catchUp();
       },
     });
-  }
-
-  /** A stream tells it beside its message, and a history in it. */
-  #keepReason(id: string, finishReason: string): void {
-    const { sdk } = this;
-    sdk.messages = sdk.messages.map((message) => (message.id === id ? { ...message, metadata: { ...message.metadata, finishReason } } : message));
   }
 
   #hear(ids: string[]): void {

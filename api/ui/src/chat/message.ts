@@ -8,8 +8,8 @@ export type Metadata = {
   createdAt?: string;
   /** How the run has ended. */
   status?: "completed" | "failed" | "cancelled";
-  /** Why the model ended it, such as `stop`, `length` or `content-filter`. */
-  finishReason?: string;
+  /** Why the model ended it, such as `stop`, `length` or `content_filter`. */
+  finish_reason?: string;
   error?: { code: string; message: string };
   usage?: { input_tokens: number; output_tokens: number; cached_tokens: number; reasoning_tokens: number };
 };
@@ -36,11 +36,9 @@ export type ChatMessage = UIMessage<Metadata, Data>;
 export type Part = ChatMessage["parts"][number];
 
 /** What kept the model from saying all of it. */
-export function cutOffBy({ metadata }: ChatMessage): "length" | "content-filter" | undefined {
-  // The server's history writes it with the rest of its metadata.
-  const reason = metadata?.finishReason ?? (metadata as { finish_reason?: string } | undefined)?.finish_reason;
-  const named = reason?.replace("_", "-");
-  return named === "length" || named === "content-filter" ? named : undefined;
+export function cutOffBy({ metadata }: ChatMessage): "length" | "content_filter" | undefined {
+  const reason = metadata?.finish_reason;
+  return reason === "length" || reason === "content_filter" ? reason : undefined;
 }
 
 /** What was said, as markdown. */

@@ -37,13 +37,12 @@ test("an input that was changed before the approval is known from the history", 
 });
 
 test.each([
-  [{ finishReason: "length" }, "length"],
-  [{ finish_reason: "content_filter" }, "content-filter"],
-  [{ finishReason: "content-filter" }, "content-filter"],
-  [{ finishReason: "stop" }, undefined],
+  [{ finish_reason: "length" }, "length"],
+  [{ finish_reason: "content_filter" }, "content_filter"],
+  [{ finish_reason: "stop" }, undefined],
   [{}, undefined],
 ])("of an answer that says %j the cut is by %s", (metadata, expected) => {
-  expect(cutOffBy({ ...message([]), metadata: metadata as ChatMessage["metadata"] })).toBe(expected);
+  expect(cutOffBy({ ...message([]), metadata })).toBe(expected);
 });
 
 test("the limit of a message that is too long is named", () => {

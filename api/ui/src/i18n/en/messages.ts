@@ -37,7 +37,7 @@ export const messages = {
     brokeOff: "This answer broke off.",
     cutOff: {
       length: "The model reached its limit of length and cut this answer off.",
-      "content-filter": "A filter of the model's provider cut this answer off.",
+      content_filter: "A filter of the model's provider cut this answer off.",
     },
     goOn: "Continue",
     goOnText: "Continue where your answer was cut off.",

@@ -37,7 +37,7 @@ export const messages: typeof import("../en/messages").messages = {
     brokeOff: "这条回答中断了。",
     cutOff: {
       length: "模型达到了长度上限，这条回答被截断了。",
-      "content-filter": "模型服务商的过滤器截断了这条回答。",
+      content_filter: "模型服务商的过滤器截断了这条回答。",
     },
     goOn: "继续",
     goOnText: "请从你的回答被截断的地方继续。",
