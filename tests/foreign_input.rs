@@ -24,7 +24,7 @@ async fn client_tools_are_limited_before_any_schema_is_compiled() {
     let pattern = |n: usize| json!({"properties": {"a": {"pattern": format!("a{n}"), "type": "string"}}});
     client.post("/v1/runs", tools(32, pattern)).await.unwrap();
     refused(tools(33, pattern), "32 client tools, not 33").await;
-    let three = |n: usize| json!({"items": [{"pattern": "x"}, {"pattern": "y"}, {"pattern": format!("z{n}")}]});
+    let three = |n: usize| json!({"allOf": [{"pattern": "x"}, {"pattern": "y"}, {"pattern": format!("z{n}")}]});
     client.post("/v1/runs", tools(21, three)).await.unwrap();
     refused(tools(22, three), "66 patterns, and 64 are taken").await;
     refused(tools(2, |_| json!({"title": "x".repeat(32_768)})), "and 65536 are taken").await;
