@@ -2,6 +2,21 @@
 
 use serde::Serialize;
 
+/// How much of a list one page has: it ends before the item with which it would have more than `items`, and after the item
+/// with which it has about `bytes` of JSON. So it has at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize {
+    pub items: usize,
+    pub bytes: usize,
+}
+
+impl From<usize> for PageSize {
+    /// As many items, however long they are.
+    fn from(items: usize) -> Self {
+        Self { items, bytes: i64::MAX as usize }
+    }
+}
+
 /// Part of a list. `next` is the cursor of the part after it, absent at the end.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Page<T> {

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
 };
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
-    page::Page,
+    page::{Page, PageSize},
     storable::storable_json,
 };
 
@@ -40,8 +41,8 @@ struct AgentRow {
 /// Selects agents that are not deleted, with their newest definitions.
 macro_rules! select_agents {
     () => {
-        "select a.id, a.version, a.origin, a.created_at, coalesce(a.updated_at, a.created_at) as updated_at, v.definition \
-         from agent_definitions a join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
+        "select a.id, a.version, a.origin, a.created_at, coalesce(a.updated_at, a.created_at) as updated_at, v.definition, \
+         octet_length(cast(v.definition as text)) + 300 as page_bytes from agent_definitions a join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
          where a.deleted_at is null "
     };
 }
@@ -68,12 +69,17 @@ impl Storage {
     }
 
     /// All agents, the newest first, secrets included. `None` for a cursor that no page gave out.
-    pub async fn agents(&self, limit: usize, cursor: Option<&str>) -> Result<Option<Page<Agent>>, Error> {
+    pub async fn agents(&self, size: impl Into<PageSize>, cursor: Option<&str>) -> Result<Option<Page<Agent>>, Error> {
+        let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let sql = concat!(select_agents!(), "and ($1 is null or a.id < $1) order by a.id desc limit $2");
-        let rows = self.database.fetch_all::<AgentRow>(sql, args![before, limit + 1]).await;
-        let page = Page::of(rows.map_err(Error::doing("list agents"))?, limit, |last| last.id.simple().to_string());
-        Ok(Some(Page { items: page.items.into_iter().map(Agent::from).collect(), next: page.next }))
+        let list = cut_page!(
+            concat!(select_agents!(), "and ($1 is null or a.id < $1) order by a.id desc limit $2"),
+            "id desc",
+            "$3"
+        );
+        let rows = self.database.fetch_all::<Cut<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
+        let rows = rows.map_err(Error::doing("list agents"))?;
+        Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// Gives an agent the definition that `change` makes of its own. Runs that were submitted before keep theirs.

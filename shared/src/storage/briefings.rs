@@ -5,12 +5,18 @@ use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::{Error, Storage, database::args, end::take_position, newest::NewestFirst};
+use super::{
+    Error, Storage,
+    cut::{Cut, cut_page, page_of},
+    database::args,
+    end::take_position,
+    newest::NewestFirst,
+};
 use crate::{
     briefing::{Briefing, BriefingCard},
     idempotency::IdempotencyKey,
     message::Content,
-    page::Page,
+    page::{Page, PageSize},
 };
 
 /// A briefing that is to be stored.
@@ -157,22 +163,26 @@ impl Storage {
     pub async fn briefings(
         &self,
         owner: &str,
-        limit: usize,
+        size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Briefing>>, Error> {
+        let size = size.into();
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
-        let rows = self.database.fetch_all::<BriefingRow>(
+        let list = cut_page!(
             concat!(
                 "select ",
                 briefing_columns!(),
-                " from briefings where owner_id = $1 and ($2 is null or (created_at, id) < ($2, $3)) ",
+                ", octet_length(title) + octet_length(summary) + coalesce(octet_length(cast(data as text)), 0) + 300 as page_bytes ",
+                "from briefings where owner_id = $1 and ($2 is null or (created_at, id) < ($2, $3)) ",
                 "order by created_at desc, id desc limit $4"
             ),
-            args![owner, before.at(), before.id(), limit + 1],
+            "created_at desc, id desc",
+            "$5"
         );
-        let rows = rows.await.map_err(Error::doing("list briefings"))?;
-        let page = Page::of(rows, limit, |last| NewestFirst::behind(last.created_at, last.id));
-        Ok(Some(Page { items: page.items.into_iter().map(Briefing::from).collect(), next: page.next }))
+        let args = args![owner, before.at(), before.id(), size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<BriefingRow>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list briefings"))?;
+        Ok(Some(page_of(rows, size, |last| NewestFirst::behind(last.created_at, last.id))))
     }
 
     /// Puts the briefing into the owner's conversation, unless it is there already; answers the card's message. `None` if the

@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
     rows::{ConversationRow, conversation_columns},
 };
 use crate::{
     conversation::Conversation,
     event_id::EventId,
-    page::Page,
+    page::{Page, PageSize},
     tool::ToolCallStatus,
     trace::{Checkpoint, CheckpointState, Node},
 };
@@ -36,8 +37,8 @@ struct CheckpointRow {
 /// Selects checkpoints of the owner's ($1) conversation ($2).
 macro_rules! select_checkpoints {
     () => {
-        "select k.id, k.conversation_id, k.run_id, k.node, k.step, k.event_id, k.messages, k.metadata, k.created_at \
-         from agent_run_checkpoints k join chat_conversations c on c.id = k.conversation_id and c.deleted_at is null \
+        "select k.id, k.conversation_id, k.run_id, k.node, k.step, k.event_id, k.messages, k.metadata, k.created_at, \
+         octet_length(cast(k.metadata as text)) + 400 as page_bytes from agent_run_checkpoints k join chat_conversations c on c.id = k.conversation_id and c.deleted_at is null \
          where c.owner_id = $1 and c.id = $2 "
     };
 }
@@ -48,16 +49,20 @@ impl Storage {
         &self,
         owner: &str,
         conversation_id: Uuid,
-        limit: usize,
+        size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Checkpoint>>, Error> {
+        let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let sql = concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4");
-        let rows =
-            self.database.fetch_all::<CheckpointRow>(sql, args![owner, conversation_id, before, limit + 1]).await;
+        let list = cut_page!(
+            concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4"),
+            "id desc",
+            "$5"
+        );
+        let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<CheckpointRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list checkpoints"))?;
-        let page = Page::of(rows, limit, |last| last.id.simple().to_string());
-        Ok(Some(Page { items: page.items.into_iter().map(Checkpoint::from).collect(), next: page.next }))
+        Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// A checkpoint with everything that was known by then.

@@ -4,10 +4,24 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    cut::{Cut, cut_page, items_of, page_of},
     database::args,
     rows::{MessageRow, message_columns},
 };
-use crate::{message::Message, page::Page};
+use crate::{
+    message::Message,
+    page::{Page, PageSize},
+};
+
+/// Columns of messages, with about their size as JSON.
+macro_rules! sized_message_columns {
+    () => {
+        concat!(
+            message_columns!(),
+            ", m.turn, octet_length(m.content) + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400 as page_bytes"
+        )
+    };
+}
 
 /// Which messages of a conversation a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,43 +39,52 @@ impl Storage {
         owner: &str,
         conversation_id: Uuid,
         which: Which,
-        limit: usize,
+        size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Message>>, Error> {
+        let size = size.into();
         let Ok(after) = cursor.map_or(Ok(0), str::parse::<i64>) else { return Ok(None) };
-        let rows = self.database.fetch_all::<MessageRow>(
+        let list = cut_page!(
             concat!(
                 "select ",
-                message_columns!(),
+                sized_message_columns!(),
                 " from chat_messages m ",
                 "where m.conversation_id = $1 and m.owner_id = $2 and m.position > $3 ",
                 "and ($4 or m.superseded_at is null) order by m.position limit $5"
             ),
-            args![conversation_id, owner, after, which == Which::SupersededToo, limit + 1],
+            "position",
+            "$6"
         );
-        let rows = rows.await.map_err(Error::doing("list messages"))?;
-        let page = Page::of(rows, limit, |last| last.position.to_string());
-        Ok(Some(Page { items: page.items.into_iter().map(Message::from).collect(), next: page.next }))
+        let superseded_too = which == Which::SupersededToo;
+        let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<MessageRow>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list messages"))?;
+        Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
 
-    /// The newest messages of the conversation, at most `limit`, oldest first: each question with its answer behind it.
+    /// The newest messages of the conversation, as many as a page may have, oldest first: each question with its answer
+    /// behind it.
     pub async fn newest_messages(
         &self,
         owner: &str,
         conversation_id: Uuid,
-        limit: usize,
+        size: impl Into<PageSize>,
     ) -> Result<Vec<Message>, Error> {
-        let rows = self.database.fetch_all::<MessageRow>(
+        let size = size.into();
+        let newest = cut_page!(
             concat!(
                 "select ",
-                message_columns!(),
+                sized_message_columns!(),
                 " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
                 "order by m.turn desc, m.position desc limit $3"
             ),
-            args![conversation_id, owner, limit],
+            "turn desc, position desc",
+            "$4"
         );
+        let rows =
+            self.database.fetch_all::<Cut<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
         let rows = rows.await.map_err(Error::doing("read the newest messages"))?;
-        Ok(rows.into_iter().rev().map(Message::from).collect())
+        Ok(items_of(rows).rev().collect())
     }
 
     /// The message of the conversation that the client calls so, or that has this id.

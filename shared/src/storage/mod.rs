@@ -19,6 +19,7 @@ mod claim;
 mod complete;
 mod connect;
 mod conversations;
+mod cut;
 mod data_folder;
 mod database;
 mod end;

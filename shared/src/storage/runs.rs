@@ -5,12 +5,13 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    cut::{Cut, cut_page, page_of},
     database::args,
     rows::{RunRow, bare_run_columns, run_columns},
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
-    page::Page,
+    page::{Page, PageSize},
     run::{Run, RunStatus},
 };
 
@@ -125,26 +126,34 @@ impl Storage {
         Ok(rows.map_err(Error::doing("list the unfinished runs"))?.into_iter().map(|row| row.0).collect())
     }
 
-    /// The owner's runs, newest first. `None` for a cursor that no page gave out.
+    /// The owner's runs without their answers, newest first. `None` for a cursor that no page gave out.
     pub async fn runs(
         &self,
         owner: &str,
         filter: RunFilter,
-        limit: usize,
+        size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Run>>, Error> {
+        let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let rows = self.database.fetch_all::<RunRow>(
+        let list = cut_page!(
             concat!(
-                select_owned_runs!(),
+                "select ",
+                bare_run_columns!(),
+                ", coalesce(octet_length(r.error_message), 0) + coalesce(octet_length(cast(r.metadata as text)), 0) + 800 ",
+                "as page_bytes",
+                from_known_runs!(),
+                "where r.owner_id = $1 ",
                 "and ($2 is null or r.conversation_id = $2) and ($3 is null or r.status = $3) and ($4 is null or r.id < $4) ",
                 "order by r.id desc limit $5"
             ),
-            args![owner, filter.conversation_id, filter.status.map(|status| status.as_str().to_owned()), before, limit + 1],
+            "id desc",
+            "$6"
         );
-        let rows = rows.await.map_err(Error::doing("list runs"))?;
-        let page = Page::of(rows, limit, |last| last.id.simple().to_string());
-        Ok(Some(Page { items: page.items.into_iter().map(Run::from).collect(), next: page.next }))
+        let status = filter.status.map(|status| status.as_str().to_owned());
+        let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
+        Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// What the run's streams carry where a client does not say.

@@ -5,9 +5,14 @@ use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::{Error, Storage, database::args};
+use super::{
+    Error, Storage,
+    cut::{Cut, cut_page, page_of},
+    database::args,
+};
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
+    page::{Page, PageSize},
     tool::{Effect, ToolCall, ToolCallStatus, ToolError},
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
@@ -44,6 +49,19 @@ struct CallRow {
     expires_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
     completed_at: Option<DateTime<Utc>>,
+}
+
+#[derive(FromRow)]
+struct PlacedCall {
+    #[sqlx(flatten)]
+    call: CallRow,
+    position: i64,
+}
+
+impl From<PlacedCall> for ToolCall {
+    fn from(row: PlacedCall) -> Self {
+        Self::from(row.call)
+    }
 }
 
 #[derive(FromRow)]
@@ -88,6 +106,58 @@ impl Storage {
                    from agent_run_tool_calls where run_id = $1 order by step, position";
         let rows = self.database.fetch_all::<CallRow>(sql, args![run_id]).await;
         Ok(rows.map_err(Error::doing("read a run's tool calls"))?.into_iter().map(ToolCall::from).collect())
+    }
+
+    /// A page of a run's trace. `None` for a cursor that no page gave out.
+    pub async fn trace_page(
+        &self,
+        run_id: Uuid,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<TraceMessage>>, Error> {
+        let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
+        let list = cut_page!(
+            "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at, \
+             octet_length(content) + coalesce(octet_length(cast(tool_calls as text)), 0) + 300 as page_bytes \
+             from agent_run_messages where run_id = $1 and ($2 is null or position > $2) order by position limit $3",
+            "position",
+            "$4"
+        );
+        let rows =
+            self.database.fetch_all::<Cut<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
+        let rows = rows.map_err(Error::doing("list a run's trace"))?;
+        Ok(Some(page_of(rows, size, |last| last.position.to_string())))
+    }
+
+    /// A page of a run's tool calls. `None` for a cursor that no page gave out.
+    pub async fn tool_calls_page(
+        &self,
+        run_id: Uuid,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<ToolCall>>, Error> {
+        // `<step>.<position>`, of the last call of the page before.
+        let place = |text: &str| -> Option<(i64, i64)> {
+            let (step, position) = text.split_once('.')?;
+            Some((step.parse().ok()?, position.parse().ok()?))
+        };
+        let after = match cursor.map(place) {
+            Some(None) => return Ok(None),
+            after => after.flatten(),
+        };
+        let list = cut_page!(
+            "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, \
+             completed_at, position, octet_length(cast(input as text)) + coalesce(octet_length(output), 0) \
+             + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes from agent_run_tool_calls \
+             where run_id = $1 and ($2 is null or (step, position) > ($2, $3)) order by step, position limit $4",
+            "step, position",
+            "$5"
+        );
+        let (step, position) = after.unzip();
+        let args = args![run_id, step, position, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<PlacedCall>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list a run's tool calls"))?;
+        Ok(Some(page_of(rows, size, |last| format!("{}.{}", last.call.step, last.position))))
     }
 
     /// All that a run has asked humans, in order.

@@ -6,6 +6,7 @@ mod conversations;
 mod erasure;
 mod given_up;
 mod owners;
+mod pages;
 mod places;
 mod queue;
 mod rate_limit;

@@ -9,6 +9,7 @@ use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus, Decision},
     event::{AttemptReason, Event, EventBody},
     event_id::EventId,
+    page::PageSize,
     run::RunStatus,
     storage::{
         Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, Flushed, InvalidInput, Leave, Left,
@@ -23,12 +24,14 @@ use uuid::Uuid;
 
 use crate::{
     on_each_backend,
+    pages::pages,
     places::{ALL, LEASE, Places},
 };
 
 on_each_backend!(
     progress_is_written_once_with_its_events,
     a_stale_claim_writes_no_progress,
+    traces_and_calls_are_listed_in_pages_of_any_bytes,
     the_next_attempt_goes_on_from_the_newest_position,
     an_answer_takes_an_attempt_and_queues_the_run,
     only_one_of_two_answers_counts,
@@ -182,6 +185,40 @@ async fn progress_is_written_once_with_its_events(places: Places) {
         (listed.len(), listed[0].id, listed[0].event_id, &listed[0].metadata),
         (1, checkpoint.id, EventId::new(1, 2), &json!({"a": [1]}))
     );
+}
+
+async fn traces_and_calls_are_listed_in_pages_of_any_bytes(places: Places) {
+    let claim = executing(&places).await;
+    let calls = [(1, 0), (1, 1), (2, 0), (2, 1), (10, 0)].map(|(step, position)| {
+        let output = Some("x".repeat(1_000));
+        let call_id = format!("c{step}-{position}");
+        CallState { step, position, output, ..call(&call_id, ToolCallStatus::Completed, None) }
+    });
+    let progress = Progress {
+        messages: (1..=5).map(|position| said(position, &["c1"])).collect(),
+        calls: calls.to_vec(),
+        ..Progress::default()
+    };
+    places.storage.flush(&claim, &chunk(&claim, 2, progress), LEASE).await.unwrap();
+    let (storage, run_id) = (&places.storage, claim.run_id);
+    for (items, bytes, expected) in [(9, 1, vec![1, 1, 1, 1, 1]), (9, 1_600, vec![2, 2, 1]), (3, 90_000, vec![3, 2])] {
+        let size = PageSize { items, bytes };
+        let (listed, sizes) =
+            pages(|cursor| async move { storage.tool_calls_page(run_id, size, cursor.as_deref()).await }).await;
+        assert_eq!(listed, storage.tool_calls(run_id).await.unwrap());
+        assert_eq!(sizes, expected, "calls in pages of {items} and {bytes} bytes");
+    }
+    for (items, bytes, expected) in [(9, 1, vec![1, 1, 1, 1, 1]), (2, 90_000, vec![2, 2, 1])] {
+        let size = PageSize { items, bytes };
+        let (listed, sizes) =
+            pages(|cursor| async move { storage.trace_page(run_id, size, cursor.as_deref()).await }).await;
+        assert_eq!(listed.len(), 5);
+        assert!(listed.is_sorted_by_key(|said| said.position));
+        assert_eq!(sizes, expected, "the trace in pages of {items} and {bytes} bytes");
+    }
+    let size = PageSize { items: 1, bytes: 1 };
+    assert!(storage.tool_calls_page(run_id, size, Some("x")).await.unwrap().is_none());
+    assert!(storage.trace_page(run_id, size, Some("x")).await.unwrap().is_none());
 }
 
 async fn a_stale_claim_writes_no_progress(places: Places) {

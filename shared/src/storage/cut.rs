@@ -1,0 +1,54 @@
+//! Pages that end at a number of bytes: the database leaves out what does not fit, and sends none of it.
+
+use sqlx::{ColumnIndex, Decode, FromRow, Type};
+
+use crate::page::{Page, PageSize};
+
+/// Rows of a list, one more than a page has, without those before which the page is full. `$rows` selects them with
+/// their `page_bytes`, `$order` names columns that they have, `$bytes` is the parameter with the size of the page.
+macro_rules! cut_page {
+    ($rows:expr, $order:literal, $bytes:literal) => {
+        concat!(
+            "select * from (select page.*, count(*) over () as page_rows, ",
+            "coalesce(sum(page.page_bytes) over (order by ",
+            $order,
+            " rows between unbounded preceding and 1 preceding), 0) as page_before from (",
+            $rows,
+            ") page) cut where page_before < ",
+            $bytes,
+            " order by ",
+            $order
+        )
+    };
+}
+pub(super) use cut_page;
+
+/// A row of such a page.
+pub(super) struct Cut<T> {
+    row: T,
+    /// Rows that there were before the page was cut.
+    rows: i64,
+}
+
+impl<'r, R: sqlx::Row, T: FromRow<'r, R>> FromRow<'r, R> for Cut<T>
+where
+    &'static str: ColumnIndex<R>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self { rows: row.try_get("page_rows")?, row: T::from_row(row)? })
+    }
+}
+
+/// The page that the rows are; it goes on where they were cut, by number or by bytes.
+pub(super) fn page_of<R, T: From<R>>(cut: Vec<Cut<R>>, size: PageSize, cursor: impl Fn(&R) -> String) -> Page<T> {
+    let rows = cut.first().map_or(0, |cut| cut.rows as usize);
+    let shown = cut.into_iter().map(|cut| cut.row).take(size.items).collect::<Vec<_>>();
+    let next = if rows > shown.len() { shown.last().map(cursor) } else { None };
+    Page { items: shown.into_iter().map(T::from).collect(), next }
+}
+
+/// The items alone, where there is no further page.
+pub(super) fn items_of<R, T: From<R>>(cut: Vec<Cut<R>>) -> impl DoubleEndedIterator<Item = T> {
+    cut.into_iter().map(|cut| T::from(cut.row))
+}
