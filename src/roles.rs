@@ -169,6 +169,7 @@ fn make_api(
         strangers_rate: settings.users.strangers_rate(),
         write_rate: settings.users.write_rate(),
         quotas,
+        holder_limits: settings.users.holder_limits(),
         config: settings.api.clone(),
         tools: settings.tools.clone(),
         model,

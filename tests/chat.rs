@@ -95,13 +95,11 @@ fn pipe_with(base: &str, arguments: &[&str], lines: &str) -> (String, String, Op
 
 async fn answers(client: &Client) -> Vec<String> {
     let runs = client.get("/v1/runs").await.unwrap();
-    let mut answers: Vec<String> = runs["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|run| run["output_message"]["content"].as_str().unwrap_or("").trim_end().to_owned())
-        .collect();
-    answers.reverse();
+    let mut answers = Vec::new();
+    for run in runs["items"].as_array().unwrap().iter().rev() {
+        let run = client.run(run["id"].as_str().unwrap()).await;
+        answers.push(run["output_message"]["content"].as_str().unwrap_or("").trim_end().to_owned());
+    }
     answers
 }
 

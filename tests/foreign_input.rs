@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 
+use reqwest::Method;
 use serde_json::json;
 
-use crate::support::Embedded;
+use crate::support::{Embedded, answer};
 
 #[tokio::test]
 async fn client_tools_are_limited_before_any_schema_is_compiled() {
@@ -53,4 +54,91 @@ async fn two_hosts_in_one_request_are_refused() {
     assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}\r\nhost: evil.example")), refused);
     assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}, evil.example")), refused);
     assert_eq!(status(format!("GET http://evil.example/v1/runs HTTP/1.1\r\nhost: {address}")), refused);
+}
+
+#[tokio::test]
+async fn a_page_ends_at_its_bytes_and_goes_on_behind() {
+    let embedded = Embedded::new().with("HOLDFAST_MAX_PAGE_BYTES", "2000");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let first = client.start(&format!("[tokens=1] {}", "x".repeat(1_000))).await;
+    let (run_id, conversation) = (first["run"]["id"].as_str().unwrap(), first["conversation"]["id"].as_str().unwrap());
+    client.ended(run_id).await;
+    for _ in 0..2 {
+        let path = format!("/v1/conversations/{conversation}/messages");
+        let said = client.post(&path, json!({"content": format!("[tokens=40] {}", "y".repeat(1_000))})).await.unwrap();
+        client.ended(said["run"]["id"].as_str().unwrap()).await;
+    }
+    let all = async |list: String| {
+        let separator = if list.contains('?') { '&' } else { '?' };
+        let (mut items, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+        loop {
+            let page = client.get(&format!("{list}{cursor}")).await.unwrap();
+            assert!(!page["items"].as_array().unwrap().is_empty());
+            items.extend(page["items"].as_array().unwrap().clone());
+            pages += 1;
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("{separator}cursor={next}"),
+                None => return (items, pages),
+            }
+        }
+    };
+    let (messages, pages) = all(format!("/v1/conversations/{conversation}/messages")).await;
+    assert!(messages.len() == 6 && pages > 1, "{} in {pages}", messages.len());
+    let (runs, _) = all("/v1/runs".to_owned()).await;
+    assert!(runs.len() == 3 && runs.iter().all(|run| run["output_message"].is_null()));
+    let (trace, _) = all(format!("/v1/runs/{run_id}/messages?limit=1")).await;
+    assert_eq!(trace.len(), 2);
+    let history = client.get(&format!("/api/chat/{conversation}/messages")).await.unwrap();
+    assert!(history.as_array().unwrap().len() < 6, "a history has the newest that fit");
+    let last = runs[0]["id"].as_str().unwrap();
+    let page = async |after: &str| {
+        let request = client.request(Method::GET, &format!("/v1/runs/{last}/events?limit=200&after={after}"));
+        answer(request.header("accept", "application/json")).await.unwrap()
+    };
+    let (mut events, mut after, mut pages) = (0, "0-0".to_owned(), 0);
+    loop {
+        let page = page(&after).await;
+        events += page["events"].as_array().unwrap().len();
+        after = page["last_event_id"].as_str().unwrap().to_owned();
+        pages += 1;
+        if page["complete"] == true {
+            break;
+        }
+    }
+    assert!(events > 40 && pages > 1, "{events} in {pages}");
+}
+
+#[tokio::test]
+async fn bodies_in_flight_are_limited_per_caller() {
+    let embedded =
+        Embedded::new().with("HOLDFAST_BODIES_PER_CALLER_BYTES", "1000").with("HOLDFAST_BODIES_BYTES", "3000");
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    let host = base.strip_prefix("http://").unwrap();
+    // The body never comes: `expect` says when the server has begun to read it.
+    let begin = |user: &str, bytes: usize| {
+        let mut socket = std::net::TcpStream::connect(host).unwrap();
+        let head = format!(
+            "POST /v1/runs HTTP/1.1\r\nhost: {host}\r\nx-user: {user}\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\ncontent-length: {bytes}\r\n\r\n"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).unwrap();
+        (String::from_utf8_lossy(&status[9..]).into_owned(), socket)
+    };
+    let (first, held) = begin("ann", 900);
+    assert_eq!(first, "100");
+    assert_eq!(begin("ann", 200).0, "429");
+    let (others, bob) = begin("bob", 900);
+    assert_eq!(others, "100");
+    let (large, _eve) = begin("eve", 1_200);
+    assert_eq!(large, "100", "one body is always read");
+    assert_eq!(begin("dan", 10).0, "503", "all together have their limit");
+    drop((held, bob));
+    crate::support::until("the places of bodies that never came", || async {
+        (begin("ann", 200).0 == "100").then_some(())
+    })
+    .await;
 }

@@ -42,6 +42,7 @@ mod snapshot;
 mod start;
 mod stdio_servers;
 mod stores;
+mod streams;
 mod takeover;
 mod tls;
 mod tools;

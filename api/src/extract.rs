@@ -28,6 +28,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         if !is_json(request.headers()) {
             return Err(Problem::unsupported_media_type());
         }
+        let (mut parts, body) = request.into_parts();
+        let caller = Caller::from_request_parts(&mut parts, app).await?;
+        let _in_flight = app.bodies().read(&caller, &parts.headers)?;
+        let request = Request::from_parts(parts, body);
         let read = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
         let bytes = read.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
             BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {

@@ -7,23 +7,27 @@
 
 mod app;
 mod auth;
+mod bodies;
 mod extract;
 mod guard;
+mod held;
 mod host;
 mod metrics;
 mod problem;
 mod relay;
+mod reserve;
 mod routes;
 mod seen;
 mod serve;
 mod spans;
 mod strangers;
+mod streams;
 mod wire;
 
 use std::sync::Arc;
 
 use holdfast_shared::{
-    config::{ApiConfig, ModelChoice, ToolsConfig},
+    config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig},
     queue::Queue,
     quotas::Quotas,
     rate_limit::{Rate, RateLimit},
@@ -53,6 +57,8 @@ pub struct Api {
     pub write_rate: Option<Rate>,
     /// What one owner may have at most.
     pub quotas: Quotas,
+    /// What one caller may hold open.
+    pub holder_limits: HolderLimits,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     /// The deployment's model, where this process knows it.
@@ -75,13 +81,14 @@ impl Api {
             auth: Arc::new(self.auth),
             strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate, self.write_rate),
             quotas: self.quotas,
+            streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),
             tools: self.tools,
             model: self.model,
             metrics: self.metrics,
         });
         let router = routes::router(Arc::clone(&app));
-        listener.serve(router, &self.config, shutdown).await;
+        listener.serve(router, &self.config, self.holder_limits, shutdown).await;
         app.settle().await;
         dispatcher.abort();
         announcer.abort();

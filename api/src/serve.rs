@@ -3,10 +3,17 @@
 //! It is not `axum::serve`, which limits neither the time of a request's head nor the number of connections, and whose
 //! connections take about twice the memory.
 
-use std::{error::Error, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::Router;
-use holdfast_shared::config::ApiConfig;
+use holdfast_shared::config::{ApiConfig, HolderLimits};
 use hyper::{
     Request,
     body::Incoming,
@@ -19,15 +26,22 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::auth::Peer;
+use crate::{
+    auth::{Peer, one_client},
+    held::{Counts, Held},
+    reserve::Reserved,
+};
 
 /// Time for a request's head to arrive.
 const HEAD: Duration = Duration::from_secs(15);
+
+/// The same on a connection of the reserve.
+const RESERVED_HEAD: Duration = Duration::from_secs(2);
 
 /// Time for short requests to end at a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -77,24 +91,34 @@ impl Listener {
     }
 
     /// Serves until `shutdown`, then lets short requests end.
-    pub(crate) async fn serve(self, router: Router, config: &ApiConfig, shutdown: CancellationToken) {
-        let permits = Arc::new(Semaphore::new(config.max_connections));
+    pub(crate) async fn serve(
+        self,
+        router: Router,
+        config: &ApiConfig,
+        limits: HolderLimits,
+        shutdown: CancellationToken,
+    ) {
+        let places = Places::new(config);
+        let held = Arc::new(Counts::default());
         let connections = TaskTracker::new();
         loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
             let accepted = tokio::select! {
-                accepted = self.0.accept() => accepted,
+                accepted = async { (places.free().await, self.0.accept().await) } => accepted,
                 () = shutdown.cancelled() => break,
             };
             match accepted {
-                Ok((socket, peer)) => {
+                (place, Ok((socket, peer))) => {
+                    let place = places.best(place);
+                    let peer = Peer(peer.ip());
+                    // A connection too many of one address is closed unread.
+                    let Ok(of_address) = take_of_address(&held, peer, &limits) else { continue };
                     let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
                     connections.spawn(async move {
-                        serve_connection(socket, Peer(peer.ip()), router, stall, shutdown).await;
-                        drop(permit);
+                        serve_connection(socket, peer, router, (stall, place.is_reserved), shutdown).await;
+                        drop((place, of_address));
                     });
                 }
-                Err(error) => {
+                (_, Err(error)) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
@@ -108,17 +132,81 @@ impl Listener {
     }
 }
 
-async fn serve_connection(socket: TcpStream, peer: Peer, router: Router, stall: Duration, shutdown: CancellationToken) {
+/// Where connections take their places: first the ordinary ones, then those in reserve.
+struct Places {
+    ordinary: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
+}
+
+struct Place {
+    is_reserved: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    fn new(config: &ApiConfig) -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Self { ordinary: semaphore(config.max_connections), reserve: semaphore(config.reserved_connections) }
+    }
+
+    /// Waits for a place of either kind.
+    async fn free(&self) -> Place {
+        let never_closed = "nothing closes the semaphores";
+        let (ordinary, reserve) = (Arc::clone(&self.ordinary), Arc::clone(&self.reserve));
+        tokio::select! {
+            biased;
+            permit = ordinary.acquire_owned() => Place { is_reserved: false, _permit: permit.expect(never_closed) },
+            permit = reserve.acquire_owned() => Place { is_reserved: true, _permit: permit.expect(never_closed) },
+        }
+    }
+
+    /// An ordinary place, if one has become free since.
+    fn best(&self, place: Place) -> Place {
+        match Arc::clone(&self.ordinary).try_acquire_owned() {
+            Ok(permit) if place.is_reserved => Place { is_reserved: false, _permit: permit },
+            _ => place,
+        }
+    }
+}
+
+/// Counts a connection for its address, where there is a limit; fails beyond it.
+fn take_of_address(
+    held: &Arc<Counts<IpAddr>>,
+    Peer(peer): Peer,
+    limits: &HolderLimits,
+) -> Result<Option<Held<IpAddr>>, ()> {
+    let peer = peer.to_canonical();
+    match limits.connections_per_address {
+        // Behind a proxy are many clients.
+        Some(most) if !limits.trusted_proxies.iter().any(|network| network.contains(&peer)) => {
+            held.take(one_client(peer), 1, most).map(Some).ok_or(())
+        }
+        _ => Ok(None),
+    }
+}
+
+async fn serve_connection(
+    socket: TcpStream,
+    peer: Peer,
+    router: Router,
+    (stall, is_reserved): (Duration, bool),
+    shutdown: CancellationToken,
+) {
     let _ = socket.set_nodelay(true);
     let mut socket = TimeoutStream::new(socket);
     socket.set_write_timeout(Some(stall));
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        if is_reserved {
+            request.extensions_mut().insert(Reserved);
+        }
         router.call(request)
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HTTP_BUFFER);
+    let head = if is_reserved { RESERVED_HEAD } else { HEAD };
+    // A reserved connection serves one request, and is free again.
+    http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
     let served = tokio::select! {
         served = &mut connection => served,

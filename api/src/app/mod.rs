@@ -26,12 +26,14 @@ use uuid::Uuid;
 
 use crate::{
     auth::{Auth, Caller},
+    bodies::Bodies,
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
     seen::Seen,
     spans,
     strangers::Strangers,
+    streams::Streams,
 };
 
 /// What the use cases are made of.
@@ -43,6 +45,7 @@ pub struct Parts {
     pub auth: Arc<Auth>,
     pub strangers: Strangers,
     pub quotas: Quotas,
+    pub streams: Streams,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     pub model: Option<ModelChoice>,
@@ -59,10 +62,12 @@ pub struct App {
     strangers: Strangers,
     seen: Arc<Seen>,
     quotas: Quotas,
+    streams: Streams,
     config: ApiConfig,
     tools: ToolsConfig,
     model: Option<ModelChoice>,
     schemas: SchemaChecks,
+    bodies: Bodies,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -83,8 +88,10 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { storage, run_log, queue, relay, auth, strangers, quotas, config, tools, model, metrics } = parts;
+        let Parts { storage, run_log, queue, relay, auth, strangers, quotas, streams, config, tools, model, metrics } =
+            parts;
         let schemas = SchemaChecks::new(&tools);
+        let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
         Arc::new(Self {
             seen: Arc::new(Seen::new(storage.clone())),
             storage,
@@ -94,10 +101,12 @@ impl App {
             auth,
             strangers,
             quotas,
+            streams,
             config,
             tools,
             model,
             schemas,
+            bodies,
             metrics,
             pending: TaskTracker::new(),
         })
@@ -125,6 +134,14 @@ impl App {
 
     pub const fn seen(&self) -> &Arc<Seen> {
         &self.seen
+    }
+
+    pub const fn bodies(&self) -> &Bodies {
+        &self.bodies
+    }
+
+    pub const fn streams(&self) -> &Streams {
+        &self.streams
     }
 
     pub fn config(&self) -> &ApiConfig {
@@ -158,13 +175,15 @@ impl App {
         new: NewRun,
         cursor: EventId,
     ) -> Result<(Posted, Opened), Problem> {
+        // Order matters: a stream too many is refused before anything is committed.
+        let stream = self.streams.open(caller)?;
         // Watching is begun meanwhile, because nothing of the run may be missed.
         let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (posted, queued) = submitted?;
         let (owner, run) = (&caller.owner, Arc::new(posted.run.clone()));
         let opened = match queued {
-            Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, owner, &run, queued))),
-            None => self.relay.resume(owner, &run, cursor).await?,
+            Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, owner, &run, queued, stream))),
+            None => self.relay.resume(owner, &run, cursor, stream).await?,
         };
         Ok((posted, opened))
     }

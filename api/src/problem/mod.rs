@@ -204,6 +204,28 @@ impl Problem {
         )
     }
 
+    pub fn too_many_streams(holder: &str, most: usize) -> Self {
+        let detail =
+            format!("{holder} may hold {most} streams and waits open at this server; close one, or try again later.");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail).retried_after(5)
+    }
+
+    pub fn too_many_bodies(most: usize) -> Self {
+        let detail =
+            format!("The server reads at most {most} bytes of one caller's requests at a time; send fewer at once.");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bodies", detail)
+    }
+
+    pub fn bodies_busy() -> Self {
+        let detail = "The server is reading as many requests as it can; try again in a moment. Nothing was stored.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "bodies_busy", detail)
+    }
+
+    pub fn connections_exhausted() -> Self {
+        let detail = "All connections of this server are taken; try again in a moment.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "connections_exhausted", detail)
+    }
+
     pub fn too_many_queued(id: impl std::fmt::Display, max: usize) -> Self {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,

@@ -11,7 +11,10 @@ use tokio::{
 };
 
 use super::{Relay, SLICE_BYTES, Watch, outline::is_left_out, reading::Reading, replay::Replayed, window::Next};
-use crate::wire::{self, Before, Block, Projector, View};
+use crate::{
+    streams::OpenStream,
+    wire::{self, Before, Block, Projector, View},
+};
 
 /// The stream is broken off on purpose, so that the client comes back: a clean end would mean that the run has ended.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +35,10 @@ pub struct Follower {
     finished: bool,
     /// Whether the client was told to come back.
     leaving: bool,
+    /// What lets the client hold its connection open.
+    stream: OpenStream,
+    /// When the stream is cut, if it is.
+    ends_at: Option<Instant>,
     /// What the client is sent before any event.
     lead: Vec<u8>,
     /// When a heartbeat is due, unless something else is sent before.
@@ -66,7 +73,13 @@ pub(super) enum Woken {
 }
 
 impl Follower {
-    pub(super) fn new(relay: Arc<Relay>, watch: Watch, cursor: EventId, reading: Option<Arc<Reading>>) -> Self {
+    pub(super) fn new(
+        relay: Arc<Relay>,
+        watch: Watch,
+        cursor: EventId,
+        reading: Option<Arc<Reading>>,
+        stream: OpenStream,
+    ) -> Self {
         let changes = watch.feed.changes();
         let heartbeat_at = Instant::now() + relay.heartbeat;
         let before = Before::cursor(cursor);
@@ -81,6 +94,8 @@ impl Follower {
             reading,
             finished: false,
             leaving: false,
+            stream,
+            ends_at: None,
             lead,
             heartbeat_at,
             alarm: Box::pin(sleep_until(heartbeat_at)),
@@ -106,6 +121,7 @@ impl Follower {
 
     /// The frames of a view, from the cursor on. Ends cleanly only after the terminal event.
     pub fn into_frames(mut self, view: View) -> impl Stream<Item = Result<Bytes, Aborted>> + Send {
+        self.ends_at = self.stream.ends_at(view.wire);
         let counted = Counted::new();
         let first = stream::iter([Ok(Bytes::from(std::mem::take(&mut self.lead)))]);
         let rest = stream::unfold((self, view, counted), |(mut follower, view, counted)| async move {
@@ -128,6 +144,10 @@ impl Follower {
             }
             if self.leaving {
                 return Some(self.abort().await);
+            }
+            if self.ends_at.is_some_and(|end| Instant::now() >= end) {
+                self.leaving = true;
+                return Some(Ok(wire::come_back()));
             }
             if let Some(frames) = self.frames_read(view) {
                 return Some(Ok(frames));
@@ -204,6 +224,7 @@ impl Follower {
             true => self.heartbeat_at,
             false => self.heartbeat_at.min(Instant::now() + self.relay.look),
         };
+        let look = self.ends_at.map_or(look, |end| look.min(end));
         // One that goes off too early is set again; to set it with every event would cost more.
         if look < self.alarm.deadline() || self.alarm.is_elapsed() {
             self.alarm.as_mut().reset(look);

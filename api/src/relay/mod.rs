@@ -41,6 +41,7 @@ use uuid::Uuid;
 
 use crate::{
     problem::Problem,
+    streams::OpenStream,
     wire::{Before, Block},
 };
 use feed::Feed;
@@ -104,7 +105,13 @@ impl Relay {
     }
 
     /// Follows the owner's run from a cursor, after a first look that tells whether the cursor can be continued.
-    pub async fn open(self: &Arc<Self>, owner: &str, run: &Arc<Run>, cursor: EventId) -> Result<Opened, Problem> {
+    pub async fn open(
+        self: &Arc<Self>,
+        owner: &str,
+        run: &Arc<Run>,
+        cursor: EventId,
+        stream: OpenStream,
+    ) -> Result<Opened, Problem> {
         let run_id = run.id;
         let (watch, is_new) = self.join(run_id);
         watch.feed.remember(owner, run);
@@ -113,7 +120,7 @@ impl Relay {
             self.subscribe(&watch.feed).await;
         }
         let version = watch.feed.version();
-        let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading));
+        let follower = |watch, reading| Box::new(Follower::new(Arc::clone(self), watch, cursor, reading, stream));
         if watch.feed.serves(cursor) {
             return Ok(Opened::Stream(follower(watch, None)));
         }
@@ -131,8 +138,14 @@ impl Relay {
     }
 
     /// The same for a client that comes back, which is counted.
-    pub async fn resume(self: &Arc<Self>, owner: &str, run: &Arc<Run>, cursor: EventId) -> Result<Opened, Problem> {
-        let opened = self.open(owner, run, cursor).await?;
+    pub async fn resume(
+        self: &Arc<Self>,
+        owner: &str,
+        run: &Arc<Run>,
+        cursor: EventId,
+        stream: OpenStream,
+    ) -> Result<Opened, Problem> {
+        let opened = self.open(owner, run, cursor, stream).await?;
         if cursor != EventId::ORIGIN && matches!(opened, Opened::Stream(_)) {
             metrics::counter!("holdfast_streams_resumed_total").increment(1);
         }
@@ -170,10 +183,17 @@ impl Relay {
     }
 
     /// Follows a run that its owner has just made, from its first event on.
-    pub fn open_new(self: &Arc<Self>, watch: Watch, owner: &str, run: &Arc<Run>, queued: Event) -> Follower {
+    pub fn open_new(
+        self: &Arc<Self>,
+        watch: Watch,
+        owner: &str,
+        run: &Arc<Run>,
+        queued: Event,
+        stream: OpenStream,
+    ) -> Follower {
         watch.feed.remember(owner, run);
         let reading = Reading::of(Before::START, vec![queued]);
-        Follower::new(Arc::clone(self), watch, EventId::ORIGIN, Some(reading))
+        Follower::new(Arc::clone(self), watch, EventId::ORIGIN, Some(reading), stream)
     }
 
     /// The next events after `cursor`, from the log or else the archive.

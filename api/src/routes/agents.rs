@@ -47,7 +47,7 @@ pub async fn list(
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<Agent>>, Problem> {
-    let page = app.storage().agents(query.limit(&app)?, query.cursor.as_deref()).await?;
+    let page = app.storage().agents(query.size(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
     Ok(Json(Page { items: page.items.into_iter().map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
 }

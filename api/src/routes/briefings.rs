@@ -96,8 +96,8 @@ pub async fn list(
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<Briefing>>, Problem> {
-    let limit = query.limit(&app)?;
-    let page = app.storage().briefings(&caller.owner, limit, query.cursor.as_deref()).await?;
+    let size = query.size(&app)?;
+    let page = app.storage().briefings(&caller.owner, size, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

@@ -41,9 +41,9 @@ pub async fn list(
     ConversationId(id): ConversationId,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<Checkpoint>>, Problem> {
-    let limit = query.limit(&app)?;
+    let size = query.size(&app)?;
     expect_conversation(&app, &caller, id).await?;
-    let page = app.storage().checkpoints(&caller.owner, id, limit, query.cursor.as_deref()).await?;
+    let page = app.storage().checkpoints(&caller.owner, id, size, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

@@ -16,7 +16,7 @@ use holdfast_shared::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::checked_limit;
+use super::page_size;
 use crate::{
     app::{App, CONVERSATION_BYTES},
     auth::Caller,
@@ -99,9 +99,9 @@ pub async fn list(
     caller: Caller,
     Query(query): Query<SearchQuery>,
 ) -> Result<Json<Page<Conversation>>, Problem> {
-    let limit = checked_limit(&app, query.limit)?;
+    let size = page_size(&app, query.limit)?;
     let text = query.q.as_deref().map(checked_search).transpose()?;
-    let page = app.storage().conversations(&caller.owner, limit, query.cursor.as_deref(), text).await?;
+    let page = app.storage().conversations(&caller.owner, size.items, query.cursor.as_deref(), text).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

@@ -129,7 +129,7 @@ async fn long_poll(
     cursor: u64,
 ) -> Result<Response, Problem> {
     let until = Instant::now() + app.config().long_poll;
-    let stretch = match app.relay().open(&caller.owner, run, begin.last).await? {
+    let stretch = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
         Opened::Stream(mut follower) => follower.read_on_by(until).await?,
         Opened::Finished => Stretch::at_the_end(begin.last),
     };
@@ -148,7 +148,7 @@ async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor:
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    let body = match app.relay().open(&caller.owner, run, begin.last).await? {
+    let body = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
         Opened::Stream(follower) => {
             let live = LiveFrames::new(*follower, Instant::now() + app.config().durable_sse);
             Body::from_stream(live.into_stream(move |stretch| Bytes::from(durable::frames(id, stretch, cursor))))

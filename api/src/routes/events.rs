@@ -9,17 +9,20 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run, snapshot::Snapshot, storage::StreamDefaults};
+use holdfast_shared::{
+    agent::StreamMode, event_id::EventId, page::PageSize, run::Run, snapshot::Snapshot, storage::StreamDefaults,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::checked_limit;
+use super::page_size;
 use crate::{
     app::App,
     auth::Caller,
     extract::{Query, RunId, accepts_event_stream, accepts_json},
     problem::Problem,
     relay::{Folded, Opened},
+    streams::OpenStream,
     wire::{Shows, View, Wire, native},
 };
 
@@ -77,17 +80,19 @@ pub async fn follow(
         return Err(Problem::no_snapshot_on_this_wire());
     }
     let wants_json = accepts_json(&headers) && !accepts_event_stream(&headers);
+    let stream = match wants_json {
+        true => None,
+        false => Some(app.streams().open(&caller)?),
+    };
     // A browser that reconnects repeats its URL: it has the snapshot, and wants what comes behind its cursor.
     if query.snapshot && cursor == EventId::ORIGIN {
-        return match wants_json {
-            true => snapshot_as_json(&app, id).await,
-            false => snapshot_and_tail(&app, &caller, &run, query.stream_mode).await,
+        return match stream {
+            None => snapshot_as_json(&app, id).await,
+            Some(stream) => snapshot_and_tail(&app, &caller.owner, &run, query.stream_mode, stream).await,
         };
     }
-    if wants_json {
-        return page(&app, id, cursor, checked_limit(&app, query.limit)?).await;
-    }
-    let mut opened = app.relay().resume(&caller.owner, &run, cursor).await?;
+    let Some(stream) = stream else { return page(&app, id, cursor, page_size(&app, query.limit)?).await };
+    let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
     {
@@ -99,14 +104,15 @@ pub async fn follow(
 /// The message so far, then the tail; of a run that has ended, its last event, because clients wait for that.
 async fn snapshot_and_tail(
     app: &App,
-    caller: &Caller,
+    owner: &str,
     run: &Arc<Run>,
     mode: Option<StreamMode>,
+    stream: OpenStream,
 ) -> Result<Response, Problem> {
     let Folded { folding, last, at_ms, .. } = app.relay().fold(run.id).await?;
     let mut frame = Vec::new();
     native::snapshot_frame(&mut frame, run.id, last, at_ms, &folding.into_snapshot());
-    let mut opened = app.relay().open(&caller.owner, run, last).await?;
+    let mut opened = app.relay().open(owner, run, last, stream).await?;
     if let Opened::Stream(follower) = &mut opened {
         follower.led_by(&frame);
     }
@@ -170,20 +176,28 @@ fn run_header(run_id: Uuid) -> (HeaderName, HeaderValue) {
     (HeaderName::from_static("x-run-id"), value)
 }
 
+/// What an event of a JSON page is longer than its line, about.
+const ENVELOPE: usize = 128;
+
 /// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.
-async fn page(app: &App, run_id: Uuid, cursor: EventId, limit: usize) -> Result<Response, Problem> {
+async fn page(app: &App, run_id: Uuid, cursor: EventId, size: PageSize) -> Result<Response, Problem> {
     let mut events = Vec::new();
     let mut last = cursor;
-    let mut complete = false;
-    while events.len() < limit && !complete {
+    let (mut complete, mut bytes) = (false, 0);
+    while events.len() < size.items && bytes < size.bytes && !complete {
         let more = app.relay().page(run_id, last).await?;
-        let Some(newest) = more.last() else { break };
-        last = newest.id;
-        events.extend(more);
-        events.truncate(limit);
-        complete = events.last().is_some_and(|event| event.is_terminal());
+        if more.is_empty() {
+            break;
+        }
+        for event in more {
+            if events.len() == size.items || bytes >= size.bytes {
+                break;
+            }
+            bytes += event.line().len() + ENVELOPE;
+            (last, complete) = (event.id, event.is_terminal());
+            events.push(event);
+        }
     }
-    last = events.last().map_or(cursor, |event| event.id);
     let complete = complete || events.is_empty() && app.relay().has_ended_at(run_id, cursor).await?;
     let mut body = br#"{"events":["#.to_vec();
     for (index, event) in events.iter().enumerate() {

@@ -15,8 +15,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    accepted, checked_limit, checked_options,
+    accepted, checked_options,
     events::{StreamQuery, cursor, stream_on},
+    page_size,
 };
 use crate::{
     app::{App, named},
@@ -72,9 +73,9 @@ impl ListMessages {
         caller: &Caller,
         conversation_id: Uuid,
     ) -> Result<Json<Page<Message>>, Problem> {
-        let limit = checked_limit(app, self.limit)?;
+        let size = page_size(app, self.limit)?;
         let which = if self.superseded { Which::SupersededToo } else { Which::Current };
-        let page = app.storage().messages(&caller.owner, conversation_id, which, limit, self.cursor.as_deref()).await?;
+        let page = app.storage().messages(&caller.owner, conversation_id, which, size, self.cursor.as_deref()).await?;
         page.map(Json).ok_or_else(Problem::invalid_cursor)
     }
 }

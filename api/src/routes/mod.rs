@@ -33,6 +33,7 @@ use axum::{
 use holdfast_shared::{
     agent::StreamMode,
     conversation::Handle,
+    page::PageSize,
     run::SubmitMode,
     snapshot::Snapshot,
     storable::{is_too_deep, storable, storable_json},
@@ -53,7 +54,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    seen, spans, strangers,
+    reserve, seen, spans, strangers,
     wire::Wire,
 };
 
@@ -121,6 +122,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(app, seen::note))
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
+        .layer(middleware::from_fn(reserve::keep))
         .layer(middleware::from_fn_with_state(auth, auth::decide))
         .layer(middleware::from_fn(guarded))
         .layer(middleware::from_fn(measure));
@@ -150,19 +152,24 @@ struct ListQuery {
 }
 
 impl ListQuery {
-    fn limit(&self, app: &App) -> Result<usize, Problem> {
-        checked_limit(app, self.limit)
+    fn size(&self, app: &App) -> Result<PageSize, Problem> {
+        page_size(app, self.limit)
     }
 }
 
 const DEFAULT_PAGE: usize = 50;
 
-fn checked_limit(app: &App, limit: Option<usize>) -> Result<usize, Problem> {
+fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
     let max = app.config().max_page;
     match limit.unwrap_or(DEFAULT_PAGE.min(max)) {
-        limit if (1..=max).contains(&limit) => Ok(limit),
+        items if (1..=max).contains(&items) => Ok(PageSize { items, bytes: app.config().max_page_bytes }),
         _ => Err(Problem::invalid_query(format!("limit is a number from 1 to {max}."))),
     }
+}
+
+/// As much as a history has, which has no further page.
+fn history_size(app: &App) -> PageSize {
+    PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }
 }
 
 /// What a client may ask of a run beside its input.

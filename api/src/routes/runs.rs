@@ -21,9 +21,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    accepted, checked_limit, checked_options,
+    accepted, checked_options,
     events::{StreamQuery, cursor, stream_on},
-    talk_of,
+    page_size, talk_of,
 };
 use crate::{
     app::App,
@@ -137,9 +137,9 @@ pub async fn list(
     caller: Caller,
     Query(query): Query<ListRuns>,
 ) -> Result<Json<Page<Run>>, Problem> {
-    let limit = checked_limit(&app, query.limit)?;
+    let size = page_size(&app, query.limit)?;
     let filter = RunFilter { conversation_id: query.conversation_id, status: query.status };
-    let page = app.storage().runs(&caller.owner, filter, limit, query.cursor.as_deref()).await?;
+    let page = app.storage().runs(&caller.owner, filter, size, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
@@ -169,8 +169,8 @@ pub async fn wait(
     if run.status.is_terminal() {
         return Ok(Json(run));
     }
-    let last = run.last_event_id;
-    if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last).await? {
+    let (last, stream) = (run.last_event_id, app.streams().open(&caller)?);
+    if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
         follower.ended(patience).await;
     }
     read(State(app), caller, RunId(id)).await

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{
     ListQuery,
     events::StreamQuery,
+    history_size,
     messages::{self, AcceptedMessage, ListMessages, NewMessageBody},
 };
 use crate::{
@@ -49,7 +50,7 @@ pub async fn names(
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<Session>>, Problem> {
-    let page = app.storage().sessions(&caller.owner, query.limit(&app)?, query.cursor.as_deref()).await?;
+    let page = app.storage().sessions(&caller.owner, query.size(&app)?.items, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
@@ -98,7 +99,7 @@ pub async fn history(
     let Some(conversation) = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? else {
         return Ok(Json(Vec::new()));
     };
-    let said = app.storage().newest_messages(&caller.owner, conversation.id, app.config().max_history).await?;
+    let said = app.storage().newest_messages(&caller.owner, conversation.id, history_size(&app)).await?;
     Ok(Json(said.into_iter().filter(|message| message.role != Role::System).map(Line::from).collect()))
 }
 

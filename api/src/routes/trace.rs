@@ -3,44 +3,47 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use holdfast_shared::{tool::ToolCall, trace::TraceMessage};
-use serde::Serialize;
+use holdfast_shared::{page::Page, tool::ToolCall, trace::TraceMessage};
 use uuid::Uuid;
 
-use crate::{app::App, auth::Caller, extract::RunId, problem::Problem};
+use super::{ListQuery, page_size};
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{Query, RunId},
+    problem::Problem,
+};
 
-/// The messages of a run's trace, in order.
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Trace {
-    items: Vec<TraceMessage>,
-}
-
-/// The tool calls of a run, in the order in which the model asked for them.
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct ToolCalls {
-    items: Vec<ToolCall>,
-}
-
-/// Read what the model of a run was told and said.
-#[utoipa::path(get, path = "/v1/runs/{id}/messages", tag = "runs", params(("id" = Uuid, Path)), responses(
-    (status = 200, body = Trace), (status = 404, body = Problem, description = "run_not_found")
+/// List what the model of a run was told and said, in order.
+#[utoipa::path(get, path = "/v1/runs/{id}/messages", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
+    (status = 200, body = Page<TraceMessage>), (status = 404, body = Problem, description = "run_not_found")
 ))]
-pub async fn messages(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<Json<Trace>, Problem> {
+pub async fn messages(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<TraceMessage>>, Problem> {
+    let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     expect_run(&app, &caller, id).await?;
-    Ok(Json(Trace { items: app.storage().trace(id).await? }))
+    let page = app.storage().trace_page(id, size, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
-/// Read which tools a run has called, with what, and what came back.
-#[utoipa::path(get, path = "/v1/runs/{id}/tool_calls", tag = "runs", params(("id" = Uuid, Path)), responses(
-    (status = 200, body = ToolCalls), (status = 404, body = Problem, description = "run_not_found")
+/// List which tools a run has called, with what, and what came back, in the order in which the model asked for them.
+#[utoipa::path(get, path = "/v1/runs/{id}/tool_calls", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
+    (status = 200, body = Page<ToolCall>), (status = 404, body = Problem, description = "run_not_found")
 ))]
 pub async fn tool_calls(
     State(app): State<Arc<App>>,
     caller: Caller,
     RunId(id): RunId,
-) -> Result<Json<ToolCalls>, Problem> {
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<ToolCall>>, Problem> {
+    let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     expect_run(&app, &caller, id).await?;
-    Ok(Json(ToolCalls { items: app.storage().tool_calls(id).await? }))
+    let page = app.storage().tool_calls_page(id, size, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
 async fn expect_run(app: &App, caller: &Caller, id: Uuid) -> Result<(), Problem> {

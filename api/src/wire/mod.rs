@@ -33,7 +33,7 @@ pub use agent_context::AgentContext;
 /// First on every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
 
-/// Last on a stream that is broken off by a shutdown: another moment for each client, so that they do not all come at once.
+/// Last on a stream that is broken off by a shutdown, or at the end of its life: another moment for each client, so that they do not all come at once.
 /// No blank line here either.
 pub fn come_back() -> Bytes {
     let chance = getrandom::u32().expect("the system gives random bytes");
@@ -77,6 +77,11 @@ impl Wire {
     /// Whether what an event becomes depends on the kind of the event before it.
     pub fn has_blocks(self) -> bool {
         self == Self::AiSdk
+    }
+
+    /// Whether the wire's usual clients come back by themselves where a stream is broken off.
+    pub fn comes_back(self) -> bool {
+        self != Self::AiSdk
     }
 }
 

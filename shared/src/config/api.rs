@@ -40,6 +40,18 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_PAGE", default_value = "200", value_parser = count)]
     pub max_page: usize,
 
+    /// Bytes of JSON at which a page of a list, or a history, ends, give or take an item.
+    #[arg(long, env = "HOLDFAST_MAX_PAGE_BYTES", default_value = "1048576", value_parser = bytes)]
+    pub max_page_bytes: usize,
+
+    /// Bytes of request bodies that are read at the same time; further ones are answered 503.
+    #[arg(long, env = "HOLDFAST_BODIES_BYTES", default_value = "268435456", value_parser = bytes)]
+    pub bodies_bytes: usize,
+
+    /// The same of one caller; further ones are answered 429.
+    #[arg(long, env = "HOLDFAST_BODIES_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
+    pub bodies_per_caller_bytes: usize,
+
     /// Newest messages that the history of a session or of a chat has.
     #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
     pub max_history: usize,
@@ -48,9 +60,17 @@ pub struct ApiConfig {
     #[arg(long = "max-wait-ms", env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
     pub max_wait: Duration,
 
-    /// Connections open at the same time; further ones wait in the listening socket's backlog.
+    /// Connections open at the same time, besides those in reserve; a request on a further one is answered 503.
     #[arg(long, env = "HOLDFAST_MAX_CONNECTIONS", default_value = "10000", value_parser = count)]
     pub max_connections: usize,
+
+    /// Connections in reserve for probes, Prometheus and operators; 0 for none.
+    #[arg(long, env = "HOLDFAST_RESERVED_CONNECTIONS", default_value = "100", value_parser = reserve)]
+    pub reserved_connections: usize,
+
+    /// Longest life of a stream, in ms; then it is cut and its client comes back.
+    #[arg(long = "stream-life-ms", env = "HOLDFAST_STREAM_LIFE_MS", default_value = "3600000", value_parser = milliseconds)]
+    pub stream_life: Duration,
 
     /// Silence on a stream after which a heartbeat comment is sent, in ms.
     #[arg(long = "heartbeat-ms", env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
@@ -92,6 +112,10 @@ pub struct ApiConfig {
     /// How often all followed runs are looked up in the database, in case a push was lost, in ms.
     #[arg(long = "look-ms", env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
     pub look: Duration,
+}
+
+fn reserve(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a whole number, or 0 for none, not {text:?}"))
 }
 
 /// Parses a listening address.

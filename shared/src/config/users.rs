@@ -41,6 +41,28 @@ pub struct UsersConfig {
     /// Proxies whose X-Forwarded-For is believed, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
+
+    /// Streams that one user may hold open in one API process, 50 by default; 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_STREAMS_PER_USER", value_parser = holder_limit)]
+    pub streams_per_user: Option<usize>,
+
+    /// Streams that one address may hold open in one API process, 200 by default; 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_STREAMS_PER_ADDRESS", value_parser = holder_limit)]
+    pub streams_per_address: Option<usize>,
+
+    /// Connections that one address may hold open in one API process, 1000 by default; 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_CONNECTIONS_PER_ADDRESS", value_parser = holder_limit)]
+    pub connections_per_address: Option<usize>,
+}
+
+/// What one caller may hold open in one process; none is no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HolderLimits {
+    pub streams_per_user: Option<usize>,
+    pub streams_per_address: Option<usize>,
+    /// By the address that the server sees, unless it is a trusted proxy's.
+    pub connections_per_address: Option<usize>,
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// Somebody who issues JWTs.
@@ -82,6 +104,21 @@ impl UsersConfig {
             (Some(RateLimit::At(rate)), _) => Some(rate),
             (Some(RateLimit::Off), _) | (None, None) => None,
             (None, Some(_)) => Rate::parse(default).expect("the default is a rate"),
+        }
+    }
+
+    /// What one caller may hold open. In development mode there is no limit that is not set.
+    pub fn holder_limits(&self) -> HolderLimits {
+        let limit = |set: Option<usize>, default: usize| match (set, &self.jwt_key) {
+            (Some(0), _) | (None, None) => None,
+            (Some(most), _) => Some(most),
+            (None, Some(_)) => Some(default),
+        };
+        HolderLimits {
+            streams_per_user: limit(self.streams_per_user, 50),
+            streams_per_address: limit(self.streams_per_address, 200),
+            connections_per_address: limit(self.connections_per_address, 1_000),
+            trusted_proxies: self.trusted_proxies.clone(),
         }
     }
 
@@ -148,6 +185,10 @@ fn rate_limit(text: &str) -> Result<RateLimit, String> {
     }
 }
 
+fn holder_limit(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a whole number, or 0 for no limit, not {text:?}"))
+}
+
 fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let address = || text.parse().map(|address: std::net::IpAddr| IpNet::from(address.to_canonical()));
@@ -187,6 +228,23 @@ mod tests {
         assert_eq!(writes(&["--jwt-key", "k"]).as_deref(), Some("120/minute"));
         assert_eq!(writes(&[]), None);
         assert_eq!(writes(&["--write-rate-limit", "1/hour"]).as_deref(), Some("1/hour"));
+    }
+
+    #[test]
+    fn what_callers_hold_is_limited_where_users_are_checked_or_where_it_is_set() {
+        let check = |args: &[&str], expected: [Option<usize>; 3]| {
+            let limits = users(args).unwrap().holder_limits();
+            let found = [limits.streams_per_user, limits.streams_per_address, limits.connections_per_address];
+            assert_eq!(found, expected, "{args:?}");
+        };
+        check(&[], [None, None, None]);
+        check(&["--jwt-key", "k"], [Some(50), Some(200), Some(1_000)]);
+        check(&["--streams-per-user", "3", "--streams-per-address", "0"], [Some(3), None, None]);
+        check(
+            &["--jwt-key", "k", "--streams-per-user", "0", "--connections-per-address", "9"],
+            [None, Some(200), Some(9)],
+        );
+        assert!(users(&["--streams-per-user", "many"]).is_err());
     }
 
     #[test]

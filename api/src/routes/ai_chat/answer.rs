@@ -39,9 +39,11 @@ pub async fn answer(
     };
     let pause = pauses_before.checked_sub(1).map(|newest| outline.pauses[newest]);
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
+    // Order matters: a stream too many is refused before anything is answered.
+    let stream = app.streams().open(caller)?;
     give(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &run, pause).await? else {
+    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
         return Ok(nothing_to_come());
     };
     let left_out = outline.superseded;

@@ -35,9 +35,10 @@ pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Re
 
 /// The answer of a run from its start, without what is superseded already, and what is still to come.
 pub async fn whole(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
+    let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
-    let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN).await? else {
+    let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
         return Ok(nothing_to_come());
     };
     let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
@@ -67,6 +68,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     if !is_shown(app, &run) {
         return Ok(nothing_to_come());
     }
+    let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(nothing_to_come()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
@@ -86,9 +88,8 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         // Who has everything is told once more that it is the end.
         known = known.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
-    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &Arc::new(run), bounds.after).await? else {
-        return Ok(nothing_to_come());
-    };
+    let opened = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
+    let Opened::Stream(mut follower) = opened else { return Ok(nothing_to_come()) };
     if bounds.goes_on {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));

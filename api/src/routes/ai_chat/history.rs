@@ -15,33 +15,43 @@ use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    routes::events::view_of,
+    routes::{events::view_of, history_size},
     wire::{
         Before, Wire,
         ai_sdk::{UiMessage, recalled},
     },
 };
 
-/// The newest messages, oldest first.
+/// The newest messages, as many as a page may have, oldest first.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
-    let most = app.config().max_history;
-    let said = app.storage().newest_messages(&caller.owner, conversation_id, most).await?;
+    let size = history_size(app);
+    let said = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
     // A failed answer without a word is none to the model, but a client has seen what it was about to do.
-    let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, most).await?;
-    let mut messages = Vec::with_capacity(said.len());
-    for message in said {
+    let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
+    let (mut messages, mut bytes) = (Vec::with_capacity(said.len()), 0);
+    // With their calls and reasoning, messages are longer than their texts: the newest are made first.
+    for message in said.into_iter().rev() {
+        if bytes >= size.bytes {
+            break;
+        }
         let id = message.id;
-        messages.push(match (message.role, message.run_id) {
+        let shown = match (message.role, message.run_id) {
             (Role::Assistant, Some(run_id)) => match app.storage().run_without_answer(&caller.owner, run_id).await? {
                 Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
             _ => plain(message),
-        });
+        };
+        let mut behind = Vec::new();
         for run in unsaid.iter().filter(|run| run.input_message_id == id) {
-            messages.extend(answer_of(app, run).await?);
+            behind.extend(answer_of(app, run).await?);
+        }
+        for shown in behind.into_iter().rev().chain([shown]) {
+            bytes += serde_json::to_string(&shown).map_or(0, |json| json.len());
+            messages.push(shown);
         }
     }
+    messages.reverse();
     Ok(messages)
 }
 
