@@ -31,7 +31,7 @@ async fn client_tools_are_limited_before_any_schema_is_compiled() {
     refused(tools(2, |_| json!({"title": "x".repeat(32_768)})), "and 65536 are taken").await;
     let bomb = |_: usize| json!({"pattern": "(((.{40}){40}){40}){40}"});
     refused(tools(32, bomb), "a pattern may take 262144 bytes").await;
-    client.get("/healthz").await.unwrap();
+    assert_eq!(client.request(Method::GET, "/healthz").send().await.unwrap().status(), 200);
 }
 
 #[tokio::test]

@@ -201,7 +201,11 @@ mod tests {
         };
         check(vec![tool("a", pattern()), tool("b", pattern())], None);
         check(vec![tool("a", pattern()), tool("b", pattern()), tool("c", pattern())], Some("45 bytes, and 39"));
-        check(vec![tool("a", serde_json::json!({"pattern": "ab", "patternProperties": {}}))], Some("41 bytes"));
+        check(vec![tool("a", serde_json::json!({"pattern": "ab", "patternProperties": {}}))], None);
+        check(
+            vec![tool("a", serde_json::json!({"pattern": "abc", "patternProperties": {}}))],
+            Some("40 bytes, and 39"),
+        );
         let short = || serde_json::json!(true);
         check(vec![tool("a", short()), tool("b", short()), tool("c", short())], None);
         let four = ["a", "b", "c", "d"].map(|name| tool(name, short())).to_vec();
