@@ -47,6 +47,7 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
     }
     if args.role != Examined::Api {
         report("model", model(settings));
+        report("MCP servers", roles::children(settings).map(|_| servers(settings)));
     }
     if let Some(path) = &settings.tools.agents_file {
         report("agents", agents::read(path).map(|agents| format!("{} in {}", agents.len(), path.display())));
@@ -77,6 +78,13 @@ fn model(settings: &Settings) -> anyhow::Result<String> {
     let choice = settings.model.choice()?;
     Models::new(&settings.model)?;
     Ok(format!("{}, {}", choice.provider, choice.name))
+}
+
+fn servers(settings: &Settings) -> String {
+    match &settings.tools.mcp_user {
+        Some(user) => format!("commands run as {user}"),
+        None => "commands run as this user".to_owned(),
+    }
 }
 
 fn stores(role: Examined, settings: &Settings) -> anyhow::Result<Stores> {

@@ -177,7 +177,8 @@ fn make_api(
     }
 }
 
-fn children(settings: &Settings) -> anyhow::Result<Arc<Children>> {
+/// How a worker starts the MCP servers that are its children.
+pub fn children(settings: &Settings) -> anyhow::Result<Arc<Children>> {
     Ok(Arc::new(Children::new(&settings.tools, Some(own_program()?))?))
 }
 

@@ -31,13 +31,20 @@ fn everything_that_is_wrong_is_said_at_once() {
     scaled.redis.kill();
     let mut command = scaled.command("doctor");
     command.env("DATABASE_URL", "postgres://x@127.0.0.1:1/x");
+    command.env("HOLDFAST_MCP_USER", "nobody-of-this-name");
     command.env("CHAT_MODEL_PROVIDER", "gemini").env("HOLDFAST_AGENTS", "/nowhere/agents.yaml");
     let (status, printed) = doctor(&mut command, &["worker"]);
     assert_eq!(status, Some(1), "{printed}");
-    for wrong in ["model: GEMINI_API_KEY", "agents: HOLDFAST_AGENTS", "database: could not", "Redis: could not"] {
+    for wrong in [
+        "model: GEMINI_API_KEY",
+        "MCP servers: HOLDFAST_MCP_USER",
+        "agents: HOLDFAST_AGENTS",
+        "database: could not",
+        "Redis: could not",
+    ] {
         assert!(printed.contains(&format!("wrong  {wrong}")), "{printed}");
     }
-    assert!(printed.contains("holdfast: 4 parts are wrong"), "{printed}");
+    assert!(printed.contains("holdfast: 5 parts are wrong"), "{printed}");
 }
 
 #[test]
