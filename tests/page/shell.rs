@@ -1,6 +1,6 @@
 //! The list of conversations, the page's addresses, who one is, and the message field.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Visit;
 use crate::support::{
@@ -48,9 +48,14 @@ async fn a_briefing_leads_to_a_conversation() {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({})).await;
-    let briefing = json!({"agent_id": agent_id, "title": "High water", "summary": "At six the quay will be flooded."});
-    client.post("/v1/briefings", briefing).await.unwrap();
-    Visit::begin(deployment, "talks_about_a_briefing").await.ends().await;
+    for (title, summary) in [("High water", "At six the quay will be flooded."), ("Low water", "At noon it is dry.")] {
+        let briefing = json!({"agent_id": agent_id, "title": title, "summary": summary});
+        client.post("/v1/briefings", briefing).await.unwrap();
+    }
+    let (_, client, _deployment) = Visit::begin(deployment, "talks_about_a_briefing").await.ends().await;
+    let left = client.get("/v1/briefings").await.unwrap();
+    let left: Vec<&Value> = left["items"].as_array().unwrap().iter().map(|briefing| &briefing["title"]).collect();
+    assert_eq!(left, ["High water"]);
 }
 
 /// Anonymous users are allowed, and `ann` may sign in.

@@ -43,7 +43,7 @@ export async function is_asked_elsewhere({ person }) {
   await tab.page.waitForFunction(() => !document.title.startsWith("("));
 }
 
-/** What hides or turns around what stands beside it is seen before it is approved. */
+/** A reader sees characters that hide or turn text around before they approve a call. */
 export async function sees_hidden_characters({ person }) {
   const tab = await (await person()).open();
   await tab.say("[approval=pay 10\u202e01\u200b] [tokens=10] hello");
@@ -51,7 +51,7 @@ export async function sees_hidden_characters({ person }) {
   await tab.button("Edit the input").click();
   const input = tab.page.getByRole("textbox", { name: "Input, as JSON" });
   assert.match(await input.inputValue(), /pay 10\\u202e01\\u200b/);
-  // What is typed in the editor is there again.
+  // The editor has the typed text again.
   await input.fill('{"action": "pay 1"}');
   await input.press("Escape");
   await tab.button("Edit the input").click();

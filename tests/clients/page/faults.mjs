@@ -41,7 +41,7 @@ export async function reconnects({ person, given, reach }) {
   return seen(tab);
 }
 
-/** What is said while the server is away stays among the messages, says that it is not sent yet, and is sent once. */
+/** A message that is said while the server is away stays among the messages as not sent yet, and the page sends it once. */
 export async function keeps_what_cannot_be_sent({ person, reach, told }) {
   const tab = await (await person()).open();
   await tab.text("What would you like to find out?").waitFor();

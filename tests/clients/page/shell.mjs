@@ -113,13 +113,16 @@ export async function prints({ person }) {
   assert(await tab.questions.isVisible());
 }
 
-/** A briefing is listed, and leads to the conversation about it. */
+/** Briefings are listed; one is deleted, and another one leads to the conversation about it. */
 export async function talks_about_a_briefing({ person }) {
   const tab = await (await person()).open();
   await tab.button("Briefings", tab.list).click();
   const dialog = tab.page.getByRole("dialog", { name: "Briefings" });
   const briefing = dialog.getByRole("article", { name: "High water" });
   await briefing.getByText("At six the quay will be flooded.").waitFor();
+  const other = dialog.getByRole("article", { name: "Low water" });
+  await tab.button("Delete", other).click();
+  await other.waitFor({ state: "detached" });
   await tab.button("Go on talking about it", briefing).click();
   await dialog.waitFor({ state: "detached" });
   await tab.conversation();
@@ -191,7 +194,7 @@ async function signsIn(tab, token) {
   return dialog;
 }
 
-/** Who signs in takes along what was said before, and the open chat stays open. */
+/** A reader signs in and takes the earlier conversation along; the open chat stays open. */
 export async function takes_conversations_along({ person, given }) {
   const tab = await (await person()).open();
   await tab.say("[tokens=5] before");
@@ -209,7 +212,7 @@ export async function takes_conversations_along({ person, given }) {
   assert.equal(await tab.button("Take along 1 earlier conversation").count(), 0);
 }
 
-/** Who leaves them behind can take them along later. */
+/** A reader signs in, leaves the conversation behind, and takes it along later. */
 export async function leaves_conversations_behind({ person, given }) {
   const tab = await (await person()).open();
   await tab.say("[tokens=5] before");

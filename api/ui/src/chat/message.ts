@@ -24,7 +24,7 @@ export type Data = {
   attempt: { attempt: number; base: string; crashes: number; maxCrashes: number };
   /** What is known of a call beside its output. */
   call: { toolCallId: string; durationMs: number };
-  /** What is known of an approval beside its id. */
+  /** An approval beside its id. */
   question: { approvalId: string; callId: string; kind: string; edited?: boolean };
   /** A card. */
   briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
@@ -35,7 +35,7 @@ export type Data = {
 export type ChatMessage = UIMessage<Metadata, Data>;
 export type Part = ChatMessage["parts"][number];
 
-/** What kept the model from saying all of it. */
+/** The limit that kept the model from saying all of it. */
 export function cutOffBy({ metadata }: ChatMessage): "length" | "content_filter" | undefined {
   const reason = metadata?.finish_reason;
   return reason === "length" || reason === "content_filter" ? reason : undefined;

@@ -12,7 +12,7 @@ export interface Me {
   kind: "developer" | "jwt" | "anonymous";
   operator: boolean;
   default_session: string;
-  /** What the anonymous user of this browser has, and the signed-in caller may take over. */
+  /** The anonymous user's conversations, which the signed-in caller may take over. */
   claimable?: { conversations: number } | null;
 }
 
@@ -21,7 +21,7 @@ export interface ServerInfo {
   /** The model of the deployment; agents may have another one. */
   model: { provider: string; name: string; is_real: boolean } | null;
   storage?: string;
-  /** What may become of what is said here. */
+  /** A sentence about what may happen to conversations here. */
   warning?: string | null;
 }
 
@@ -54,7 +54,7 @@ export interface Conversation {
   /** The run that is at work, waits for an answer, or is next. */
   live_run_id: string | null;
   forked_from: string | null;
-  /** The conversation that it goes on from. Older servers do not tell it. */
+  /** The conversation that it continues. Older servers do not tell it. */
   forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;

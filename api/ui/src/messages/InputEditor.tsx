@@ -9,7 +9,7 @@ import { visible } from "./visible";
 
 type Props = {
   input: unknown;
-  /** What was typed before the editor was left. */
+  /** The text that the reader typed before they left the editor. */
   kept?: string;
   isBusy: boolean;
   onBack: () => void;

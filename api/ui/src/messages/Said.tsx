@@ -21,7 +21,7 @@ type Props = {
 export function Said({ message, unsent, onEdit }: Props) {
   const text = textOf(message);
   const [form, setForm] = useState<string>();
-  /** What was typed in an edit that Esc has closed. */
+  /** The text of an edit that Esc has closed. */
   const [kept, setKept] = useState<string>();
   useEffect(() => setForm((form) => formAfter(form, text, unsent)), [text, unsent]);
   const editButton = useRef<HTMLButtonElement>(null);

@@ -1,4 +1,4 @@
-// What a tool's input or output is made of.
+// The structure of a tool's input or output.
 
 /** Above so many lines, a value is folded. */
 const LINES = 16;

@@ -1,6 +1,6 @@
 // When something was said: how long ago of today, the day and the clock of what is older, everything in the tooltip.
 
-/** What stands beside a message. A clock behind the server's tells of nothing in the future. */
+/** The text beside a message. A reader whose clock is behind the server's reads of nothing in the future. */
 export function agoTime(at: Date, now: Date, language: string, words: { now: string; yesterday: string }): string {
   const minutes = Math.floor((now.getTime() - at.getTime()) / 60_000);
   if (minutes < 1) return words.now;

@@ -25,7 +25,7 @@ type Props = {
   model?: ServerInfo["model"];
   /** How many conversations wait for the reader. */
   waiting: number;
-  /** What the conversation goes on from. */
+  /** The conversation that this one continues. */
   origin?: { title: string; open(): void };
   agents: ReturnType<typeof useAgents>;
   isNarrow: boolean;

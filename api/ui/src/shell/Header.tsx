@@ -12,7 +12,7 @@ type Props = {
   title?: string;
   agent?: string;
   model?: ServerInfo["model"];
-  /** What it goes on from. */
+  /** The conversation that this one continues. */
   origin?: { title: string; open(): void };
   isListShown: boolean;
   onShowList(): void;

@@ -11,7 +11,7 @@ export interface Composing {
 /** What is said instead of a message is written there, and the wish for another answer nowhere. */
 type OfField = Unsent & { text: string; instead?: undefined };
 
-/** What the field begins with: the draft without what is on its way, which is among the messages. */
+/** The first content of the field: the draft without the message on its way, which the messages show. */
 export function beginning(draft: string, unsent: Unsent | undefined): Composing {
   const underway = ofField(unsent);
   if (!underway?.isUnderway || !draft.startsWith(underway.text)) return { text: draft };

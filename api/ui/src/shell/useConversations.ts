@@ -13,7 +13,7 @@ import { readWaiting } from "./useWaiting";
 const SEARCH_AFTER_MS = 250;
 /** How often the list is read while an answer is being made somewhere. */
 const LIVE_AGAIN_MS = 5_000;
-/** How often nobody looks at the page meanwhile: its title tells of runs that wait. */
+/** How often a page in the background reads it: the title tells of runs that wait. */
 const UNSEEN_AGAIN_MS = 15_000;
 /** An outage passes, and the chat speaks of it; only when the list has failed so often is it worth a word here. */
 const TOLD_AFTER = 3;

@@ -1,4 +1,4 @@
-// What the shell reads beside the chat, once and whenever somebody comes back. An older server may not have it.
+// The shell reads more than the chat: once, and each time that its reader returns. An older server may not have it.
 import { useCallback, useEffect, useState } from "react";
 
 import { onWake } from "../client/wake";

@@ -64,7 +64,7 @@ export function useSession(): {
   const enter = useCallback(async (given: string, isClaiming?: boolean) => {
     const as = bareOf(given);
     if (isClaiming) await claimConversations({ as });
-    // What is open belongs to the anonymous user, who stays behind.
+    // The open conversation belongs to the anonymous user, who stays behind.
     else if (isClaiming === false) history.replaceState(null, "", "/");
     setSession({ state: "known", me: await me({ as }) });
     keepToken(given);
