@@ -90,7 +90,7 @@ async fn briefings_and_agents_are_listed_in_pages_of_any_bytes(places: Places) {
     let mut agent_id = agent(&places).await;
     for n in 0..3 {
         let new = NewBriefing { summary: long(), ..briefing(agent_id, &n.to_string()) };
-        places.storage.create_briefing("ann", new).await.unwrap().unwrap();
+        places.storage.create_briefing("ann", new).await.unwrap();
         agent_id = agent(&places).await;
     }
     let size = PageSize { items: 100, bytes: 4_000 };
