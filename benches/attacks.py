@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Attacks one embedded Holdfast the way a stranger would, and prints what each attack cost the other callers.
+
+    benches/attacks.py target/release/holdfast            every attack
+    benches/attacks.py target/release/holdfast patterns   one attack
+
+Each attack starts a server of its own on a free loopback port, with a JWT key, so that anonymous callers and
+users are told apart as in production. A probe asks /healthz every 50 ms meanwhile. The figures of an attack are:
+what the attacker got, the probe's longest answer, and how much the server's memory grew at its peak.
+The program needs Python 3.9 and Linux, and sends nothing to another host.
+"""
+import base64, hashlib, hmac, http.client, json, os, socket, subprocess, sys, tempfile, threading, time
+
+KEY = "a secret of this benchmark, long enough for HS256"
+VICTIM, MALLORY = "victim", "mallory"
+
+
+def token(user, **claims):
+    def encode(part):
+        return base64.urlsafe_b64encode(part).rstrip(b"=")
+
+    claims = {"sub": user, "exp": 4102444800, **claims}
+    body = encode(b'{"alg":"HS256","typ":"JWT"}') + b"." + encode(json.dumps(claims).encode())
+    return (body + b"." + encode(hmac.new(KEY.encode(), body, hashlib.sha256).digest())).decode()
+
+
+class Server:
+    """A private server, its memory, and the probe of its health."""
+
+    def __init__(self, program, **settings):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder = tempfile.TemporaryDirectory()
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOLDFAST_ADDR": f"127.0.0.1:{self.port}",
+            "HOLDFAST_DATA_DIR": self.folder.name,
+            "HOLDFAST_JWT_KEY": KEY,
+            "CHAT_MODEL_PROVIDER": "scripted",
+            **settings,
+        }
+        self.log = open(os.path.join(self.folder.name, "log"), "wb")
+        self.process = subprocess.Popen([program], env=environment, stdout=self.log, stderr=self.log)
+        for _ in range(200):
+            try:
+                if self.ask("GET", "/readyz")[0] == 200:
+                    break
+            except OSError:
+                time.sleep(0.05)
+        self.before = self.memory()
+        self.peak = self.before
+        self.slowest = 0.0
+        self.unanswered = 0
+        self.stopped = threading.Event()
+        self.probe = threading.Thread(target=self.watch)
+        self.probe.start()
+
+    def memory(self):
+        try:
+            with open(f"/proc/{self.process.pid}/status") as status:
+                return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+        except (OSError, StopIteration):
+            return 0.0
+
+    def watch(self):
+        while not self.stopped.is_set():
+            began = time.monotonic()
+            try:
+                self.ask("GET", "/healthz", timeout=20)
+            except OSError:
+                self.unanswered += 1
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.peak = max(self.peak, self.memory())
+            self.stopped.wait(0.05)
+
+    def ask(self, method, path, body=None, user=None, timeout=30, **headers):
+        """One request; returns status, problem code and the whole answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if user:
+            headers["authorization"] = f"Bearer {token(user)}"
+        if body is not None:
+            headers["content-type"] = "application/json"
+            body = json.dumps(body)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        except http.client.HTTPException as error:
+            raise ConnectionError(str(error)) from error
+        finally:
+            connection.close()
+        try:
+            code = json.loads(text).get("code")
+        except (ValueError, AttributeError):
+            code = None
+        return answer.status, code, text
+
+    def stream(self, path, user):
+        """Opens a stream and leaves it open; returns the socket and the status line."""
+        opened = socket.create_connection(("127.0.0.1", self.port), timeout=3)
+        opened.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nauthorization: Bearer {token(user)}\r\n\r\n".encode())
+        try:
+            return opened, opened.recv(64).split(b"\r\n")[0].decode()
+        except OSError:
+            return opened, "no answer"
+
+    def end(self):
+        self.stopped.set()
+        self.probe.join()
+        died = self.process.poll()
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+        figures = f"/healthz at most {self.slowest * 1000:,.0f} ms"
+        if self.unanswered:
+            figures += f", {self.unanswered} unanswered"
+        figures += f"; memory {self.before:.0f} → {self.peak:.0f} MiB"
+        return figures + (f"; THE PROCESS DIED ({died})" if died is not None else "")
+
+
+def at_once(count, work):
+    """Runs `work(i)` in as many threads and returns what each returned or raised."""
+    results = [None] * count
+
+    def one(i):
+        try:
+            results[i] = work(i)
+        except OSError as error:
+            results[i] = ("broken off", type(error).__name__, b"")
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def tally(results):
+    counted = {}
+    for status, code, *_ in results:
+        name = f"{status} {code}" if code else str(status)
+        counted[name] = counted.get(name, 0) + 1
+    return ", ".join(f"{count} × {name}" for name, count in sorted(counted.items()))
+
+
+def patterns(program):
+    """client_tools whose schema compiles hundreds of regular expressions"""
+    server = Server(program)
+
+    def schema(count):
+        return {"properties": {f"p{i}": {"pattern": f"\\pL{{100}}{i}"} for i in range(count)}}
+
+    def body(count):
+        return {"input": "[tokens=1]", "client_tools": [{"name": "ask", "input_schema": schema(count)}]}
+
+    small = at_once(3, lambda _: server.ask("POST", "/v1/runs", body(150), timeout=60))
+    large = at_once(1, lambda _: server.ask("POST", "/v1/runs", body(480), timeout=60))
+    return f"3 × 150 patterns: {tally(small)}; 480 patterns, {len(json.dumps(body(480))) // 1024} KiB: {tally(large)}", server.end()
+
+
+def rules(program):
+    """a schema of thousands of rules against arguments of thousands of items"""
+    server = Server(program)
+    schema = {"type": "object", "properties": {"a": {"items": {"allOf": [{"minimum": 0}] * 4300}}}}
+    text = "[call=ask " + json.dumps({"a": [1] * 20000}, separators=(",", ":")) + "] [tokens=1]"
+    began = time.monotonic()
+    answer = server.ask("POST", "/v1/runs", {"input": text, "client_tools": [{"name": "ask", "input_schema": schema}]}, timeout=60)
+    answered = time.monotonic() - began
+    slowest = 0.0
+    for _ in range(100):
+        began = time.monotonic()
+        server.ask("GET", "/v1/users/me", user=VICTIM, timeout=60)
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.03)
+    return f"{tally([answer])} after {answered:.2f} s; another user's request took at most {slowest * 1000:,.0f} ms", server.end()
+
+
+def streams(program):
+    """one user who opens streams of a run that waits, until no connection is left"""
+    server = Server(program, HOLDFAST_MAX_CONNECTIONS="500")
+    run = json.loads(server.ask("POST", "/v1/runs", {"input": "[approval]"}, user=MALLORY)[2])
+    path = f"/v1/runs/{run['run']['id']}/events"
+    opened = [server.stream(path, MALLORY) for _ in range(40)]
+    more = at_once(560, lambda _: server.stream(path, MALLORY))
+    opened += [stream for stream in more if isinstance(stream[0], socket.socket)]
+    held = sum("200" in status for _, status in opened)
+    refused = sum("429" in status for _, status in opened)
+    try:
+        began = time.monotonic()
+        status = server.ask("GET", "/v1/runs", user=VICTIM, timeout=5)[0]
+        victim = f"{status} in {(time.monotonic() - began) * 1000:.0f} ms"
+    except OSError:
+        victim = "no answer in 5 s"
+    figures = server.end()
+    for stream, _ in opened:
+        stream.close()
+    return f"600 attempts: {held} streams held, {refused} × 429; another user: {victim}", figures
+
+
+def slots(program):
+    """one user whose runs pause for a minute and hold the worker's slots"""
+    server = Server(program)
+    posted = [server.ask("POST", "/v1/runs", {"input": "[tokens=2] [delay=60000]"}, user=MALLORY) for _ in range(400)]
+    began = time.monotonic()
+    answer = server.ask("POST", "/v1/runs", {"input": "[tokens=1]"}, user=VICTIM)
+    run = json.loads(answer[2])
+    run_id = run["run"]["id"]
+    try:
+        ended = json.loads(server.ask("GET", f"/v1/runs/{run_id}/wait?timeout_ms=10000", user=VICTIM)[2])
+        status = ended["status"]
+    except (OSError, ValueError):
+        status = "no answer"
+    return f"400 runs: {tally(posted)}; another user's run: {status} after {time.monotonic() - began:.2f} s", server.end()
+
+
+def writes(program):
+    """an anonymous caller who stores briefings as fast as it can"""
+    server = Server(program)
+    agent = {"name": "clerk", "system_prompt": ""}
+    operator = "Bearer " + token("operator", role="operator")
+    made = json.loads(server.ask("POST", "/v1/agents", agent, authorization=operator)[2])
+    secret = json.loads(server.ask("POST", "/v1/users/anonymous")[2])["token"]
+    body = {"agent_id": made["id"], "title": "Briefing", "summary": "x" * 65_000, "data": {"x": "x" * 65_000}}
+    began = time.monotonic()
+    posted = [server.ask("POST", "/v1/briefings", body, authorization="Bearer " + secret) for _ in range(200)]
+    took = time.monotonic() - began
+    stored = sum(os.path.getsize(os.path.join(server.folder.name, name)) for name in os.listdir(server.folder.name))
+    return f"200 briefings of 130 KB in {took:.1f} s: {tally(posted)}; {stored / 2**20:.0f} MiB on disk", server.end()
+
+
+def pages(program):
+    """a list of runs with long answers, asked for by clients that read nothing"""
+    server = Server(program)
+    runs = []
+    for _ in range(12):
+        answer = json.loads(server.ask("POST", "/v1/runs", {"input": "[tokens=100000] [delay=0]"}, user=MALLORY)[2])
+        runs.append(answer["run"]["id"])
+    for run_id in runs:
+        server.ask("GET", f"/v1/runs/{run_id}/wait?timeout_ms=60000", user=MALLORY, timeout=70)
+    size = len(server.ask("GET", "/v1/runs", user=MALLORY)[2])
+    server.before = server.peak = server.memory()
+    silent = []
+    for _ in range(30):
+        opened = socket.create_connection(("127.0.0.1", server.port))
+        opened.sendall(f"GET /v1/runs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token(MALLORY)}\r\n\r\n".encode())
+        silent.append(opened)
+    time.sleep(3)
+    figures = server.end()
+    for opened in silent:
+        opened.close()
+    return f"GET /v1/runs of 12 runs: {size / 1e6:.2f} MB; 30 clients that do not read", figures
+
+
+def forwarded(program):
+    """made-up X-Forwarded-For entries behind a trusted proxy"""
+    server = Server(program, HOLDFAST_TRUSTED_PROXIES="127.0.0.1/32")
+    body = {"input": "[tokens=1]"}
+    made_up = [
+        server.ask("POST", "/v1/runs", body, x_forwarded_for=f"198.51.100.{i}, 203.0.113.5") for i in range(100)
+    ]
+    for _ in range(12):
+        server.ask("POST", "/v1/runs", body, x_forwarded_for="192.0.2.77, 203.0.113.6")
+    victim = server.ask("POST", "/v1/runs", body, x_forwarded_for="192.0.2.77")
+    return f"100 runs under made-up addresses: {tally(made_up)}; the caller whose address was borrowed: {tally([victim])}", server.end()
+
+
+ATTACKS = [patterns, rules, streams, slots, writes, pages, forwarded]
+
+if __name__ == "__main__":
+    program, wanted = sys.argv[1], sys.argv[2:]
+    print("| attack | what it got | what it cost |\n|---|---|---|")
+    for attack in ATTACKS:
+        if not wanted or attack.__name__ in wanted:
+            got, cost = attack(os.path.abspath(program))
+            print(f"| {attack.__doc__} | {got} | {cost} |", flush=True)
