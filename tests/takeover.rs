@@ -105,53 +105,47 @@ async fn a_stopped_owner_that_wakes_up_after_redis_lost_everything_writes_nothin
 }
 
 #[tokio::test]
-async fn a_run_that_kills_three_workers_is_failed_and_hurts_no_other() {
+async fn one_poisonous_run_among_sixty_others_is_found_and_hurts_none_of_them() {
     let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 600).with("HOLDFAST_SWEEP_MS", 100);
     let mut api = scaled.api();
     let client = api.client();
-    let mut poison = client.stream("[tokens=5000] [delay=20] poison").await;
-    let mut innocent = client.stream("[tokens=100] [delay=20] innocent").await;
-    let (poison_id, innocent_id) = (poison.run_id.clone(), innocent.run_id.clone());
-    // Both are beside each other when the first two workers die.
-    for _ in 0..2 {
-        let worker = scaled.worker();
-        for stream in [&mut poison, &mut innocent] {
-            stream.up_to("attempt.started").await;
-            stream.up_to("message.delta").await;
-        }
-        worker.kill();
+    let mut healthy = Vec::new();
+    for _ in 0..60 {
+        let started = client.start("[tokens=60] [delay=20] healthy").await;
+        healthy.push(started["run"]["id"].as_str().unwrap().to_owned());
     }
-    // From now on a worker executes only one of them at a time; it dies whenever that is the poison.
-    let mut deaths = 2;
-    let survivor = loop {
+    let mut poison = client.stream("[tokens=5000] [delay=20] poison").await;
+    let (mut deaths, mut attempt) = (0, 0);
+    let (end, _survivor) = loop {
         let worker = scaled.worker();
-        let begun = until("a run has its last chance", || async {
-            let runs = [client.run(&poison_id).await, client.run(&innocent_id).await];
-            runs.into_iter().find(|run| run["attempt"] == 3 && run["status"] == "running" && run["model"].is_string())
-        });
-        let ended = until("the poison has ended", || async {
-            let run = client.run(&poison_id).await;
-            run["finished_at"].is_string().then_some(())
-        });
-        if deaths == 3 {
-            ended.await;
-            break worker;
+        let frame = loop {
+            let frame = poison.next().await.unwrap().expect("the stream goes on to the end of the run");
+            if frame.is_terminal() || frame.event == "message.delta" && frame.position().0 > attempt {
+                break frame;
+            }
+        };
+        if frame.is_terminal() {
+            break (frame, worker);
         }
-        if begun.await["id"] == innocent_id.as_str() {
-            client.ended(&innocent_id).await;
+        attempt = frame.position().0;
+        // The first two deaths make suspects of all of them, and the third finds them together.
+        for run_id in healthy.iter().filter(|_| deaths < 3) {
+            until("a healthy run is executed beside the poisonous one", || async {
+                let run = client.run(run_id).await;
+                (run["attempt"] == deaths + 1 || run["finished_at"].is_string()).then_some(())
+            })
+            .await;
         }
-        poison.up_to("attempt.started").await;
-        poison.up_to("message.delta").await;
         worker.kill();
         deaths += 1;
     };
-    let frames = poison.rest().await;
-    let last = frames.last().unwrap();
-    assert_eq!((last.event.as_str(), last.data["error"]["code"].as_str()), ("run.failed", Some("max_attempts")));
-    let run = client.run(&poison_id).await;
+    assert_eq!((end.event.as_str(), end.data["error"]["code"].as_str()), ("run.failed", Some("max_attempts")));
+    assert!(deaths <= 8, "61, 30, 15, 7 and 3 suspects at once, and then one, but not {deaths} deaths");
+    let run = client.run(&poison.run_id).await;
     assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("max_attempts")));
-    assert_eq!(client.ended(&innocent_id).await["status"], "completed");
-    drop(survivor);
+    for run_id in &healthy {
+        assert_eq!(client.ended(run_id).await["status"], "completed");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use apalis::{layers::WorkerBuilderExt, prelude::*};
 use holdfast_shared::{
     queue::{ClaimSettings, Claims},
-    storage::{Claim, ClaimTerms},
+    storage::Claim,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -28,7 +28,7 @@ const LAST_WRITES: Duration = Duration::from_secs(3);
 pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
     let settings = ClaimSettings {
-        terms: ClaimTerms { holder: shared.holder.clone(), lease: config.lease, max_crashes: config.max_crashes },
+        terms: shared.claim_terms(),
         slots: config.worker_concurrency,
         poll: config.poll,
         sweep: config.sweep,

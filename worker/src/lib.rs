@@ -24,7 +24,7 @@ use holdfast_shared::{
     queue::Queue,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{Holder, Storage},
+    storage::{ClaimTerms, Holder, Storage},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +59,14 @@ struct Shared {
     agents: Agents,
     mcp: Arc<Mcp>,
     schemas: SchemaChecks,
+}
+
+impl Shared {
+    /// How this process claims runs.
+    fn claim_terms(&self) -> ClaimTerms {
+        let config = &self.worker.config;
+        ClaimTerms { holder: self.holder.clone(), lease: config.lease, max_crashes: config.max_crashes }
+    }
 }
 
 impl Worker {

@@ -29,7 +29,7 @@ pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
 
 async fn sweep_once(shared: &Shared) {
     let worker = &shared.worker;
-    match worker.storage.end_expired(worker.config.max_crashes).await {
+    match worker.storage.end_expired(&shared.claim_terms()).await {
         Ok(ended) => {
             for run in ended {
                 metrics::counter!("holdfast_runs_ended_total", "status" => run.status.as_str()).increment(1);

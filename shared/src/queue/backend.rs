@@ -18,7 +18,7 @@ use apalis_core::{
 use futures::{FutureExt, future::BoxFuture};
 
 use super::Queue;
-use crate::storage::{self, Claim, ClaimTerms, Leave, Storage};
+use crate::storage::{self, Claim, ClaimTerms, Leave, Room, Storage};
 
 /// How claims are made.
 #[derive(Debug, Clone)]
@@ -41,13 +41,39 @@ pub struct Claims {
     ready: VecDeque<Claim>,
     state: State,
     swept: Option<Instant>,
+    /// What the last look for suspects has found.
+    room: Room,
+}
+
+/// What one look is for.
+#[derive(Clone, Copy)]
+struct Look {
+    free: usize,
+    /// Runs of dead workers.
+    expired: bool,
+    /// Suspects, which then come first or after the runs of dead workers.
+    suspects: Option<Turn>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    Second,
+}
+
+/// What one look has brought.
+#[derive(Default)]
+struct Found {
+    claims: Vec<Claim>,
+    /// Unknown, if the look was not for suspects.
+    room: Option<Room>,
 }
 
 enum State {
     /// Waiting for a reason to look.
     Waiting(BoxFuture<'static, ()>),
     /// Looking.
-    Claiming(BoxFuture<'static, Vec<Claim>>),
+    Claiming(BoxFuture<'static, Found>),
     /// Giving back what was claimed and can no longer be executed.
     Closing(BoxFuture<'static, ()>),
 }
@@ -63,7 +89,7 @@ impl Claims {
     pub fn new(storage: Storage, queue: Queue, settings: ClaimSettings) -> Self {
         // The first look needs no wake-up: there may be work from before this process was started.
         let state = State::Waiting(futures::future::ready(()).boxed());
-        Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None }
+        Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None, room: Room::default() }
     }
 
     fn wait(&self) -> State {
@@ -79,57 +105,85 @@ impl Claims {
 
     fn claim(&mut self, free: usize) -> State {
         let now = Instant::now();
-        let sweep = self.swept.is_none_or(|swept| now.duration_since(swept) >= self.settings.sweep);
-        if sweep {
+        let expired = self.swept.is_none_or(|swept| now.duration_since(swept) >= self.settings.sweep);
+        if expired {
             self.swept = Some(now);
         }
-        State::Claiming(
-            claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), free, sweep).boxed(),
-        )
+        let suspects = match self.room {
+            // Whatever else the worker claimed first would take the room away.
+            Room::Clearing | Room::Alone => Some(Turn::First),
+            Room::Scarce => Some(Turn::Second),
+            Room::Enough => expired.then_some(Turn::Second),
+        };
+        let look = Look { free, expired, suspects };
+        State::Claiming(claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), look).boxed())
     }
 }
 
-/// Claims up to `free` runs, trying until the database answers.
-async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, free: usize, sweep: bool) -> Vec<Claim> {
+/// Claims up to `look.free` runs, trying until the database answers.
+async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, look: Look) -> Found {
     let mut backoff = BACKOFF;
-    let mut claims = Vec::new();
-    // What was taken over must not be lost to an error that comes after it, so it stays in `claims`.
-    while let Err(error) = claim_into(&mut claims, &storage, &terms, free, sweep).await {
+    let mut found = Found::default();
+    // What was taken over must not be lost to an error that comes after it, so it stays in `found`.
+    while let Err(error) = claim_into(&mut found, &storage, &terms, look).await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
             retry_in_ms = backoff.as_millis() as u64,
             "cannot claim runs"
         );
-        if !claims.is_empty() {
+        if !found.claims.is_empty() {
             break;
         }
         tokio::time::sleep(backoff).await;
         backoff = (backoff * 2).min(LONGEST_BACKOFF);
     }
-    if claims.len() == free {
+    if found.claims.len() == look.free {
         // There may be more than fits here: pass the wake-up on. Without it, others look a moment later.
         let _ = queue.wake().await;
     }
-    claims
+    found
 }
 
 async fn claim_into(
-    claims: &mut Vec<Claim>,
+    found: &mut Found,
     storage: &Storage,
     terms: &ClaimTerms,
-    free: usize,
-    sweep: bool,
+    look: Look,
 ) -> Result<(), storage::Error> {
-    if sweep {
-        claims.extend(storage.claim_expired(terms, free).await?);
-        if claims.len() < free {
-            claims.extend(storage.claim_last_chance(terms).await?);
-        }
+    if look.suspects == Some(Turn::First) {
+        found.claim_suspects(storage, terms, look.free).await?;
     }
-    if claims.len() < free {
-        claims.extend(storage.claim_queued(terms, free - claims.len()).await?);
+    if look.expired && found.takes_more(look.free) {
+        let free = look.free - found.claims.len();
+        found.claims.extend(storage.claim_expired(terms, free).await?);
+    }
+    if look.suspects == Some(Turn::Second) && found.takes_more(look.free) {
+        found.claim_suspects(storage, terms, look.free).await?;
+    }
+    if found.takes_more(look.free) {
+        let free = look.free - found.claims.len();
+        found.claims.extend(storage.claim_queued(terms, free).await?);
     }
     Ok(())
+}
+
+impl Found {
+    async fn claim_suspects(
+        &mut self,
+        storage: &Storage,
+        terms: &ClaimTerms,
+        free: usize,
+    ) -> Result<(), storage::Error> {
+        let suspects = storage.claim_suspects(terms, free - self.claims.len()).await?;
+        self.claims.extend(suspects.claims);
+        self.room = Some(suspects.room);
+        Ok(())
+    }
+
+    /// Whether further claims are welcome beside what was found.
+    fn takes_more(&self, free: usize) -> bool {
+        self.claims.len() < free && !matches!(self.room, Some(Room::Clearing | Room::Alone))
+    }
 }
 
 /// Puts claims back that nobody has begun to execute.
@@ -165,12 +219,17 @@ impl Backend for Claims {
             match &mut self.state {
                 State::Waiting(wait) => {
                     ready!(wait.poll_unpin(cx));
-                    let free = self.settings.slots.saturating_sub(worker.task_count());
+                    let executing = worker.task_count();
+                    let free = match self.room {
+                        Room::Alone if executing > 0 => 0,
+                        _ => self.settings.slots.saturating_sub(executing),
+                    };
                     self.state = if free > 0 { self.claim(free) } else { self.wait() };
                 }
                 State::Claiming(claiming) => {
-                    let claims = ready!(claiming.poll_unpin(cx));
-                    self.ready.extend(claims);
+                    let found = ready!(claiming.poll_unpin(cx));
+                    self.ready.extend(found.claims);
+                    self.room = found.room.unwrap_or(self.room);
                     self.state = self.wait();
                 }
                 State::Closing(_) => return Poll::Ready(None),
@@ -192,7 +251,7 @@ impl Backend for Claims {
                     let mut unbegun: Vec<Claim> = self.ready.drain(..).collect();
                     let closing = async move {
                         match tokio::time::timeout(LAST_CLAIM, claiming).await {
-                            Ok(claims) => unbegun.extend(claims),
+                            Ok(found) => unbegun.extend(found.claims),
                             Err(_) => {
                                 tracing::warn!("what was just claimed, if anything, waits for its lease to expire")
                             }

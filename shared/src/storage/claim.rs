@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::{Tx, args},
+    database::{self, Tx, args},
     end::EndedRun,
     rows::traceparent,
 };
@@ -135,8 +135,15 @@ pub struct ClaimTerms {
     pub max_crashes: usize,
 }
 
+impl ClaimTerms {
+    /// The crashes from which a run is a suspect: one more would fail it.
+    pub(super) fn suspicious(&self) -> usize {
+        self.max_crashes.saturating_sub(1).max(1)
+    }
+}
+
 /// Takes the candidates that `$cte` selects. Parameters: `$1` holder, `$2` lease in ms, `$3` limit, `$4` the crashes that a
-/// run may not reach, `$5` the crashes from which it has its last chance. `archived_to` becomes `<attempt>-1`.
+/// run may not reach, `$5` the crashes from which it is a suspect. `archived_to` becomes `<attempt>-1`.
 macro_rules! take {
     ($cte:literal) => {
         concat!(
@@ -152,6 +159,8 @@ macro_rules! take {
         )
     };
 }
+
+pub(super) use take;
 
 impl Storage {
     /// Claims up to `limit` queued runs, and only the first of each conversation: by priority, then the owner who holds fewer
@@ -184,35 +193,33 @@ impl Storage {
         self.take(sql, terms, limit).await.map_err(Error::doing("claim queued runs"))
     }
 
-    /// Takes over up to `limit` running runs whose holder gave no sign of life for as long as its lease.
+    /// Takes over up to `limit` runs whose holder has died. Suspects are not among them.
     pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
+        self.settle_deaths(terms).await?;
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
-             and (r.holder is null or r.holder <> $1) \
-             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) < $5 \
-             and r.crashes + (case when r.executing then 1 else 0 end) < $4 order by r.lease_until"
+             and r.holder is null and r.cancel_requested_at is null and r.crashes < $5 and r.crashes < $4 \
+             order by r.lease_until"
         );
         self.take(sql, terms, limit).await.map_err(Error::doing("claim runs whose lease has expired"))
     }
 
-    /// Claims one run that is failed if its worker dies once more, unless the holder executes such a run already. So the
-    /// run that takes workers down is found, and those that only happened to be beside it are not failed with it.
-    pub async fn claim_last_chance(&self, terms: &ClaimTerms) -> Result<Vec<Claim>, Error> {
-        let sql = take!(
-            "select r.id as candidate_id from agent_runs r where (r.status = 'queued' or r.status = 'running' and r.lease_until < {now} and (r.holder is null or r.holder <> $1)) \
-             and r.cancel_requested_at is null and r.crashes + (case when r.executing then 1 else 0 end) >= $5 \
-             and r.crashes + (case when r.executing then 1 else 0 end) < $4 and not exists (\
-             select 1 from agent_runs held where held.holder = $1 and held.status = 'running' and held.crashes >= $5) \
-             order by r.created_at"
-        );
-        self.take(sql, terms, 1).await.map_err(Error::doing("claim a run that has its last chance"))
+    async fn take(&self, sql: &'static str, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, sqlx::Error> {
+        self.take_with(sql, terms, limit, vec![]).await
     }
 
-    async fn take(&self, sql: &'static str, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, sqlx::Error> {
+    /// The same with more parameters, from `$6` on.
+    pub(super) async fn take_with(
+        &self,
+        sql: &'static str,
+        terms: &ClaimTerms,
+        limit: usize,
+        more: Vec<database::Value>,
+    ) -> Result<Vec<Claim>, sqlx::Error> {
         let asked_at = SystemTime::now();
-        let last_chance = terms.max_crashes.saturating_sub(1).max(1);
         let mut tx = self.database.begin().await?;
-        let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, last_chance];
+        let mut args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, terms.suspicious()];
+        args.extend(more);
         let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
         let claims = start_attempts(&mut tx, rows, terms.max_crashes, asked_at).await?;
         tx.commit().await?;
@@ -221,17 +228,18 @@ impl Storage {
 
     /// Ends the runs whose lease has expired and that can only end: cancelled ones, and those that took down
     /// `max_crashes` workers.
-    pub async fn end_expired(&self, max_crashes: usize) -> Result<Vec<EndedRun>, Error> {
+    pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
+        self.settle_deaths(terms).await?;
         let candidates = self.database.fetch_all::<(Uuid,)>(
             "select id from agent_runs where status = 'running' and lease_until < {now} \
-             and (cancel_requested_at is not null or crashes + (case when executing then 1 else 0 end) >= $1) limit 100",
-            args![max_crashes],
+             and (cancel_requested_at is not null or crashes >= $1) limit 100",
+            args![terms.max_crashes],
         );
         let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;
         let mut ended = Vec::new();
         for (run_id,) in candidates {
             // One run that cannot be ended must not keep the others from it.
-            match self.end_if_expired(run_id, max_crashes).await {
+            match self.end_if_expired(run_id, terms.max_crashes).await {
                 Ok(end) => ended.extend(end),
                 Err(error) => {
                     tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot end a run")
@@ -267,9 +275,11 @@ impl Storage {
     }
 
     /// Runs that `holder` was given but does not know of, because the answer to its claim was lost: their lease is over
-    /// at once, so that the next look takes them up again.
+    /// at once, so that the next look takes them up again. A run that was being executed has crashed by itself.
     pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$3}, holder = null where id {in:$2} and holder = $1 and status = 'running' returning id";
+        let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
+                   crashes = crashes + (case when executing then 1 else 0 end) \
+                   where id {in:$2} and holder = $1 and status = 'running' returning id";
         let voided = self.database.write::<(Uuid,)>(sql, args![holder.as_str(), unknown, 1_i64]).await;
         voided.map(drop).map_err(Error::doing("give back runs whose claim was lost"))
     }

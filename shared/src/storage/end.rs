@@ -101,7 +101,6 @@ struct Unheld {
     #[sqlx(try_from = "i64")]
     archived_to: EventId,
     crashes: i64,
-    executing: bool,
     stream: bool,
     usage: Option<Json<Usage>>,
     cancel_requested: bool,
@@ -117,10 +116,10 @@ impl Storage {
     /// Ends the run if its lease has expired and nobody may take it over.
     pub(super) async fn end_if_expired(&self, run_id: Uuid, max_crashes: usize) -> Result<Option<EndedRun>, Error> {
         let ending = |run: &Unheld| {
-            let crashes = run.crashes + i64::from(run.executing);
+            let crashes = run.crashes as usize;
             match run.status == RunStatus::Running && run.expired {
                 true if run.cancel_requested => Some(Ending::Cancelled),
-                true if crashes >= max_crashes as i64 => Some(Ending::Failed(RunError::max_attempts(crashes as u32))),
+                true if crashes >= max_crashes => Some(Ending::Failed(RunError::max_attempts(run.crashes as u32))),
                 _ => None,
             }
         };
@@ -173,7 +172,7 @@ pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx:
 }
 
 async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
-    let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, executing, stream, usage, \
+    let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await

@@ -77,7 +77,9 @@ impl Storage {
     pub async fn flush(&self, claim: &Claim, chunk: &Chunk, lease: Duration) -> Result<Flushed, Error> {
         let flush = async {
             let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
-                       usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), crashes = case when $7 then 0 else crashes end \
+                       usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
+                       crashes = case when $7 then 0 else crashes end, \
+                       probation = case when $7 then null else probation end \
                        where id = $1 and attempt = $2 and status = 'running' and archived_to < $3 returning id";
             let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
             let fenced = || {
@@ -205,7 +207,8 @@ impl Storage {
         let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
                        waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
                        archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                       finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end where id = $1 returning id";
+                       finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end, \
+                       probation = case when $6 then null else probation end where id = $1 returning id";
         let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
         let args = args![
             claim.run_id,

@@ -22,6 +22,7 @@ mod conversations;
 mod cut;
 mod data_folder;
 mod database;
+mod deaths;
 mod end;
 mod error;
 mod fenced;
@@ -42,6 +43,7 @@ mod sessions;
 mod submit;
 mod summaries;
 mod supersede;
+mod suspects;
 mod trace;
 mod writer;
 
@@ -64,6 +66,7 @@ pub use owners::{Erased, Erasure};
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::Retired;
 pub use runs::{Backlog, RunFilter, StreamDefaults};
+pub use suspects::{Room, Suspects};
 
 use database::Database;
 

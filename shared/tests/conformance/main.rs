@@ -15,6 +15,7 @@ mod refusals;
 mod run_log;
 mod schema;
 mod storage;
+mod suspects;
 mod waiting;
 
 /// Makes a test per back end of an async function that takes the meeting places.

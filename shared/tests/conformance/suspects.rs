@@ -1,0 +1,262 @@
+//! Probation by halves: suspects, the deaths that separate them, and the one that fails a run.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use holdfast_shared::{
+    ending::Ending,
+    event_id::EventId,
+    run::RunStatus,
+    storage::{Answer, Begun, Chunk, Claim, Holder, Leave, Left, Progress, Room, Suspects, Target},
+};
+use uuid::Uuid;
+
+use crate::{
+    on_each_backend,
+    places::{ALL, LEASE, Places, terms},
+};
+
+on_each_backend!(
+    a_death_halves_the_suspects_that_may_be_executed_together,
+    a_suspect_that_dies_alone_is_failed,
+    a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it,
+    of_busy_workers_the_least_busy_makes_room,
+    one_poisonous_run_is_found_in_as_many_deaths_as_halvings,
+    two_dead_workers_are_settled_apart,
+    a_worker_that_dies_without_suspects_narrows_none,
+    a_completed_step_ends_probation,
+    a_suspect_that_was_handed_over_is_still_one,
+);
+
+const NEW: Target = Target::New { agent_id: None };
+
+/// A worker, as far as the database knows it.
+struct Worker<'a> {
+    places: &'a Places,
+    holder: Holder,
+}
+
+impl<'a> Worker<'a> {
+    fn new(places: &'a Places) -> Self {
+        Self { places, holder: Holder::new() }
+    }
+
+    async fn begin(&self, claims: Vec<Claim>) -> Vec<Claim> {
+        for claim in &claims {
+            let begun = self.places.storage.begin(claim, "test/test", ALL).await.unwrap();
+            assert!(matches!(begun, Begun::Executing(_)));
+        }
+        claims
+    }
+
+    /// Claims queued runs and those of dead workers, suspects excepted.
+    async fn takes_others(&self) -> Vec<Claim> {
+        let mut claims = self.places.storage.claim_expired(&terms(&self.holder), 100).await.unwrap();
+        claims.extend(self.places.storage.claim_queued(&terms(&self.holder), 100).await.unwrap());
+        self.begin(claims).await
+    }
+
+    async fn takes_suspects(&self) -> Suspects {
+        let suspects = self.places.storage.claim_suspects(&terms(&self.holder), 100).await.unwrap();
+        Suspects { claims: self.begin(suspects.claims).await, room: suspects.room }
+    }
+
+    async fn dies(self) {
+        self.places.storage.renew(&self.holder, Duration::ZERO).await.unwrap();
+        // The lease is over when the database's clock has gone on.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Looks as the sweeper of another worker does, which settles deaths, and answers the runs that it has ended.
+async fn sweep(places: &Places) -> BTreeSet<Uuid> {
+    let ended = places.storage.end_expired(&terms(&Holder::new())).await.unwrap();
+    ended.into_iter().inspect(|run| assert_eq!(run.status, RunStatus::Failed)).map(|run| run.run_id).collect()
+}
+
+/// Submits runs whose workers die twice, which makes suspects of them.
+async fn suspects(places: &Places, runs: usize) -> Vec<Uuid> {
+    let mut submitted = Vec::new();
+    for _ in 0..runs {
+        submitted.push(places.submit(NEW, "hi").await.0);
+    }
+    for _ in 0..2 {
+        let worker = Worker::new(places);
+        assert_eq!(worker.takes_others().await.len(), runs);
+        worker.dies().await;
+    }
+    assert!(sweep(places).await.is_empty());
+    submitted
+}
+
+async fn complete(places: &Places, claim: &Claim) {
+    let ended = places.storage.finish(claim, None, claim.started.id, &Answer::default(), &Ending::Completed).await;
+    ended.unwrap();
+}
+
+fn ids(claims: &[Claim]) -> BTreeSet<Uuid> {
+    claims.iter().map(|claim| claim.run_id).collect()
+}
+
+async fn status(places: &Places, run_id: Uuid) -> RunStatus {
+    places.storage.run("ann", run_id).await.unwrap().unwrap().status
+}
+
+async fn a_death_halves_the_suspects_that_may_be_executed_together(places: Places) {
+    suspects(&places, 9).await;
+    for (expected, room) in [(9, Room::Enough), (4, Room::Scarce)] {
+        let worker = Worker::new(&places);
+        assert!(worker.takes_others().await.is_empty(), "a suspect was claimed like any other run");
+        let claimed = worker.takes_suspects().await;
+        assert_eq!((claimed.claims.len(), claimed.room), (expected, room));
+        worker.dies().await;
+    }
+    sweep(&places).await;
+    // Of those with the width 4 there are five: they go first. The others have the width 2.
+    let worker = Worker::new(&places);
+    let first = worker.takes_suspects().await.claims;
+    assert_eq!(first.len(), 4);
+    assert!(worker.takes_suspects().await.claims.is_empty());
+    // Each end makes room for another, and the worker is as wide as the narrowest of those at work.
+    complete(&places, &first[0]).await;
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1);
+    for claim in &first[1..] {
+        complete(&places, claim).await;
+    }
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1);
+    assert!(worker.takes_suspects().await.claims.is_empty());
+}
+
+async fn a_suspect_that_dies_alone_is_failed(places: Places) {
+    let run_id = suspects(&places, 1).await[0];
+    let worker = Worker::new(&places);
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1);
+    worker.dies().await;
+    assert_eq!(sweep(&places).await, BTreeSet::from([run_id]));
+}
+
+async fn a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it(places: Places) {
+    let run_id = suspects(&places, 1).await[0];
+    let (other, _) = places.submit(NEW, "hi").await;
+    let worker = Worker::new(&places);
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1);
+    assert_eq!(worker.takes_others().await.len(), 1);
+    worker.dies().await;
+    // Either may be to blame.
+    let worker = Worker::new(&places);
+    assert_eq!(ids(&worker.takes_others().await), BTreeSet::from([other]));
+    assert_eq!(status(&places, run_id).await, RunStatus::Running);
+    let claimed = worker.takes_suspects().await;
+    assert_eq!((claimed.claims.len(), claimed.room), (0, Room::Clearing));
+    let idle = Worker::new(&places);
+    let claimed = idle.takes_suspects().await;
+    assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([run_id]), Room::Alone));
+    idle.dies().await;
+    assert_eq!(sweep(&places).await, BTreeSet::from([run_id]));
+    assert_eq!(status(&places, other).await, RunStatus::Running);
+}
+
+async fn of_busy_workers_the_least_busy_makes_room(places: Places) {
+    suspects(&places, 1).await;
+    places.submit(NEW, "hi").await;
+    let worker = Worker::new(&places);
+    worker.takes_suspects().await;
+    assert_eq!(worker.takes_others().await.len(), 1);
+    worker.dies().await;
+    let (busier, busy) = (Worker::new(&places), Worker::new(&places));
+    for _ in 0..2 {
+        places.submit(NEW, "hi").await;
+    }
+    assert_eq!(busier.takes_others().await.len(), 3);
+    assert_eq!(busier.takes_suspects().await.room, Room::Clearing, "the other one is not known to live");
+    places.submit(NEW, "hi").await;
+    let claimed = busy.takes_others().await;
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(busier.takes_suspects().await.room, Room::Scarce);
+    assert_eq!(busy.takes_suspects().await.room, Room::Clearing);
+    complete(&places, &claimed[0]).await;
+    let claimed = busy.takes_suspects().await;
+    assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Alone));
+}
+
+async fn one_poisonous_run_is_found_in_as_many_deaths_as_halvings(places: Places) {
+    for place in [0, 16, 32] {
+        let runs = suspects(&places, 33).await;
+        let poison = runs[place];
+        let mut deaths = 0;
+        while sweep(&places).await.is_empty() {
+            let worker = Worker::new(&places);
+            let claims = worker.takes_suspects().await.claims;
+            assert!(!claims.is_empty());
+            if ids(&claims).contains(&poison) {
+                worker.dies().await;
+                deaths += 1;
+            } else {
+                for claim in &claims {
+                    complete(&places, claim).await;
+                }
+            }
+        }
+        assert!(deaths <= 6, "33, 16, 8, 4 and 2 at once, and then alone, but not {deaths} deaths");
+        let worker = Worker::new(&places);
+        for claim in worker.takes_suspects().await.claims {
+            complete(&places, &claim).await;
+        }
+        for run_id in runs {
+            let expected = if run_id == poison { RunStatus::Failed } else { RunStatus::Completed };
+            assert_eq!(status(&places, run_id).await, expected);
+        }
+    }
+}
+
+async fn two_dead_workers_are_settled_apart(places: Places) {
+    suspects(&places, 4).await;
+    let (one, two) = (Worker::new(&places), Worker::new(&places));
+    let first = places.storage.claim_suspects(&terms(&one.holder), 3).await.unwrap().claims;
+    one.begin(first).await;
+    let last = ids(&two.takes_suspects().await.claims);
+    assert_eq!(last.len(), 1);
+    one.dies().await;
+    two.dies().await;
+    let (left, right) = tokio::join!(sweep(&places), sweep(&places));
+    let failed: BTreeSet<Uuid> = left.into_iter().chain(right).chain(sweep(&places).await).collect();
+    assert_eq!(failed, last, "the three that were together are not charged");
+    assert_eq!(Worker::new(&places).takes_suspects().await.claims.len(), 1);
+}
+
+async fn a_worker_that_dies_without_suspects_narrows_none(places: Places) {
+    suspects(&places, 4).await;
+    for _ in 0..3 {
+        places.submit(NEW, "hi").await;
+    }
+    let worker = Worker::new(&places);
+    assert_eq!(worker.takes_others().await.len(), 3);
+    worker.dies().await;
+    sweep(&places).await;
+    assert_eq!(Worker::new(&places).takes_suspects().await.claims.len(), 4);
+}
+
+async fn a_completed_step_ends_probation(places: Places) {
+    suspects(&places, 2).await;
+    let worker = Worker::new(&places);
+    assert_eq!(worker.takes_suspects().await.claims.len(), 2);
+    worker.dies().await;
+    sweep(&places).await;
+    let worker = Worker::new(&places);
+    let claimed = worker.takes_suspects().await;
+    assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Scarce));
+    let claim = &claimed.claims[0];
+    let progress = Progress { step_completed: true, ..Progress::default() };
+    let chunk = Chunk { last: EventId::new(claim.attempt, 2), body: Default::default(), progress };
+    places.storage.flush(claim, &chunk, LEASE).await.unwrap();
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1, "what has completed a step is no suspect");
+}
+
+async fn a_suspect_that_was_handed_over_is_still_one(places: Places) {
+    let run_id = suspects(&places, 1).await[0];
+    let worker = Worker::new(&places);
+    let claim = worker.takes_suspects().await.claims.remove(0);
+    assert_eq!(places.storage.leave(&claim, None, claim.started.id, Leave::Queued).await.unwrap(), Left::Gone);
+    let next = Worker::new(&places);
+    assert!(next.takes_others().await.is_empty());
+    assert_eq!(ids(&next.takes_suspects().await.claims), BTreeSet::from([run_id]));
+}
