@@ -108,6 +108,15 @@ fn crates_depend_in_one_direction() {
 }
 
 #[test]
+fn no_hosts_clock_decides_when_a_question_expires() {
+    // `mod.rs` measures with it.
+    let executor = |file: &str| file.starts_with("worker/src/executor/") && !file.ends_with("/mod.rs");
+    for (file, text) in sources().into_iter().filter(|(file, _)| executor(file)) {
+        assert!(!text.contains("Utc::now"), "{file} reads the host's clock; `claim.clock` is the database's");
+    }
+}
+
+#[test]
 fn the_domain_is_pure() {
     let domain = [
         "agent/mod.rs",

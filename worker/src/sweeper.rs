@@ -59,7 +59,7 @@ async fn sweep_once(shared: &Shared) {
             tracing::warn!(error = &error as &dyn Error, "cannot look for questions that nobody has answered")
         }
     }
-    match worker.storage.retire(worker.archive_retention).await {
+    match worker.storage.retire(worker.archive_retention, worker.config.sweep).await {
         Ok(retired) if retired.runs + retired.conversations > 0 => {
             tracing::info!(runs = retired.runs, conversations = retired.conversations, "removed what is past its time");
         }

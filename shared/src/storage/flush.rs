@@ -155,7 +155,13 @@ impl Storage {
         let position = match leaves_message(closing.ending, &closing.answer.text) {
             true => {
                 let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
-                take_position(&mut tx, closing.conversation_id, run_id, bytes).await?
+                let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
+                if position.is_none() {
+                    // The conversation is gone, and the run with it.
+                    tx.rollback().await?;
+                    return Ok(None);
+                }
+                position
             }
             false => {
                 lock_conversation(&mut tx, closing.conversation_id).await?;
@@ -229,7 +235,7 @@ impl Storage {
         Ok(Left::Gone)
     }
 
-    /// The row, unless it was removed: an owner's erasure waits for no worker.
+    /// The row, unless it was removed: an owner's erasure waits for no worker, and a failover may lose the last writes.
     async fn look(&self, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
         self.database.fetch_optional(sql, args![run_id]).await

@@ -1,6 +1,6 @@
 //! What the sweeper removes: events whose time is over, and deleted conversations.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
@@ -14,13 +14,28 @@ pub struct Retired {
     pub conversations: usize,
 }
 
-/// Rows that one sweep touches at most, so that it never holds locks for long.
+/// Rows that one transaction touches at most, so that it never holds locks for long.
 const BATCH: i64 = 100;
 
 impl Storage {
     /// Removes the events of runs that ended longer than `retention` ago, the conversations that were deleted and whose
-    /// runs have all ended, and the earlier definitions of agents that no run needs any more.
-    pub async fn retire(&self, retention: Duration) -> Result<Retired, Error> {
+    /// runs have all ended, and the earlier definitions of agents that no run needs any more. What is left after `budget`
+    /// is for the next sweep.
+    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<Retired, Error> {
+        let until = Instant::now() + budget;
+        let mut retired = Retired { runs: 0, conversations: 0 };
+        loop {
+            let batch = self.retire_batch(retention).await?;
+            retired.runs += batch.runs;
+            retired.conversations += batch.conversations;
+            let is_full = batch.runs.max(batch.conversations) >= BATCH as usize;
+            if !is_full || Instant::now() >= until {
+                return Ok(retired);
+            }
+        }
+    }
+
+    async fn retire_batch(&self, retention: Duration) -> Result<Retired, Error> {
         let retire = async {
             let mut tx = self.database.begin().await?;
             let runs = tx.fetch_all::<(Uuid,)>(

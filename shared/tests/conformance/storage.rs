@@ -50,6 +50,8 @@ on_each_backend!(
     a_large_chunk_is_kept_in_rows_and_read_in_order,
     conversations_with_the_same_time_are_all_listed,
     events_and_deleted_conversations_are_removed,
+    one_sweep_removes_more_than_a_batch,
+    a_run_whose_row_is_gone_is_fenced,
 );
 
 const NEW: Target = Target::New { agent_id: None };
@@ -522,15 +524,48 @@ async fn events_and_deleted_conversations_are_removed(places: Places) {
     let held = places.claim(1).await.remove(0);
     let (waiting, _) = places.submit(Target::Existing(conversation), "hi").await;
     places.storage.finish(&claim, None, claim.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
-    assert_eq!(places.storage.retire(LEASE).await.unwrap().runs, 0);
+    assert_eq!(places.storage.retire(LEASE, Duration::ZERO).await.unwrap().runs, 0);
     // Times are in whole milliseconds: until the next has begun, nothing is past its time.
-    while places.storage.retire(std::time::Duration::from_millis(1)).await.unwrap().runs == 0 {}
+    while places.storage.retire(Duration::from_millis(1), Duration::ZERO).await.unwrap().runs == 0 {}
     let archived = places.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
     assert!(archived.position.removed && archived.events.is_empty());
     let (ended, requested) = places.storage.delete_conversation("ann", conversation).await.unwrap().unwrap();
     assert_eq!((ended[0].run_id, &requested[..]), (waiting, &[running][..]));
-    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 0, "a run of it has not ended");
+    assert_eq!(
+        places.storage.retire(LEASE, Duration::ZERO).await.unwrap().conversations,
+        0,
+        "a run of it has not ended"
+    );
     places.storage.finish(&held, None, held.started.id, &answer(""), &Ending::Cancelled).await.unwrap();
-    assert_eq!(places.storage.retire(LEASE).await.unwrap().conversations, 1);
+    assert_eq!(places.storage.retire(LEASE, Duration::ZERO).await.unwrap().conversations, 1);
     assert!(places.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
+}
+
+async fn one_sweep_removes_more_than_a_batch(places: Places) {
+    const RUNS: usize = 205;
+    for _ in 0..RUNS {
+        places.submit(NEW, "hi").await;
+    }
+    for claim in places.claim(RUNS).await {
+        let ended = places.storage.finish(&claim, None, claim.started.id, &answer(""), &Ending::Completed).await;
+        assert!(matches!(ended.unwrap(), Finished::Ended { .. }));
+    }
+    tokio::time::sleep(A_MOMENT).await;
+    let retired = places.storage.retire(Duration::ZERO, LEASE).await.unwrap();
+    assert_eq!(retired.runs, RUNS);
+}
+
+async fn a_run_whose_row_is_gone_is_fenced(places: Places) {
+    let claim = one_claim(&places).await;
+    // No row has this id, as after a failover to a server that lacks the last writes.
+    let mut lost = claim.clone();
+    lost.run_id = Uuid::now_v7();
+    let chunk = deltas(&lost, 2, 2);
+    assert_eq!(places.storage.flush(&lost, &chunk, LEASE).await.unwrap(), Flushed::Fenced);
+    assert_eq!(places.storage.leave(&lost, Some(&chunk), chunk.last, Leave::Queued).await.unwrap(), Left::Fenced);
+    for ending in [Ending::Completed, Ending::Cancelled] {
+        let finished = places.storage.finish(&lost, Some(&chunk), chunk.last, &answer("x"), &ending).await.unwrap();
+        assert!(matches!(finished, Finished::Fenced));
+    }
+    assert_eq!(places.storage.flush(&claim, &deltas(&claim, 2, 2), LEASE).await.unwrap(), Flushed::Durable);
 }

@@ -359,7 +359,7 @@ async fn a_run_of_an_earlier_definition_keeps_it_until_it_has_ended(places: Plac
     let claim = places.claim(1).await.remove(0);
     assert_eq!(claim.agent, Some((agent.id, 1)));
     let kept = async || {
-        places.storage.retire(Duration::from_secs(60)).await.unwrap();
+        places.storage.retire(Duration::from_secs(60), Duration::ZERO).await.unwrap();
         places.storage.agent_definition(agent.id, 1).await.unwrap().map(|definition| definition.name)
     };
     assert_eq!(kept().await.as_deref(), Some("one"));

@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use chrono::Utc;
 use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
     event::{AgentState, EventBody, ExecutedBy},
@@ -228,7 +227,7 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
 
 /// Asks whoever must answer before the call has an outcome.
 fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
-    let expires_at = Utc::now() + attempt.shared.worker.tools.approval_ttl;
+    let expires_at = attempt.claim.clock.now() + attempt.shared.worker.tools.approval_ttl;
     let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
     let schema = tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone());
     let state = &mut attempt.memory.calls[index].state;
