@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Random faults for a minute per seed, while clients start runs and come back: is anything acknowledged lost, doubled or out
+# of order, and does every run go on? Prints a table; the status is 1 if a promise was broken. Its flags: --help.
+#   BENCH_BIN=DIR     use the holdfast that is there, instead of building a release
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bin=${BENCH_BIN:-}
+if [ -z "$bin" ]; then
+  cargo build --release --quiet -p holdfast
+  bin=$PWD/target/release
+fi
+ulimit -n "$(ulimit -Hn)"
+exec python3 -B benches/faults --bin "$bin" "$@"

@@ -1,0 +1,180 @@
+"""Faults on purpose, and clients that check what they are given: `benches/faults.sh` says how to start it."""
+
+import argparse
+import asyncio
+import collections
+import random
+import signal
+import sys
+import time
+
+from client import Client, Violation
+from stack import APIS, WORKERS, Stack
+
+#: Every run is at work again within this time after the last fault.
+AT_WORK_S = 30
+#: Later, the seed is given up.
+PATIENCE_S = 180
+
+UNFINISHED = "select id, attempt, archived_to from kb.agent_runs where status not in ('completed', 'failed', 'cancelled')"
+
+
+class Faults:
+    """Faults of one seed, one at a time or beside one another."""
+
+    def __init__(self, stack, rng):
+        self.stack, self.rng, self.counts = stack, rng, collections.Counter()
+
+    async def go_on(self, until):
+        healing = set()
+        while (now := time.monotonic()) < until:
+            await asyncio.sleep(min(self.rng.uniform(0.5, 4), until - now))
+            fault = self.rng.choice([
+                self.kill_worker, self.kill_worker, self.stop_worker, self.stop_worker, self.kill_api, self.stop_api,
+                self.kill_redis, self.empty_redis, self.stop_postgres, self.cut_clients, self.cut_clients,
+                self.cut_database, self.cut_redis])
+            self.counts[fault.__name__] += 1
+            healing.add(task := asyncio.ensure_future(fault()))
+            task.add_done_callback(healing.discard)
+        for task in list(healing):
+            task.cancel()
+        self.stack.heal()
+
+    def alive(self, names):
+        return [name for name in names if self.stack.processes[name].poll() is None]
+
+    async def kill(self, names, longest):
+        if alive := self.alive(names):
+            self.stack.kill(name := self.rng.choice(alive))
+            await asyncio.sleep(self.rng.uniform(0, longest))
+            if not self.alive([name]):
+                self.stack.start(name)
+
+    async def stop(self, names, pauses):
+        if alive := self.alive(names):
+            self.stack.send(name := self.rng.choice(alive), signal.SIGSTOP)
+            await asyncio.sleep(self.rng.choice(pauses))
+            if self.alive([name]):
+                self.stack.send(name, signal.SIGCONT)
+
+    async def kill_worker(self):
+        await self.kill(WORKERS, 5)
+
+    async def stop_worker(self):
+        # Some pauses end after another worker has taken the runs over.
+        await self.stop(WORKERS, [1, 6, self.stack.lease_ms / 1000 + 7])
+
+    async def kill_api(self):
+        await self.kill(APIS, 3)
+
+    async def stop_api(self):
+        await self.stop(APIS, [1, 4])
+
+    async def kill_redis(self):
+        await self.kill(["redis"], 5)
+
+    async def empty_redis(self):
+        if self.alive(["redis"]):
+            _, to_redis = await asyncio.open_connection("127.0.0.1", self.stack.redis_port)
+            to_redis.write(b"FLUSHALL\r\n")
+            await to_redis.drain()
+            to_redis.close()
+
+    async def stop_postgres(self):
+        if self.alive(["postgres"]):
+            self.stack.kill("postgres", self.rng.choice([signal.SIGINT, signal.SIGQUIT]))
+            await asyncio.sleep(self.rng.uniform(0, 6))
+            if not self.alive(["postgres"]):
+                self.stack.start("postgres")
+
+    async def cut_clients(self):
+        for name in APIS:
+            self.stack.gates[name].cut(self.rng, self.rng.choice([0.3, 1]))
+
+    async def cut_database(self):
+        self.stack.gates["postgres"].cut(self.rng, self.rng.choice([0.3, 1]))
+
+    async def cut_redis(self):
+        self.stack.gates["redis"].cut(self.rng, self.rng.choice([0.3, 1]))
+
+
+async def recover(stack, since):
+    """Seconds since the last fault until every run has written something again, and until all have ended."""
+    asleep = at_work = None
+    while time.monotonic() - since < PATIENCE_S:
+        rows = await asyncio.to_thread(stack.sql, UNFINISHED)
+        if rows is not None:
+            seen = {id: state for id, *state in (row.split("|") for row in rows)}
+            asleep = seen if asleep is None else {id: state for id, state in asleep.items() if seen.get(id) == state}
+            elapsed = time.monotonic() - since
+            if not asleep and at_work is None:
+                at_work = elapsed
+            if not seen:
+                return at_work, elapsed, []
+        await asyncio.sleep(0.3)
+    return at_work, None, list(seen)
+
+
+async def play(stack, seed, args):
+    """One seed; a row of the table."""
+    rng, totals, violations = random.Random(seed), collections.Counter(), collections.Counter()
+    await stack.fresh()
+    clients = []
+
+    async def one(client):
+        try:
+            await asyncio.wait_for(client.go(), args.seconds + PATIENCE_S)
+        except (Violation, asyncio.TimeoutError) as error:
+            violations[str(error) or "a client has waited in vain"] += 1
+            print(f"seed {seed}: run {client.run_id}: {error!r}", file=sys.stderr)
+
+    faults, until = Faults(stack, rng), time.monotonic() + args.seconds
+    faulting = asyncio.ensure_future(faults.go_on(until))
+    while time.monotonic() < until:
+        clients.append(asyncio.ensure_future(one(Client(stack, random.Random(rng.getrandbits(64)), totals, violations))))
+        await asyncio.sleep(rng.expovariate(args.rate))
+    await faulting
+    at_work, ended, left = await recover(stack, time.monotonic())
+    if at_work is None or at_work > AT_WORK_S:
+        violations["not every run was at work again in time"] += 1
+    if ended is None:
+        violations[f"{len(left)} runs have not ended"] += 1
+    await asyncio.gather(*clients)
+    check = {
+        "lost: an acknowledged run is not in the database": totals["runs"] - int(stack.sql("select count(*) from kb.agent_runs")[0]),
+        "doubled: a conversation has not two messages": int(stack.sql(
+            "select count(*) from (select 1 from kb.chat_messages group by conversation_id having count(*) <> 2) odd")[0]),
+    }
+    violations.update({what: count for what, count in check.items() if count > 0})
+    stack.stop_holdfast()
+    print(f"seed {seed}: {dict(faults.counts)} {dict(violations)}", file=sys.stderr)
+    seconds = lambda value: "–" if value is None else f"{value:.1f} s"
+    return [seed, len(clients), totals["runs"], totals["ended"], totals["reconnects"], sum(faults.counts.values()),
+            seconds(at_work), seconds(ended), sum(violations.values())]
+
+
+async def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True, help="the folder of the executable")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=8, help="new clients a second")
+    parser.add_argument("--lease-ms", type=int, default=15_000)
+    args = parser.parse_args()
+    stack = Stack(args.bin, args.lease_ms)
+    rows = []
+    try:
+        await stack.open()
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
+            rows.append(await play(stack, seed, args))
+    finally:
+        stack.close()
+    print("| seed | clients | acknowledged | ended and compared | reconnects | faults | all at work after | all ended after | violations |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    return any(row[-1] for row in rows)
+
+
+sys.exit(asyncio.run(main()))
