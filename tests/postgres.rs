@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use test_servers::Postgres;
 
-use crate::support::{Blocks, Client, ScaledOut, agent, fold, stream_of};
+use crate::support::{Blocks, Client, Gate, Holdfast, ScaledOut, Way, agent, fold, refusal, stream_of};
 
 #[tokio::test]
 async fn a_run_finishes_although_postgres_is_restarted() {
@@ -111,4 +111,79 @@ async fn every_write_is_refused_for_now(client: &Client) {
     for (write, status, retry_after) in futures::future::join_all(refused).await {
         assert_eq!((status, retry_after.as_deref()), (503, Some("1")), "{write}");
     }
+}
+
+#[tokio::test]
+async fn a_proxy_that_accepts_and_hangs_up_is_a_database_that_is_away() {
+    let database = Postgres::database();
+    let gate = Gate::before(database.url(), Way::Open);
+    let scaled = ScaledOut::on(gate.url().to_owned(), Some(database));
+    let mut api = scaled.api();
+    let client = api.client();
+    client.start("hi").await;
+    gate.turn(Way::Closed);
+    for _ in 0..20 {
+        let refused = client.post("/v1/runs", json!({"input": "hi"})).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
+    }
+    let mut late = Holdfast::start(&mut scaled.command("api"));
+    late.wait_for_log("the database cannot be reached yet");
+    gate.turn(Way::Open);
+    late.client().start("hi").await;
+    client.start("hi").await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
+    let database = Postgres::database();
+    let url = database.url().to_owned();
+    let scaled = ScaledOut::on(url.clone(), None);
+    let mut api = scaled.api();
+    let client = api.client();
+    client.start("hi").await;
+    let name = url.rsplit('/').next().unwrap();
+    // Each connection keeps what its database said when it was made.
+    database.execute(&format!("alter database {name} set default_transaction_read_only = on"));
+    let end_all = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+    database.execute(end_all);
+    while !api.log_so_far().contains("read-only") {
+        let refused = client.post("/v1/runs", json!({"input": "hi"})).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
+    }
+    let ready = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
+    assert_eq!(ready.status(), 503, "the server answers, but takes no writes");
+    database.execute(&format!("begin read write; alter database {name} reset default_transaction_read_only; commit"));
+    client.start("hi").await;
+    assert_eq!(client.get("/readyz").await.unwrap(), json!({"ready": true}));
+}
+
+#[tokio::test]
+async fn a_pooler_that_drops_the_search_path_is_refused_in_words() {
+    let database = Postgres::database();
+    let gate = Gate::before(database.url(), Way::Open);
+    let scaled = ScaledOut::on(gate.url().to_owned(), None);
+    gate.turn(Way::WithoutOptions);
+    for role in ["migrate", "api", "worker"] {
+        let said = refusal(&mut scaled.command(role));
+        assert!(said.contains("search_path") && said.contains("alter role"), "{said}");
+    }
+    let name = database.url().rsplit('/').next().unwrap();
+    database.execute(&format!("alter database {name} set search_path = kb"));
+    scaled.api().client().start("hi").await;
+}
+
+#[tokio::test]
+async fn a_run_whose_rows_a_failover_has_lost_frees_its_slot() {
+    let database = Postgres::database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None)
+        .with("HOLDFAST_LEASE_MS", 60_000)
+        .with("HOLDFAST_WORKER_CONCURRENCY", 1);
+    let (mut api, mut worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=20] [delay=20] lost").await;
+    stream.up_to("message.delta").await;
+    database.execute("delete from kb.chat_conversations");
+    worker.wait_for_log("run is held by somebody else");
+    let started = client.start("[tokens=3] next").await;
+    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }

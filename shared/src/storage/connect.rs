@@ -145,12 +145,22 @@ async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) ->
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(settings.iter().copied());
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
-    try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
-    Ok(Pool::new(options, pool))
+    let path = try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
+    // Without it, every table would be looked for, and made, in `public`.
+    match path.split(',').next().map(str::trim) {
+        Some("kb") => Ok(Pool::new(options, pool)),
+        _ => Err(Error::NoSearchPath),
+    }
 }
 
-async fn try_once(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
-    let connection = async { PgConnection::connect_with(options).await?.close().await };
+/// Connects once, and returns the schemas in which the server looks for tables.
+async fn try_once(options: &PgConnectOptions) -> Result<String, sqlx::Error> {
+    let connection = async {
+        let mut connection = PgConnection::connect_with(options).await?;
+        let path = sqlx::query_scalar("select current_setting('search_path')").fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(path)
+    };
     match tokio::time::timeout(ACQUIRE, connection).await {
         Ok(tried) => tried,
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time").into()),

@@ -194,11 +194,16 @@ impl Database {
         }
     }
 
-    /// Asks for a sign of life. A file that has refused the last write has to take one.
+    /// Asks whether writes can succeed. A file that has refused the last write has to take one.
     pub(super) async fn ping(&self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite { writer, .. } if writer.is_failing() => writer.probe().await,
-            _ => self.fetch_all::<(i64,)>("select cast(1 as bigint)", vec![]).await.map(drop),
+        let is_read_only = match self {
+            Self::Postgres(_) => "select current_setting('transaction_read_only') = 'on'",
+            Self::Sqlite { writer, .. } if writer.is_failing() => return writer.probe().await,
+            Self::Sqlite { .. } => "select false",
+        };
+        match self.fetch_optional::<(bool,)>(is_read_only, vec![]).await? {
+            Some((true,)) => Err(lost::read_only()),
+            _ => Ok(()),
         }
     }
 }

@@ -34,6 +34,11 @@ pub enum Error {
     )]
     FolderInUse { folder: String },
 
+    #[error(
+        "the database ignores search_path = kb, which each connection asks for; a pooler may drop it: set it on the role (`alter role … in database … set search_path = kb`), or connect directly"
+    )]
+    NoSearchPath,
+
     #[error("the archive of run {run_id} cannot be read")]
     Damaged { run_id: uuid::Uuid, source: crate::event::Damaged },
 }
@@ -51,6 +56,8 @@ impl Error {
             (Self::TooSlow { .. }, _) => true,
             // A certificate that one side refuses, it will refuse again.
             (_, Some(Cause::Io(error))) if error.kind() == std::io::ErrorKind::InvalidData => false,
+            // A proxy that accepts a connection and hangs up speaks no PostgreSQL.
+            (_, Some(Cause::Protocol(_))) => true,
             (_, Some(Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)) => true,
             _ => self.code().is_some_and(|code| verdict(&code) == Verdict::Later),
         }
@@ -113,6 +120,9 @@ fn is_refusal(code: &str) -> bool {
     }
 }
 
+/// PostgreSQL's code for a write to a server, or in a session, that is read-only.
+pub(super) const READ_ONLY: &str = "25006";
+
 /// What an error code of PostgreSQL (SQLSTATE) or SQLite says about trying again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -123,8 +133,8 @@ enum Verdict {
 
 fn verdict(code: &str) -> Verdict {
     match code {
-        // Locks and idle transactions that took too long; SQLite: busy, locked.
-        "55P03" | "25P03" | "5" | "6" | "261" | "517" => Verdict::Later,
+        // Locks and idle transactions that took too long; a server that is read-only, as a demoted one; SQLite: busy, locked.
+        "55P03" | "25P03" | READ_ONLY | "5" | "6" | "261" | "517" => Verdict::Later,
         // SQLite: too big.
         "18" => Verdict::Never,
         // SQLite: no permission, read-only, an I/O error, the disk is full, cannot be opened. The disk may have room again.
@@ -164,7 +174,10 @@ mod tests {
                 assert_eq!(verdict(code), expected, "{code}");
             }
         };
-        check(&["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "5"], Verdict::Later);
+        check(
+            &["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "25006", "5"],
+            Verdict::Later,
+        );
         check(&["13", "10", "778", "8", "14"], Verdict::Later);
         check(&["22021", "22001", "54000", "18"], Verdict::Never);
         check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);

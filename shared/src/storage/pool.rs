@@ -125,6 +125,9 @@ impl managed::Manager for Maker {
         if line.made.elapsed() > LIFETIME {
             return Err(RecycleError::message("it is too old"));
         }
+        if lost::was_read_only_since(line.made) {
+            return Err(RecycleError::message("the server may have been demoted"));
+        }
         if idle > UNTRIED || lost::within(idle) {
             line.connection.ping().await?;
         }

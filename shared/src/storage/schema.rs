@@ -14,7 +14,10 @@ pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
             let mut lent = pool.lend().await.map_err(Error::doing("connect to migrate"))?;
-            let created = sqlx::query("create schema if not exists kb").execute(lent.connection()).await;
+            // Of several that migrate at once, one makes the schema. The lock ends with the transaction, so it holds behind a
+            // pooler too.
+            let create = "begin; select pg_advisory_xact_lock(7306082915); create schema if not exists kb; commit";
+            let created = sqlx::raw_sql(create).execute(lent.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
             POSTGRES.run(lent.connection()).await?;
         }

@@ -80,3 +80,15 @@ async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
         sqlx::query_scalar("select turn from kb.chat_messages order by position").fetch_all(&mut server).await.unwrap();
     assert_eq!(turns, [2, 2]);
 }
+
+#[tokio::test]
+async fn four_may_migrate_a_fresh_database_at_once() {
+    let database = Postgres::database();
+    let config =
+        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+    let stores = config.stores().unwrap();
+    let migrate = || storage::migrate(&stores, &config);
+    for migrated in <[_; 4]>::from(tokio::join!(migrate(), migrate(), migrate(), migrate())) {
+        migrated.unwrap();
+    }
+}

@@ -1,0 +1,94 @@
+//! A gate before PostgreSQL: it carries connections, takes them and hangs up, or drops what a client asks for at its start.
+
+use std::sync::Arc;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+/// What the gate does with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Open,
+    /// Takes the connection and hangs up, as a load balancer without a server does.
+    Closed,
+    /// Drops the startup parameter `options`, as a pooler does that is told to ignore it.
+    WithoutOptions,
+}
+
+pub struct Gate {
+    url: String,
+    way: Arc<watch::Sender<Way>>,
+}
+
+impl Gate {
+    /// Before the server of this URL. The gate has a thread of its own, because tests wait for processes on theirs.
+    pub fn before(url: &str, way: Way) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (user, rest) = url.split_once('@').unwrap();
+        let (server, database) = rest.split_once('/').unwrap();
+        let url = format!("{user}@{}/{database}", listener.local_addr().unwrap());
+        let way = Arc::new(watch::Sender::new(way));
+        let (ways, server) = (Arc::clone(&way), server.to_owned());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = TcpListener::from_std(listener).unwrap();
+                while let Ok((client, _)) = listener.accept().await {
+                    tokio::spawn(carry(client, server.clone(), ways.subscribe()));
+                }
+            });
+        });
+        Self { url, way }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Hangs up on every connection, and goes this way with the next.
+    pub fn turn(&self, way: Way) {
+        self.way.send_replace(way);
+    }
+}
+
+async fn carry(mut client: TcpStream, server: String, mut ways: watch::Receiver<Way>) -> Option<()> {
+    let way = *ways.borrow_and_update();
+    if way == Way::Closed {
+        return None;
+    }
+    let mut server = TcpStream::connect(server).await.ok()?;
+    let carried = async {
+        if way == Way::WithoutOptions {
+            start_without_options(&mut client, &mut server).await?;
+        }
+        copy_bidirectional(&mut client, &mut server).await
+    };
+    tokio::select! {
+        _ = carried => {}
+        _ = ways.changed() => {}
+    }
+    None
+}
+
+/// Carries the question for TLS, which the server refuses, and the startup packet.
+async fn start_without_options(client: &mut TcpStream, server: &mut TcpStream) -> std::io::Result<()> {
+    let mut question = [0; 8];
+    client.read_exact(&mut question).await?;
+    server.write_all(&question).await?;
+    let mut answer = [0];
+    server.read_exact(&mut answer).await?;
+    client.write_all(&answer).await?;
+    let length = client.read_u32().await? as usize;
+    let mut packet = vec![0; length - 4];
+    client.read_exact(&mut packet).await?;
+    let (version, parameters) = packet.split_at(4);
+    let words: Vec<&[u8]> = parameters.split(|byte| *byte == 0).collect();
+    let pairs = words.chunks_exact(2).filter(|pair| !pair[0].is_empty() && pair[0] != b"options");
+    let kept: Vec<u8> = pairs.flat_map(|pair| [pair[0], b"\0", pair[1], b"\0"].concat()).collect();
+    server.write_u32((4 + version.len() + kept.len() + 1) as u32).await?;
+    server.write_all(&[version, &kept, b"\0"].concat()).await
+}
