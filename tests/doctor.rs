@@ -55,7 +55,7 @@ fn a_value_that_no_process_reads_is_refused_by_its_variable() {
 }
 
 #[test]
-fn an_old_schema_is_wrong_but_for_who_migrates_next() {
+fn an_old_schema_is_wrong_unless_a_migration_comes_next() {
     let scaled = ScaledOut::new();
     let fresh = Postgres::database();
     let examine = |args: &[&str]| doctor(scaled.command("doctor").env("DATABASE_URL", fresh.url()), args);

@@ -88,7 +88,7 @@ impl Keeper {
         }
     }
 
-    /// One try. The connection is subscribed to every channel before anybody uses it.
+    /// One try. The connection is subscribed to every channel before a caller uses it.
     async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
         let connecting = self.client.get_multiplexed_async_connection_with_config(&self.config);
         let mut connection = within(CONNECT_LIMIT, connecting).await?;
