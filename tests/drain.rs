@@ -5,19 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Events, Frame, ScaledOut, fold};
-
-/// Reads until the stream is broken off; a clean end would be a lie. Answers also what was said last.
-async fn until_broken(mut stream: Events) -> (Vec<Frame>, String) {
-    let mut frames = Vec::new();
-    loop {
-        match stream.next().await {
-            Ok(Some(frame)) => frames.push(frame),
-            Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
-            Err(_) => return (frames, stream.unfinished().to_owned()),
-        }
-    }
-}
+use crate::support::{ScaledOut, fold};
 
 #[tokio::test]
 async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewhere() {
@@ -36,7 +24,7 @@ async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewher
     let mut pauses = HashSet::new();
     for (stream, mut frames) in streams {
         let run_id = stream.run_id.clone();
-        let (read, last_words) = until_broken(stream).await;
+        let (read, last_words) = stream.until_broken().await;
         frames.extend(read);
         pauses.insert(last_words.strip_prefix("retry: ").unwrap().trim_end().parse::<u64>().unwrap());
         let cursor = frames.last().unwrap().id.clone();

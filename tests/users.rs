@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     in_both_modes,
     support::{
-        Client, Deployment, Embedded, Failure, Holdfast, answer, refusal,
+        Client, Deployment, Embedded, Failure, Holdfast, answer, fold, refusal,
         tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, signed_with, token},
     },
 };
@@ -170,6 +170,28 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
     }
     me(&client.token(&token(&claims("ann", json!({"exp": now() - 2}))))).await;
     assert!(!holdfast.log_so_far().contains(&payload), "tokens are not logged");
+}
+
+#[tokio::test]
+async fn a_stream_is_cut_when_its_token_expires_and_goes_on_with_a_new_one() {
+    let embedded = checked();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    // The server takes it for a second or two, because clocks may differ by 5 s.
+    let short = client.token(&token(&claims("ann", json!({"exp": now() - 4}))));
+    let busy = short.stream("[tokens=150] [delay=20] hi").await;
+    let silent = short.stream("[tokens=2] [delay=20000] hi").await;
+    let run = busy.run_id.clone();
+    let ((mut frames, last_words), (_, also)) = tokio::join!(busy.until_broken(), silent.until_broken());
+    for words in [last_words, also] {
+        assert!(words.ends_with(": the token has expired; come back with a new one\n"), "{words:?}");
+    }
+    assert!(refused(&short).await.body["detail"].as_str().unwrap().contains("has expired"));
+    let ann = named(&client, "ann");
+    let cursor = frames.last().unwrap().id.clone();
+    frames.extend(ann.rest_after(&run, &cursor).await);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 150);
+    assert_eq!(ann.run(&run).await["output_message"]["content"], fold(&frames));
 }
 
 #[tokio::test]

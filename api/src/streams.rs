@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use holdfast_shared::config::HolderLimits;
 use tokio::time::Instant;
 
@@ -9,7 +10,7 @@ use crate::{
     auth::{Caller, one_client},
     held::{Counts, Held},
     problem::Problem,
-    wire::Wire,
+    wire::{TOKEN_EXPIRED, Wire, come_back},
 };
 
 pub struct Streams {
@@ -24,6 +25,7 @@ pub struct OpenStream {
     _of_user: Option<Held<String>>,
     _of_address: Option<Held<IpAddr>>,
     life_ends_at: Instant,
+    token_expires_at: Option<Instant>,
 }
 
 impl Streams {
@@ -47,14 +49,24 @@ impl Streams {
                 Some(taken.ok_or_else(|| Problem::too_many_streams("One address", most))?)
             }
         };
-        Ok(OpenStream { _of_user: of_user, _of_address: of_address, life_ends_at: Instant::now() + self.life })
+        let (life_ends_at, token_expires_at) = (Instant::now() + self.life, caller.expires_at);
+        Ok(OpenStream { _of_user: of_user, _of_address: of_address, life_ends_at, token_expires_at })
     }
 }
 
 impl OpenStream {
     /// When the stream is cut without its final chunk, so that its client comes back. The life of a stream does not end it
-    /// on a wire whose usual clients do not come back by themselves.
+    /// on a wire whose usual clients do not come back by themselves. An expired token ends it on every wire.
     pub fn ends_at(&self, wire: Wire) -> Option<Instant> {
-        wire.comes_back().then_some(self.life_ends_at)
+        let life_ends_at = wire.comes_back().then_some(self.life_ends_at);
+        life_ends_at.into_iter().chain(self.token_expires_at).min()
+    }
+
+    /// The last bytes of a stream that is cut.
+    pub fn last_words(&self) -> Bytes {
+        match self.token_expires_at.is_some_and(|end| Instant::now() >= end) {
+            true => Bytes::from_static(TOKEN_EXPIRED),
+            false => come_back(),
+        }
     }
 }

@@ -92,6 +92,18 @@ impl Events {
         frames
     }
 
+    /// Everything until the server breaks the stream off, and what came last of it. A clean end in mid-run would be a lie.
+    pub async fn until_broken(mut self) -> (Vec<Frame>, String) {
+        let mut frames = Vec::new();
+        loop {
+            match self.next().await {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
+                Err(Broken) => return (frames, self.unfinished().to_owned()),
+            }
+        }
+    }
+
     /// Everything up to the first event of a kind, which comes last.
     pub async fn up_to(&mut self, event: &str) -> Vec<Frame> {
         self.up_to_nth(event, 1).await

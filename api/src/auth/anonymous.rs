@@ -51,7 +51,14 @@ impl Anonymous {
     }
 
     pub(super) fn identity(&self) -> Identity {
-        Identity { owner: self.owner(), kind: Kind::Anonymous, is_operator: false, is_stranger: true, newcomer: None }
+        Identity {
+            owner: self.owner(),
+            kind: Kind::Anonymous,
+            is_operator: false,
+            is_stranger: true,
+            expires_at: None,
+            newcomer: None,
+        }
     }
 
     /// The user's name: 128 bits of the secret's SHA-256.

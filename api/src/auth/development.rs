@@ -24,6 +24,7 @@ pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
         kind: Kind::Developer,
         is_operator: true,
         is_stranger: named.is_none(),
+        expires_at: None,
         newcomer: None,
     })
 }

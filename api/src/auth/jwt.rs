@@ -3,12 +3,16 @@
 //! The key decides which one algorithm counts; what a token says about its own is only compared with it, so that no token
 //! can choose a weaker one. Issuers are told apart by prefixes of their users' names.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use holdfast_shared::config::{ANONYMOUS_PREFIX, Error, Issuer, UsersConfig, begins_with};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::{Identity, Kind, MAX_NAME_CHARS, is_name};
 use crate::problem::Problem;
@@ -71,6 +75,7 @@ impl Tokens {
             kind: Kind::Jwt,
             is_operator: token.claims.get(&self.role_claim).is_some_and(is_operator),
             is_stranger: false,
+            expires_at: token.claims.get("exp").and_then(Value::as_f64).and_then(moment_of),
             newcomer: None,
         })
     }
@@ -114,6 +119,14 @@ impl Tokens {
             _ => format!("it cannot be read as a JWT that is signed with {algorithm:?}"),
         }
     }
+}
+
+/// The moment from which a token with this `exp` is refused; `None` if no clock reaches it.
+fn moment_of(exp: f64) -> Option<Instant> {
+    // `decode` compares whole seconds, so the last of them still counts.
+    let last = Duration::try_from_secs_f64(exp).ok()?.checked_add(Duration::from_secs(LEEWAY + 1))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Instant::now().checked_add(last.saturating_sub(now))
 }
 
 /// A role is a text, or one of a list.

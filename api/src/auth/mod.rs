@@ -29,6 +29,7 @@ use axum::{
 use holdfast_shared::config::{self, UsersConfig};
 use ipnet::IpNet;
 use serde::Serialize;
+use tokio::time::Instant;
 
 pub use anonymous::Anonymous;
 pub use client_address::{Peer, one_client};
@@ -54,6 +55,8 @@ pub struct Caller {
     pub address: IpAddr,
     /// Whether a rate limit has counted this request.
     pub admission: Admission,
+    /// When the token that named the caller expires; the caller's streams end then.
+    pub expires_at: Option<Instant>,
     /// `X-Session-ID`.
     session: Option<String>,
 }
@@ -85,6 +88,11 @@ pub enum Kind {
 }
 
 impl Caller {
+    /// A moment, or that at which the caller's token expires if it comes before.
+    pub fn no_later_than(&self, moment: Instant) -> Instant {
+        self.expires_at.map_or(moment, |end| end.min(moment))
+    }
+
     /// The session that the request names.
     pub fn named_session(&self) -> Option<&str> {
         self.session.as_deref()
@@ -161,6 +169,7 @@ struct Identity {
     kind: Kind,
     is_operator: bool,
     is_stranger: bool,
+    expires_at: Option<Instant>,
     /// The secret of an anonymous user who does not know it yet.
     newcomer: Option<Anonymous>,
 }
@@ -220,12 +229,12 @@ pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: N
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
     let mut newcomer = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {
-        let Identity { owner, kind, is_operator, is_stranger, newcomer: secret } = identity;
+        let Identity { owner, kind, is_operator, is_stranger, expires_at, newcomer: secret } = identity;
         let is_newcomer = secret.is_some();
         newcomer = secret;
         let session = session(request.headers())?;
         let admission = Admission::default();
-        Ok(Caller { owner, kind, is_operator, is_stranger, is_newcomer, address, admission, session })
+        Ok(Caller { owner, kind, is_operator, is_stranger, is_newcomer, address, admission, expires_at, session })
     });
     // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
     // comes without the cookie that its reader has here, and must not replace it.

@@ -147,7 +147,7 @@ impl Follower {
             }
             if self.ends_at.is_some_and(|end| Instant::now() >= end) {
                 self.leaving = true;
-                return Some(Ok(wire::come_back()));
+                return Some(Ok(self.stream.last_words()));
             }
             if let Some(frames) = self.frames_read(view) {
                 return Some(Ok(frames));

@@ -128,7 +128,7 @@ async fn long_poll(
     begin: Stretch,
     cursor: u64,
 ) -> Result<Response, Problem> {
-    let until = Instant::now() + app.config().long_poll;
+    let until = caller.no_later_than(Instant::now() + app.config().long_poll);
     let stretch = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
         Opened::Stream(mut follower) => follower.read_on_by(until).await?,
         Opened::Finished => Stretch::at_the_end(begin.last),
@@ -150,7 +150,8 @@ async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor:
     ];
     let body = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
         Opened::Stream(follower) => {
-            let live = LiveFrames::new(*follower, Instant::now() + app.config().durable_sse);
+            let until = caller.no_later_than(Instant::now() + app.config().durable_sse);
+            let live = LiveFrames::new(*follower, until);
             Body::from_stream(live.into_stream(move |stretch| Bytes::from(durable::frames(id, stretch, cursor))))
         }
         Opened::Finished => Body::from(durable::frames(id, &Stretch::at_the_end(begin.last), cursor)),

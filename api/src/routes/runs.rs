@@ -18,6 +18,7 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -169,6 +170,7 @@ pub async fn wait(
     if run.status.is_terminal() {
         return Ok(Json(run));
     }
+    let patience = caller.no_later_than(Instant::now() + patience).duration_since(Instant::now());
     let (last, stream) = (run.last_event_id, app.streams().open(&caller)?);
     if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
         follower.ended(patience).await;

@@ -40,6 +40,9 @@ pub fn come_back() -> Bytes {
     Bytes::from(format!("retry: {}\n", 50 + chance % 950))
 }
 
+/// Last on a stream whose client's token has expired. No blank line here either.
+pub const TOKEN_EXPIRED: &[u8] = b": the token has expired; come back with a new one\n";
+
 /// Sent when nothing else is. There is no blank line after it, which some clients would take for an event.
 pub const HEARTBEAT: &[u8] = b": hb\n";
 
