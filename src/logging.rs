@@ -1,8 +1,19 @@
-//! The log: to standard error, as text or JSON.
+//! The log: to standard error, as text or JSON. Foreign text in a field forges no line and moves no terminal.
 
-use std::io::IsTerminal;
+use std::{
+    fmt,
+    io::{self, IsTerminal},
+};
 
-use tracing_subscriber::EnvFilter;
+use holdfast_shared::hidden::{visible, visible_json};
+use tracing_subscriber::{
+    EnvFilter,
+    field::RecordFields,
+    fmt::{
+        FormatFields,
+        format::{DefaultFields, Writer},
+    },
+};
 
 use crate::cli::{LogFormat, Settings};
 
@@ -13,10 +24,13 @@ pub fn start(settings: &Settings) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(with_quiet_libraries("info")), Some(error)),
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter);
     match config.log_format {
-        LogFormat::Text => builder.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let builder = builder.with_writer(io::stderr).with_target(false).with_ansi(io::stderr().is_terminal());
+            builder.fmt_fields(VisibleFields).init();
+        }
+        LogFormat::Json => builder.with_writer(|| VisibleLines(io::stderr())).json().flatten_event(true).init(),
     }
     if let Some(error) = refused {
         tracing::warn!(%error, "HOLDFAST_LOG (or --log) cannot be read; using info");
@@ -26,4 +40,110 @@ pub fn start(settings: &Settings) {
 /// The model client logs what providers send, which is the users' text.
 fn with_quiet_libraries(filter: &str) -> String {
     format!("{filter},genai=off,rmcp=warn,sqlx=warn")
+}
+
+/// The default form of fields, with their hidden characters escaped. Only level and time keep their colours.
+struct VisibleFields;
+
+impl<'writer> FormatFields<'writer> for VisibleFields {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&visible(&text))
+    }
+}
+
+/// Lines of JSON, with the hidden characters escaped that JSON allows in a string.
+struct VisibleLines<W>(W);
+
+impl<W: io::Write> io::Write for VisibleLines<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(line) {
+            Ok(text) => self.0.write_all(visible_json(text).as_bytes())?,
+            Err(_) => self.0.write_all(line)?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use holdfast_shared::hidden::is_hidden;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Written {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    impl Written {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    const FORGED: &str = "a\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}1A\u{202e}b";
+
+    /// Logs foreign text in every place that a field has.
+    fn log_it(log: impl tracing::Subscriber + Send + Sync + 'static) {
+        tracing::subscriber::with_default(log, || {
+            let error = io::Error::other(FORGED);
+            let span = tracing::info_span!("request", uri = %FORGED);
+            let _entered = span.enter();
+            tracing::info!(shown = %FORGED, debugged = ?FORGED, plain = FORGED, error = &error as &dyn std::error::Error, "{FORGED}");
+        });
+    }
+
+    fn expect_one_visible_line(text: &str) {
+        let line = text.strip_suffix('\n').expect("a line ends");
+        assert!(!line.contains(is_hidden), "{line:?}");
+        assert!(line.matches("forged").count() >= 6, "{line}");
+    }
+
+    #[test]
+    fn a_field_forges_no_line_and_moves_no_terminal() {
+        let written = Written::default();
+        log_it(
+            tracing_subscriber::fmt().fmt_fields(VisibleFields).with_ansi(false).with_writer(written.clone()).finish(),
+        );
+        expect_one_visible_line(&written.text());
+    }
+
+    #[test]
+    fn a_line_of_json_hides_nothing_and_means_the_same() {
+        let written = Written::default();
+        let lines = written.clone();
+        let log = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || VisibleLines(lines.clone()));
+        log_it(log.finish());
+        expect_one_visible_line(&written.text());
+        let line: serde_json::Value = serde_json::from_str(&written.text()).unwrap();
+        assert_eq!(line["plain"], FORGED);
+    }
 }

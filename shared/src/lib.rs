@@ -15,6 +15,7 @@ pub mod event;
 pub mod event_id;
 pub mod excerpt;
 pub mod finish_reason;
+pub mod hidden;
 pub mod idempotency;
 pub mod message;
 pub mod page;

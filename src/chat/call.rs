@@ -1,8 +1,7 @@
 //! Tool calls in words: a quiet line when one begins and when it ends, and the arguments to the letter for whoever has
 //! to agree to them.
 
-use std::fmt::Write as _;
-
+use holdfast_shared::hidden::{visible, visible_json};
 use serde_json::Value;
 
 use super::client::RunError;
@@ -11,11 +10,11 @@ use super::client::RunError;
 const MOST: usize = 120;
 
 pub fn started(name: &str, input: &Value) -> String {
-    format!("calling {name} {}", one_line(&input.to_string()))
+    format!("calling {} {}", visible(name), one_line(&exact(input)))
 }
 
 pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunError>) -> String {
-    let took = took(duration_ms);
+    let (name, took) = (visible(name), took(duration_ms));
     match result {
         Ok(output) if output.trim().is_empty() => format!("{name} answered after {took}"),
         Ok(output) => format!("{name} answered after {took}: {}", one_line(output)),
@@ -26,18 +25,7 @@ pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunError>) 
 /// JSON in which every character can be seen: what a terminal would swallow, or would let look like something else,
 /// is escaped.
 pub fn exact(input: &Value) -> String {
-    let json = input.to_string();
-    let mut seen = String::with_capacity(json.len());
-    for char in json.chars() {
-        if !is_hidden(char) {
-            seen.push(char);
-            continue;
-        }
-        for unit in char.encode_utf16(&mut [0; 2]) {
-            write!(seen, "\\u{unit:04x}").expect("a String takes every write");
-        }
-    }
-    seen
+    visible_json(&input.to_string()).into_owned()
 }
 
 /// The beginning of a text, without line breaks.
@@ -49,14 +37,6 @@ pub fn one_line(text: &str) -> String {
         line.push('…');
     }
     line
-}
-
-/// Control characters, and those of Unicode's format characters that turn text around or have no width.
-fn is_hidden(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
-        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn took(ms: u64) -> String {
@@ -91,6 +71,13 @@ mod tests {
         check("rm -r\nü 🦀", r#""rm -r\nü 🦀""#);
         check("\x1b[2J\x7f\u{9b}1m", r#""\u001b[2J\u007f\u009b1m""#);
         check("a\u{202e}b\u{200b}c\u{e0041}", r#""a\u202eb\u200bc\udb40\udc41""#);
+    }
+
+    #[test]
+    fn a_tools_name_hides_nothing() {
+        let (name, seen) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
+        assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {seen} \"\\u202e\""));
+        assert_eq!(completed(name, 3, Ok("")), format!("{seen} answered after 3 ms"));
     }
 
     #[test]

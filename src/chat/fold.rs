@@ -2,7 +2,7 @@
 //!
 //! It does not know where things are shown: `screen` leaves out what its output is not made for.
 
-use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
+use holdfast_shared::{event_id::EventId, finish_reason::FinishReason, hidden::visible};
 use uuid::Uuid;
 
 use super::{
@@ -94,7 +94,7 @@ impl Fold {
                 vec![Show::Notice(question::resolved(&tool, &decision, reason.as_deref(), edited_input.as_ref()))]
             }
             Body::Message { message } => self.complete(message.content, superseded),
-            Body::Warning { message } => vec![Show::Notice(message)],
+            Body::Warning { message } => vec![Show::Notice(visible(&message).into_owned())],
             Body::Completed { finish_reason } => {
                 let ended = self.end(Outcome::Completed, None);
                 ended.into_iter().chain(cut_off(finish_reason)).collect()

@@ -2,7 +2,7 @@
 //!
 //! `fold` knows which questions are open, `asking` puts them to the reader.
 
-use holdfast_shared::event_id::EventId;
+use holdfast_shared::{event_id::EventId, hidden::visible};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -44,7 +44,7 @@ impl Asked {
 impl Question {
     /// The question in words. What is agreed to is shown to the letter.
     pub fn text(&self) -> String {
-        let (name, input) = (&self.name, call::exact(&self.input));
+        let (name, input) = (visible(&self.name), call::exact(&self.input));
         match self.asked {
             Asked::Approval(_) => format!("{name} needs approval to be called with:\n{input}"),
             Asked::Repetition(_) => format!(
@@ -106,7 +106,7 @@ pub fn resolved(tool: &str, decision: &str, reason: Option<&str>, edited_input: 
     };
     let edited = edited_input.map(|input| format!(", with {}", call::exact(input))).unwrap_or_default();
     let reason = reason.map(|reason| format!(": {}", call::one_line(reason))).unwrap_or_default();
-    format!("{tool} is {said}{edited}{reason}")
+    format!("{} is {said}{edited}{reason}", visible(tool))
 }
 
 #[cfg(test)]
@@ -153,6 +153,9 @@ mod tests {
         check(Asked::Approval(id), input.clone(), &["kb__count needs approval", "{\"note\":\"one\"}"]);
         check(Asked::Repetition(id), input.clone(), &["may have taken effect", "again", "{\"note\":\"one\"}"]);
         check(Asked::Result, input, &["kb__count asks for the result", "{\"note\":\"one\"}"]);
+        let hidden =
+            Question { name: "kb\u{202e}__tnuoc".to_owned(), ..question(Asked::Approval(id), json!("\u{200b}")) };
+        assert_eq!(hidden.text(), "kb\\u{202e}__tnuoc needs approval to be called with:\n\"\\u200b\"");
         check(Asked::Result, json!({"question": "Which colour?"}), &["kb__count asks: Which colour?"]);
     }
 }

@@ -1,0 +1,68 @@
+//! Hidden characters: those that a terminal obeys, that turn text around, or that have no width.
+//!
+//! A foreign text must not forge a line of the log, move a cursor, or show a human another text than the one that counts.
+//! The log and the terminal client escape these characters.
+
+use std::borrow::Cow;
+
+/// Control characters, and those of Unicode's format characters that turn text around or have no width.
+pub fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text on one line, with each hidden character as Rust writes it: `\n`, `\u{1b}`, `\u{202e}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden, |seen, char| seen.extend(char.escape_default()))
+}
+
+/// A JSON text with each hidden character as JSON escapes it, which changes no value. Newlines stay, because they stand
+/// between values only.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    escaped(
+        json,
+        |char| char != '\n' && is_hidden(char),
+        |seen, char| {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                seen.push_str(&format!("\\u{unit:04x}"));
+            }
+        },
+    )
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        if is_escaped(char) { escape(&mut seen, char) } else { seen.push(char) }
+    }
+    Cow::Owned(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_escaped_and_others_stay() {
+        let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+        check("plain, ünïcode, 中文, 🦀", "plain, ünïcode, 中文, 🦀");
+        check("one\ntwo\r\tthree", "one\\ntwo\\r\\tthree");
+        check("\u{1b}[2J\u{9b}1A\u{7f}", "\\u{1b}[2J\\u{9b}1A\\u{7f}");
+        check("a\u{202e}b\u{200b}c\u{2028}d", "a\\u{202e}b\\u{200b}c\\u{2028}d");
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_value() {
+        let value = serde_json::json!({"to\u{202e}ol": ["\u{9b}1A", "\u{e0001}", "plain", "\n"]});
+        let text = format!("{value}\n");
+        let seen = visible_json(&text);
+        assert!(seen.ends_with('\n') && !seen.trim_end().contains(is_hidden), "{seen}");
+        assert!(seen.contains("\\udb40\\udc01"), "{seen}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&seen).unwrap(), value);
+    }
+}
