@@ -69,7 +69,7 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn users(settings: &Settings) -> anyhow::Result<String> {
-    let auth = Auth::new(&settings.users)?;
+    let auth = Auth::new(&settings.users, &settings.api)?;
     Ok(if auth.is_development() { "development mode, every caller is believed" } else { "as their JWTs say" }
         .to_owned())
 }

@@ -30,7 +30,7 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
-    let auth = Auth::new(&settings.users)?;
+    let auth = Auth::new(&settings.users, &settings.api)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Both, shutdown.clone());
     let Some(places) = connect(&stores, &settings, Role::Both, &shutdown).await? else { return Ok(()) };
@@ -48,7 +48,7 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
 /// The API alone.
 pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
-    let auth = Auth::new(&settings.users)?;
+    let auth = Auth::new(&settings.users, &settings.api)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Api, shutdown.clone());
     let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
@@ -238,7 +238,7 @@ fn say_where_it_listens(listener: &Listener, auth: &Auth) {
     tracing::info!("users: development mode, nobody is checked; set HOLDFAST_JWT_KEY for real users");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "{address} can be reached from other machines, and in development mode nobody is checked: whoever can send a loopback Host header is whoever X-User says; set HOLDFAST_JWT_KEY, or listen on 127.0.0.1"
+            "{address} can be reached from other machines, and HOLDFAST_DEVELOPMENT=true has the API believe every caller that sends a loopback Host header; publish the port on this machine only"
         );
     }
 }

@@ -122,6 +122,7 @@ async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deploymen
         (header(&head, "content-type"), header(&head, "cache-control")),
         (Some("application/json"), Some("no-store"))
     );
+    assert_eq!(header(&head, "content-length"), None, "a GET would have bytes");
     let now = get(&client, &run_id, "offset=now").await;
     assert_eq!((next_offset(&now), flags(&now), header(&now, "etag")), (end.clone(), (true, true), None));
     assert_eq!(events(now).await, [json!(null); 0]);

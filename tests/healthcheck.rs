@@ -24,7 +24,7 @@ fn address(base: &str) -> &str {
 #[test]
 fn an_api_on_every_address_is_asked_on_loopback() {
     for (every, loopback) in [("0.0.0.0:0", "127.0.0.1:"), ("[::]:0", "[::1]:")] {
-        let mut holdfast = Embedded::new().with("HOLDFAST_ADDR", every).start();
+        let mut holdfast = Embedded::new().with("HOLDFAST_ADDR", every).with("HOLDFAST_DEVELOPMENT", "true").start();
         let base = holdfast.base();
         assert!(base.starts_with(&format!("http://{}", every.trim_end_matches('0'))), "{base}");
         assert_eq!(healthcheck(None, "HOLDFAST_ADDR", address(&base)), (Some(0), "ready".to_owned()));

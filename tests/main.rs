@@ -13,6 +13,7 @@ mod chat;
 mod clients;
 mod context;
 mod conversations;
+mod cors;
 mod cuts;
 mod deploy;
 mod doctor;

@@ -95,8 +95,19 @@ async fn only_loopback_host_names_are_answered() {
     }
 }
 
-#[test]
-fn listening_on_another_address_warns() {
-    let embedded = Embedded::new().with("HOLDFAST_ADDR", "0.0.0.0:0");
-    embedded.start().wait_for_log("can be reached from other machines");
+#[tokio::test]
+async fn in_development_mode_another_sites_page_changes_nothing() {
+    let embedded = Embedded::new().with("HOLDFAST_CORS_ORIGINS", "https://front.example");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let run = client.start("[tokens=20] [delay=100] hi").await["run"]["id"].as_str().unwrap().to_owned();
+    let cancel = |site: &str, origin: &str| {
+        let request = client.request(Method::POST, &format!("/v1/runs/{run}/cancel"));
+        request.header("sec-fetch-site", site).header("origin", origin)
+    };
+    let failure = answer(cancel("cross-site", "https://evil.example")).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (403, "cross_site"));
+    assert_ne!(client.run(&run).await["status"], "cancelled");
+    answer(cancel("cross-site", "https://front.example")).await.unwrap();
+    assert_eq!(client.ended(&run).await["status"], "cancelled");
 }

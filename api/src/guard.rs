@@ -1,6 +1,7 @@
-//! What is around every request: a span of the log that says which one it is, and an answer where its handler panics.
+//! What is around every request: a span of the log that says which one it is, an answer where its handler panics, and the
+//! headers of every answer.
 //!
-//! Both end with the head of the answer: layers that wrap a body, as ready-made ones do, would cost a stream something with
+//! All of it ends with the head of the answer: layers that wrap a body, as ready-made ones do, would cost a stream something with
 //! each frame.
 
 use std::panic::AssertUnwindSafe;
@@ -13,20 +14,21 @@ use axum::{
 use futures::FutureExt;
 use tracing::Instrument;
 
-use crate::{host, problem::Problem};
+use crate::{headers, host, problem::Problem};
 
 /// Answers a request, whatever happens.
 pub async fn guarded(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
-        if let Err(refused) = host::check(&request) {
-            return refused.into_response();
-        }
-        let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-        let response = answered.unwrap_or_else(|_| {
+        let answered = match host::check(&request) {
+            Ok(()) => AssertUnwindSafe(next.run(request)).catch_unwind().await,
+            Err(refused) => Ok(refused.into_response()),
+        };
+        let mut response = answered.unwrap_or_else(|_| {
             tracing::error!("a request panicked");
             Problem::internal().into_response()
         });
+        headers::complete(&mut response);
         tracing::debug!(status = response.status().as_u16(), "request answered");
         response
     };

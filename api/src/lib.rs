@@ -8,8 +8,10 @@
 mod app;
 mod auth;
 mod bodies;
+mod cors;
 mod extract;
 mod guard;
+mod headers;
 mod held;
 mod host;
 mod metrics;

@@ -1,15 +1,18 @@
 //! Development mode: everybody is `debug_user` or whoever `X-User` says, and may do everything.
 //!
-//! Only requests to a loopback Host name are answered, so that no web page can reach a developer's server through the
-//! developer's browser.
+//! So `Door` lets in this machine only: by the Host name, by the address of the peer, and by what the browser says of the
+//! page that asks. No web page reaches a developer's server through the developer's browser.
+
+use std::net::IpAddr;
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, Method, header, uri::Authority},
 };
+use holdfast_shared::config::{ApiConfig, UsersConfig};
 
-use super::{Identity, Kind, MAX_NAME_CHARS, name};
-use crate::problem::Problem;
+use super::{Identity, Kind, MAX_NAME_CHARS, is_cross_site, name};
+use crate::{cors, problem::Problem};
 
 /// Who a developer says to be.
 pub const HEADER: &str = "x-user";
@@ -32,14 +35,38 @@ pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
 /// What machines ask by address; nothing of any user is there.
 const FOR_MACHINES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Refuses requests that were addressed to another name than this host's own.
-pub fn only_loopback_hosts(request: &Request) -> Result<(), Problem> {
-    if FOR_MACHINES.contains(&request.uri().path()) {
-        return Ok(());
+/// Which requests development mode answers.
+pub struct Door {
+    /// `HOLDFAST_DEVELOPMENT`: in a container, the peer is a proxy or the host's end of a bridge.
+    takes_any_peer: bool,
+    /// The origins that CORS lists.
+    front_ends: Vec<HeaderValue>,
+}
+
+impl Door {
+    pub fn new(users: &UsersConfig, api: &ApiConfig) -> Self {
+        Self { takes_any_peer: users.development, front_ends: cors::origins(api) }
     }
-    match host(request.headers(), request.uri().authority()) {
-        Some(host) if is_loopback(&host) => Ok(()),
-        host => Err(Problem::foreign_host(host.as_deref().unwrap_or(""))),
+
+    /// Refuses a request for another host, from another machine, or from another site's page that would change something.
+    pub fn admit(&self, request: &Request, peer: IpAddr) -> Result<(), Problem> {
+        if FOR_MACHINES.contains(&request.uri().path()) {
+            return Ok(());
+        }
+        match host(request.headers(), request.uri().authority()) {
+            Some(host) if is_loopback(&host) => {}
+            host => return Err(Problem::foreign_host(host.as_deref().unwrap_or(""))),
+        }
+        if !self.takes_any_peer && !peer.to_canonical().is_loopback() {
+            return Err(Problem::foreign_peer(peer));
+        }
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        let origin = request.headers().get(header::ORIGIN);
+        let is_listed = origin.is_some_and(|origin| self.front_ends.contains(origin));
+        match reads || is_listed || !is_cross_site(request.headers()) {
+            true => Ok(()),
+            false => Err(Problem::cross_site()),
+        }
     }
 }
 
@@ -61,6 +88,47 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn request(method: Method, path: &str, headers: &[(&str, &str)]) -> Request {
+        let request = Request::builder().method(method).uri(path).header("host", "localhost:8080");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        request.body(axum::body::Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn only_this_machine_is_let_in_unless_the_setting_says_otherwise() {
+        let check = |takes_any_peer: bool, path: &str, peer: &str, refused: Option<&str>| {
+            let door = Door { takes_any_peer, front_ends: Vec::new() };
+            let admitted = door.admit(&request(Method::GET, path, &[]), peer.parse().unwrap());
+            assert_eq!(admitted.err().map(|problem| problem.code), refused, "{path} for {peer}");
+        };
+        for peer in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
+            check(false, "/v1/runs", peer, None);
+        }
+        for peer in ["172.17.0.1", "192.168.0.7", "fd00::1", "::ffff:10.0.0.1"] {
+            check(false, "/v1/runs", peer, Some("foreign_peer"));
+            check(true, "/v1/runs", peer, None);
+            check(false, "/readyz", peer, None);
+        }
+    }
+
+    #[test]
+    fn another_sites_page_changes_nothing_unless_cors_lists_it() {
+        let door = Door { takes_any_peer: false, front_ends: vec![HeaderValue::from_static("https://front.example")] };
+        let check = |method: Method, site: &str, origin: &str, refused: Option<&str>| {
+            let headers = [("sec-fetch-site", site), ("origin", origin)];
+            let admitted = door.admit(&request(method, "/v1/runs", &headers), IpAddr::from([127, 0, 0, 1]));
+            assert_eq!(admitted.err().map(|problem| problem.code), refused, "{site} {origin}");
+        };
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            check(method.clone(), "cross-site", "https://evil.example", Some("cross_site"));
+            check(method.clone(), "cross-site", "null", Some("cross_site"));
+            check(method.clone(), "cross-site", "https://front.example", None);
+            check(method.clone(), "same-origin", "http://localhost:8080", None);
+            check(method, "same-site", "http://localhost:5173", None);
+        }
+        check(Method::GET, "cross-site", "https://evil.example", None);
+    }
 
     #[test]
     fn only_this_hosts_own_names_are_loopback() {

@@ -32,8 +32,8 @@ const OPERATOR: &str = "operator";
 /// How far clocks may differ, in seconds.
 const LEEWAY: u64 = 5;
 
-/// A shorter secret than HS256's hash can be guessed more easily than the hash.
-const GOOD_SECRET_BYTES: usize = 32;
+/// RFC 7518, section 3.2: the secret of HS256 is as long as its hash, or longer.
+const MIN_SECRET_BYTES: usize = 32;
 
 /// RSA keys of 2,048 bits take at least this many bytes.
 const MIN_RSA_BYTES: usize = 256;
@@ -45,6 +45,13 @@ const OTHER_PUBLIC_KEYS: [&str; 7] =
 impl Tokens {
     pub fn new(key: &SecretString, config: &UsersConfig) -> Result<Self, Error> {
         let (key, algorithm) = read_key(key.expose_secret())?;
+        // The owner of a public key signs tokens for others too, and any of those would be good here.
+        if algorithm != Algorithm::HS256 && config.jwt_audience.is_none() {
+            return Err(Error::new(
+                "HOLDFAST_JWT_AUDIENCE",
+                "is needed with a public key: its owner signs tokens for other services too, so name the audience (aud) of this one",
+            ));
+        }
         let mut validation = Validation::new(algorithm);
         validation.leeway = LEEWAY;
         validation.validate_nbf = true;
@@ -145,8 +152,11 @@ fn read_key(text: &str) -> Result<(DecodingKey, Algorithm), Error> {
         if OTHER_PUBLIC_KEYS.iter().any(|beginning| text.trim_start().starts_with(beginning)) {
             return refused("looks like a public key that is not PEM; as a secret it would be known to everybody");
         }
-        if text.len() < GOOD_SECRET_BYTES {
-            tracing::warn!("HOLDFAST_JWT_KEY has less than {GOOD_SECRET_BYTES} bytes, and may be guessed");
+        if text.len() < MIN_SECRET_BYTES {
+            return refused(&format!(
+                "has {} bytes, and can be guessed: a secret has at least {MIN_SECRET_BYTES}, as `openssl rand -hex 32` makes it",
+                text.len()
+            ));
         }
         return Ok((DecodingKey::from_secret(text.as_bytes()), Algorithm::HS256));
     }
@@ -223,7 +233,7 @@ MCowBQYDK2VwAyEAUk7XeNVz+Eoi6r6kYVtxGq1v669ohOfCXlcXDnNd+Do=
         let check = |key: &str, expected: Algorithm| {
             assert_eq!(read_key(key).map(|(_, algorithm)| algorithm).map_err(|error| error.to_string()), Ok(expected));
         };
-        check("a secret", Algorithm::HS256);
+        check(&"s".repeat(MIN_SECRET_BYTES), Algorithm::HS256);
         for (key, algorithm) in
             [(RSA, Algorithm::RS256), (P256, Algorithm::ES256), (P384, Algorithm::ES384), (ED25519, Algorithm::EdDSA)]
         {
@@ -239,6 +249,7 @@ MCowBQYDK2VwAyEAUk7XeNVz+Eoi6r6kYVtxGq1v669ohOfCXlcXDnNd+Do=
             let refused = read_key(key).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(refused.starts_with("HOLDFAST_JWT_KEY: ") && refused.contains(expected), "{key}: {refused}");
         };
+        check(&"s".repeat(MIN_SECRET_BYTES - 1), "has 31 bytes");
         check(SHORT_RSA, "2048 bits");
         check(P521, "another curve");
         check(&RSA.replace("PUBLIC", "PRIVATE"), "is a private key");

@@ -26,7 +26,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use holdfast_shared::config::{self, UsersConfig};
+use holdfast_shared::config::{self, ApiConfig, UsersConfig};
 use ipnet::IpNet;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -37,6 +37,7 @@ pub use client_address::{Peer, one_client};
 use crate::problem::Problem;
 use client_address::client_address;
 use credential::Credential;
+use development::Door;
 use jwt::Tokens;
 
 /// Who is asking, and what that allows.
@@ -155,7 +156,7 @@ pub struct Auth {
 }
 
 enum Way {
-    Development,
+    Development(Door),
     Checked { tokens: Box<Tokens>, takes_anonymous: bool },
 }
 
@@ -175,21 +176,21 @@ struct Identity {
 }
 
 impl Auth {
-    /// Reads the key; refuses one that could not keep anybody out.
-    pub fn new(config: &UsersConfig) -> Result<Self, config::Error> {
-        config.check()?;
+    /// Reads the key; refuses one that could not keep anybody out, and an open door that nobody has asked for.
+    pub fn new(config: &UsersConfig, api: &ApiConfig) -> Result<Self, config::Error> {
+        config.check(api.addr)?;
         let way = match &config.jwt_key {
             Some(key) => {
                 Way::Checked { tokens: Box::new(Tokens::new(key, config)?), takes_anonymous: config.anonymous }
             }
-            None => Way::Development,
+            None => Way::Development(Door::new(config, api)),
         };
         Ok(Self { way, trusted_proxies: config.trusted_proxies.clone() })
     }
 
     /// Whether everybody is believed.
     pub const fn is_development(&self) -> bool {
-        matches!(self.way, Way::Development)
+        matches!(self.way, Way::Development(_))
     }
 
     /// Whether somebody may be anonymous here.
@@ -199,7 +200,7 @@ impl Auth {
 
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         let (tokens, takes_anonymous) = match &self.way {
-            Way::Development => return development::identify(headers),
+            Way::Development(_) => return development::identify(headers),
             Way::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
         };
         if headers.contains_key(development::HEADER) {
@@ -220,12 +221,12 @@ impl Auth {
 /// Decides who is asking, before anything else looks at the request; hands newcomers their secret when they have made
 /// something that they must find again.
 pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
-    if auth.is_development()
-        && let Err(refused) = development::only_loopback_hosts(&request)
+    let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
+    if let Way::Development(door) = &auth.way
+        && let Err(refused) = door.admit(&request, peer)
     {
         return refused.into_response();
     }
-    let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
     let mut newcomer = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {

@@ -176,6 +176,18 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_host", detail)
     }
 
+    pub fn foreign_peer(peer: std::net::IpAddr) -> Self {
+        let detail = format!(
+            "Development mode answers this machine only, not {peer}. Set HOLDFAST_JWT_KEY, or HOLDFAST_DEVELOPMENT=true in a container that only this machine reaches."
+        );
+        Self::new(StatusCode::FORBIDDEN, "foreign_peer", detail)
+    }
+
+    pub fn cross_site() -> Self {
+        let detail = "In development mode, a page of another site changes nothing here. HOLDFAST_CORS_ORIGINS lists the origins that may.";
+        Self::new(StatusCode::FORBIDDEN, "cross_site", detail)
+    }
+
     pub fn invalid_title(max_chars: usize) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,

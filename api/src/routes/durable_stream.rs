@@ -1,6 +1,6 @@
 //! `/v1/stream/runs/{id}`: a run's events for clients of Durable Streams, who read and never write.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::Utc;
+use futures::stream;
 use holdfast_shared::run::Run;
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -25,10 +26,12 @@ use crate::{
 
 /// Other parameters are ignored: clients may send their own.
 #[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct StreamQuery {
     /// `-1`: the start; `now`: the end; else what an answer gave out as `Stream-Next-Offset`. The start by default.
     offset: Option<String>,
     /// Wait for more: `long-poll` for one answer, `sse` for a stream of them.
+    #[param(inline)]
     live: Option<Live>,
     /// `Stream-Cursor` of the answer before.
     cursor: Option<String>,
@@ -42,8 +45,10 @@ enum Live {
 }
 
 /// Read a run's events as a Durable Stream.
-#[utoipa::path(get, path = "/v1/stream/runs/{id}", tag = "runs", params(("id" = Uuid, Path), StreamQuery), responses(
-    (status = 200, content_type = "application/json", description = "The events behind the offset, as a JSON array; with live=sse, as text/event-stream."),
+#[utoipa::path(get, path = "/v1/stream/runs/{id}", operation_id = "read_stream", tag = "runs", params(("id" = Uuid, Path), StreamQuery), responses(
+    (status = 200, description = "The events behind the offset, as a JSON array; with live=sse, as text/event-stream.", content(
+        (Vec<Object> = "application/json"), (String = "text/event-stream")
+    )),
     (status = 204, description = "With live=long-poll: nothing has come in time, or the run has ended."),
     (status = 304, description = "If-None-Match names what would be answered."),
     (status = 400, body = Problem, description = "invalid_offset, invalid_event_id, invalid_query"),
@@ -61,12 +66,14 @@ pub async fn read(
 }
 
 /// Read where a run's Durable Stream ends.
-#[utoipa::path(head, path = "/v1/stream/runs/{id}", tag = "runs", params(("id" = Uuid, Path)), responses(
+#[utoipa::path(head, path = "/v1/stream/runs/{id}", operation_id = "find_stream_end", tag = "runs", params(("id" = Uuid, Path)), responses(
     (status = 200, description = "Stream-Next-Offset is the end, Stream-Closed says that it is final."), (status = 404, description = "run_not_found")
 ))]
 pub async fn metadata(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Response {
     let tail = async { app.relay().tail(&own_run(&app, &caller, id).await?).await };
-    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE]).into_response()))
+    // A body of unknown length: an empty one would promise that the stream has no bytes.
+    let body = Body::from_stream(stream::empty::<Result<Bytes, Infallible>>());
+    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE], body).into_response()))
 }
 
 const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -50,6 +50,7 @@ use uuid::Uuid;
 use crate::{
     app::App,
     auth::{self, Caller},
+    cors,
     extract::idempotency_key,
     guard::guarded,
     metrics::measure,
@@ -110,7 +111,7 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(health::metrics))
         .split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
-    let (auth, strangers) = (Arc::clone(app.auth()), Arc::clone(&app));
+    let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
         .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
@@ -123,9 +124,12 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
         .layer(middleware::from_fn(reserve::keep))
-        .layer(middleware::from_fn_with_state(auth, auth::decide))
-        .layer(middleware::from_fn(guarded))
-        .layer(middleware::from_fn(measure));
+        .layer(middleware::from_fn_with_state(auth, auth::decide));
+    let router = match cors {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
     match telemetry::is_on() {
         true => router.layer(middleware::from_fn(spans::traced)),
         false => router,

@@ -12,6 +12,14 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_ADDR", default_value = "127.0.0.1:8080", value_parser = address)]
     pub addr: SocketAddr,
 
+    /// Origins of other front ends that browsers may read the API from, as https://chat.example.org,…; none unless set.
+    #[arg(long, env = "HOLDFAST_CORS_ORIGINS", value_delimiter = ',', value_parser = origin)]
+    pub cors_origins: Vec<String>,
+
+    /// Whether browsers may send cookies from those origins.
+    #[arg(long, env = "HOLDFAST_CORS_CREDENTIALS", default_value = "false", action = clap::ArgAction::Set)]
+    pub cors_credentials: bool,
+
     /// Largest request body, in bytes; a larger one is answered 413.
     #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_body_bytes: usize,
@@ -118,7 +126,49 @@ fn reserve(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a whole number, or 0 for none, not {text:?}"))
 }
 
+/// Parses an origin in the one spelling that browsers send (RFC 6454, section 6.2).
+fn origin(text: &str) -> Result<String, String> {
+    let expected =
+        || Err(format!("exact origins such as https://chat.example.org,http://localhost:5173, not {text:?}"));
+    let origin = text.trim();
+    let Some((scheme @ ("http" | "https"), host)) = origin.split_once("://") else { return expected() };
+    let default_port = if scheme == "http" { ":80" } else { ":443" };
+    let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || ".-_:[]".contains(char);
+    match host.is_empty() || !host.chars().all(fits) || host.ends_with([':', '.']) || host.ends_with(default_port) {
+        true => expected(),
+        false => Ok(origin.to_owned()),
+    }
+}
+
 /// Parses a listening address.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("an address and port such as 127.0.0.1:8080, not {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_what_a_browser_sends() {
+        for good in ["https://chat.example.org", "http://localhost:5173", "http://[::1]:8080", " https://a.b "] {
+            assert_eq!(origin(good).as_deref(), Ok(good.trim()));
+        }
+        for bad in [
+            "*",
+            "null",
+            "",
+            "chat.example.org",
+            "https://",
+            "https://chat.example.org/",
+            "https://Chat.example.org",
+            "https://*.example.org",
+            "https://chat.example.org:443",
+            "http://chat.example.org:80",
+            "https://user@chat.example.org",
+            "file://host",
+        ] {
+            assert!(origin(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
 }

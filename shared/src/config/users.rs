@@ -1,5 +1,7 @@
 //! Who counts as whom, and what strangers may do.
 
+use std::net::SocketAddr;
+
 use ipnet::IpNet;
 use secrecy::SecretString;
 
@@ -14,7 +16,11 @@ pub struct UsersConfig {
     #[arg(long, env = "HOLDFAST_JWT_KEY", hide_env_values = true)]
     pub jwt_key: Option<SecretString>,
 
-    /// Audience that a JWT must be for; any unless set.
+    /// Whether development mode may be reached from other machines, as in a container whose port is published on loopback.
+    #[arg(long, env = "HOLDFAST_DEVELOPMENT", default_value = "false", action = clap::ArgAction::Set)]
+    pub development: bool,
+
+    /// Audience that a JWT must be for; any unless set. A public key needs it.
     #[arg(long, env = "HOLDFAST_JWT_AUDIENCE")]
     pub jwt_audience: Option<String>,
 
@@ -122,10 +128,13 @@ impl UsersConfig {
         }
     }
 
-    /// Refuses what would let in more people than it says.
-    pub fn check(&self) -> Result<(), Error> {
+    /// Refuses what would let in more people than it says, of an API that listens on this address.
+    pub fn check(&self, addr: SocketAddr) -> Result<(), Error> {
         if self.jwt_key.is_none() {
-            return self.check_development();
+            return self.check_development(addr);
+        }
+        if self.development {
+            return Err(Error::new("HOLDFAST_DEVELOPMENT", "contradicts HOLDFAST_JWT_KEY: unset one of them"));
         }
         let prefixes =
             || self.jwt_issuers.iter().map(|issuer| issuer.prefix.as_str()).filter(|prefix| !prefix.is_empty());
@@ -143,7 +152,7 @@ impl UsersConfig {
     }
 
     /// Whoever sets these means users to be checked.
-    fn check_development(&self) -> Result<(), Error> {
+    fn check_development(&self, addr: SocketAddr) -> Result<(), Error> {
         let set = [
             ("HOLDFAST_JWT_AUDIENCE", self.jwt_audience.is_some()),
             ("HOLDFAST_JWT_ISSUERS", !self.jwt_issuers.is_empty()),
@@ -153,7 +162,14 @@ impl UsersConfig {
             Some((setting, _)) => {
                 Err(Error::new("HOLDFAST_JWT_KEY", format!("is needed beside {setting}; without it nobody is checked")))
             }
-            None => Ok(()),
+            None if self.development || addr.ip().to_canonical().is_loopback() => Ok(()),
+            None => {
+                let problem = format!(
+                    "other machines reach {addr}, and without HOLDFAST_JWT_KEY the API believes every caller: set that \
+                     key, listen on 127.0.0.1, or set HOLDFAST_DEVELOPMENT=true where only this machine reaches it"
+                );
+                Err(Error::new("HOLDFAST_ADDR", problem))
+            }
         }
     }
 }
@@ -230,6 +246,26 @@ mod tests {
         assert_eq!(writes(&["--write-rate-limit", "1/hour"]).as_deref(), Some("1/hour"));
     }
 
+    const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+    #[test]
+    fn development_mode_beyond_this_machine_must_be_asked_for() {
+        let check = |args: &[&str], addr: &str, refused: Option<&str>| {
+            let problem = users(args).unwrap().check(addr.parse().unwrap()).err().map(|error| error.variable);
+            assert_eq!(problem, refused, "{args:?} on {addr}");
+        };
+        for loopback in ["127.0.0.1:0", "127.8.9.1:80", "[::1]:80", "[::ffff:127.0.0.1]:80"] {
+            check(&[], loopback, None);
+        }
+        for other in ["0.0.0.0:8080", "[::]:8080", "10.0.0.7:8080"] {
+            check(&[], other, Some("HOLDFAST_ADDR"));
+            check(&["--development", "true"], other, None);
+            check(&["--development", "false"], other, Some("HOLDFAST_ADDR"));
+            check(&["--jwt-key", "k"], other, None);
+        }
+        check(&["--jwt-key", "k", "--development", "true"], "127.0.0.1:80", Some("HOLDFAST_DEVELOPMENT"));
+    }
+
     #[test]
     fn what_callers_hold_is_limited_where_users_are_checked_or_where_it_is_set() {
         let check = |args: &[&str], expected: [Option<usize>; 3]| {
@@ -270,7 +306,7 @@ mod tests {
     #[test]
     fn settings_that_would_let_in_more_people_than_they_say_are_refused() {
         let check = |args: &[&str], refused: Option<&str>| {
-            let problem = users(args).unwrap().check().err().map(|error| error.to_string());
+            let problem = users(args).unwrap().check(LOOPBACK).err().map(|error| error.to_string());
             assert_eq!(problem.is_some(), refused.is_some(), "{args:?}: {problem:?}");
             assert!(problem.unwrap_or_default().contains(refused.unwrap_or_default()), "{args:?}");
         };

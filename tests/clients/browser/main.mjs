@@ -1,11 +1,14 @@
-// Follows a run with the EventSource of a real browser, in a page of the API's own: main.mjs BASE {"run_id": …}
+// Follows a run with the EventSource of a real browser: main.mjs BASE {"run_id": …} in a page of the API's own, and
+// main.mjs BASE {"front_end": PORT} in a page of http://localhost:PORT, which starts the run itself.
+import { createServer } from "node:http";
+
 import { chromium } from "playwright-core";
 
 import { follow } from "../event-source.mjs";
 import { fold, textOf } from "../fold.mjs";
 
 const [base, parameters] = process.argv.slice(2);
-const { run_id } = JSON.parse(parameters);
+const { run_id, front_end } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
 const browser = await chromium.launch({
@@ -14,13 +17,27 @@ const browser = await chromium.launch({
   args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
 });
 const page = await browser.newPage();
-await page.goto(base);
+let path = `/v1/runs/${run_id}`;
+if (front_end) {
+  const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>x</title>"));
+  await new Promise((listening) => server.listen(front_end, "localhost", listening));
+  server.unref();
+  await page.goto(`http://localhost:${front_end}`);
+  // The headers make the browser ask first, and `Location` is read only where the answer exposes it.
+  path = await page.evaluate(async (base) => {
+    const headers = { "content-type": "application/json", "idempotency-key": "once" };
+    const body = JSON.stringify({ input: "[tokens=40] [delay=10] hi" });
+    return (await fetch(`${base}/v1/runs`, { method: "POST", headers, body })).headers.get("location");
+  }, base);
+} else {
+  await page.goto(base);
+}
 let pieces = [];
 await page.exposeFunction("apply", (event) => {
   pieces = fold(pieces, event);
   report({ got: event });
 });
 // The page is given the function as its text, so it must need nothing from around it.
-await page.evaluate(`new Promise((over) => (${follow})(EventSource, "/v1/runs/${run_id}/events", apply, over))`);
+await page.evaluate(`new Promise((over) => (${follow})(EventSource, "${front_end ? base : ""}${path}/events", apply, over))`);
 report({ end: textOf(pieces) });
 await browser.close();

@@ -1,0 +1,68 @@
+//! Front ends on other origins: the browser asks whether their pages may read answers, and this says yes to those that
+//! `HOLDFAST_CORS_ORIGINS` names.
+//!
+//! The layer touches heads only, so a stream costs no more with it. It answers preflights before `auth`, because a browser
+//! sends them without a token.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use holdfast_shared::config::ApiConfig;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+/// Time that a browser may keep the answer to a preflight; browsers have shorter limits of their own.
+const MAX_AGE: Duration = Duration::from_secs(2 * 60 * 60);
+
+const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+/// Headers that a page may send: those that routes read, and those that clients of the wires add.
+const SENT: [HeaderName; 12] = [
+    header::ACCEPT,
+    header::AUTHORIZATION,
+    header::CACHE_CONTROL,
+    header::CONTENT_TYPE,
+    header::IF_NONE_MATCH,
+    header::USER_AGENT,
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-session-id"),
+    HeaderName::from_static("x-user"),
+];
+
+/// Headers of answers that a page may read.
+const EXPOSED: [HeaderName; 12] = [
+    header::ETAG,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    header::WWW_AUTHENTICATE,
+    HeaderName::from_static("stream-closed"),
+    HeaderName::from_static("stream-cursor"),
+    HeaderName::from_static("stream-next-offset"),
+    HeaderName::from_static("stream-up-to-date"),
+    HeaderName::from_static("x-run-id"),
+    HeaderName::from_static("x-vercel-ai-ui-message-stream"),
+    HeaderName::from_static("x-workflow-run-id"),
+    HeaderName::from_static("x-workflow-stream-tail-index"),
+];
+
+/// The layer, if other origins are named.
+pub fn layer(config: &ApiConfig) -> Option<CorsLayer> {
+    if config.cors_origins.is_empty() {
+        return None;
+    }
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins(config)))
+        .allow_methods(METHODS)
+        .allow_headers(SENT)
+        .expose_headers(EXPOSED)
+        .max_age(MAX_AGE);
+    Some(if config.cors_credentials { layer.allow_credentials(true) } else { layer })
+}
+
+/// The origins as browsers send them.
+pub fn origins(config: &ApiConfig) -> Vec<HeaderValue> {
+    let value = |origin: &String| HeaderValue::from_str(origin).expect("a setting is checked when it is read");
+    config.cors_origins.iter().map(value).collect()
+}
