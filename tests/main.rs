@@ -26,6 +26,7 @@ mod foreign_input;
 mod healthcheck;
 mod limits;
 mod model;
+mod openapi;
 mod operations;
 mod owners;
 mod ownership;

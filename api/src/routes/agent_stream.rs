@@ -42,7 +42,7 @@ pub struct AgentBody {
 
 /// Say something. The answer is `session`, then `agent_state`, `text`, `tool_call`, `tool_result` and `context_usage` as
 /// they come, `done` or `error`, and `[DONE]`.
-#[utoipa::path(post, path = "/api/agent/stream", tag = "wires", request_body = AgentBody,
+#[utoipa::path(post, path = "/api/agent/stream", operation_id = "agent_stream", tag = "wires", request_body = AgentBody,
     params(WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
         ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),

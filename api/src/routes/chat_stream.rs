@@ -31,7 +31,7 @@ pub struct ChatBody {
 }
 
 /// Say something. The answer is `meta`, then `token` and `mcp_tool` as they come, perhaps `error`, and `done`.
-#[utoipa::path(post, path = "/api/chat/stream", tag = "wires", request_body = ChatBody,
+#[utoipa::path(post, path = "/api/chat/stream", operation_id = "chat_stream", tag = "wires", request_body = ChatBody,
     params(WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
         ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),

@@ -32,7 +32,7 @@ pub struct Fork {
 }
 
 /// List the checkpoints of a conversation's runs, newest first.
-#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints", tag = "conversations", params(("id" = Uuid, Path), ListQuery), responses(
+#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints", operation_id = "list_checkpoints", tag = "conversations", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Page<Checkpoint>), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn list(
@@ -48,7 +48,7 @@ pub async fn list(
 }
 
 /// Read a checkpoint with everything that was known by then.
-#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", tag = "conversations",
+#[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", operation_id = "read_checkpoint", tag = "conversations",
     params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path)), responses(
     (status = 200, body = CheckpointState),
     (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")

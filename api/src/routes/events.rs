@@ -60,7 +60,9 @@ struct SoFar {
 #[utoipa::path(get, path = "/v1/runs/{id}/events", tag = "runs",
     params(("id" = Uuid, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has.")),
     responses(
-        (status = 200, content_type = "text/event-stream", description = "The events; the stream ends with the run."),
+        (status = 200, description = "The events; the stream ends with the run. With `Accept: application/json`, a page of them.", content(
+            (String = "text/event-stream"), (Object = "application/json")
+        )),
         (status = 204, description = "The run has ended and the client has everything."),
         (status = 400, body = Problem, description = "invalid_event_id, invalid_query"),
         (status = 404, body = Problem, description = "run_not_found"),

@@ -24,8 +24,8 @@ pub async fn healthz() -> &'static str {
 
 /// Whether requests can be answered: database and Redis are reachable, and the process is not shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses(
-    (status = 200, description = "Ready; `warnings`, if there are any, say what an operator should know."),
-    (status = 503, description = "Not ready; `reason` says why: draining, database or redis.")
+    (status = 200, body = Object, description = "Ready; `warnings`, if there are any, say what an operator should know."),
+    (status = 503, body = Object, description = "Not ready; `reason` says why: draining, database or redis.")
 ))]
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     let not_ready = |reason: &str, detail: String| {

@@ -8,6 +8,7 @@ mod briefings;
 mod chat_stream;
 mod checkpoints;
 mod conversations;
+mod document;
 mod durable_stream;
 mod events;
 mod health;
@@ -35,7 +36,6 @@ use holdfast_shared::{
     conversation::Handle,
     page::PageSize,
     run::SubmitMode,
-    snapshot::Snapshot,
     storable::{is_too_deep, storable, storable_json},
     storage::{NewRun, RunOptions, Said, Target},
     telemetry,
@@ -43,7 +43,6 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -56,19 +55,41 @@ use crate::{
     metrics::measure,
     problem::Problem,
     reserve, seen, spans, strangers,
-    wire::Wire,
 };
-
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Holdfast", description = "Agent runs that outlive the connection."),
-    components(schemas(Problem, StreamMode, Wire, Snapshot))
-)]
-struct Document;
 
 /// Every route, with what holds for all of them.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, document) = OpenApiRouter::<Arc<App>>::with_openapi(Document::openapi())
+    let (router, document) = routes().split_for_parts();
+    let document = document::complete(&document, app.config());
+    let max_body_bytes = app.config().max_body_bytes;
+    let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
+    let router = router
+        .merge(page())
+        .route("/openapi.json", get(|| async move { Json(document) }))
+        .fallback(page::nowhere)
+        .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
+            Problem::method_not_allowed(method.as_str(), uri.path())
+        })
+        .with_state(Arc::clone(&app))
+        .layer(middleware::from_fn_with_state(app, seen::note))
+        .layer(DefaultBodyLimit::max(max_body_bytes))
+        .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
+        .layer(middleware::from_fn(reserve::keep))
+        .layer(middleware::from_fn_with_state(auth, auth::decide));
+    let router = match cors {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
+    match telemetry::is_on() {
+        true => router.layer(middleware::from_fn(spans::traced)),
+        false => router,
+    }
+}
+
+/// The API's routes, each with its description.
+fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::<Arc<App>>::with_openapi(document::begun())
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
@@ -109,31 +130,6 @@ pub fn router(app: Arc<App>) -> Router {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
-        .split_for_parts();
-    let max_body_bytes = app.config().max_body_bytes;
-    let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
-    let router = router
-        .merge(page())
-        .route("/openapi.json", get(|| async move { Json(document) }))
-        .fallback(page::nowhere)
-        .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
-            Problem::method_not_allowed(method.as_str(), uri.path())
-        })
-        .with_state(Arc::clone(&app))
-        .layer(middleware::from_fn_with_state(app, seen::note))
-        .layer(DefaultBodyLimit::max(max_body_bytes))
-        .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
-        .layer(middleware::from_fn(reserve::keep))
-        .layer(middleware::from_fn_with_state(auth, auth::decide));
-    let router = match cors {
-        Some(cors) => router.layer(cors),
-        None => router,
-    };
-    let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
-    match telemetry::is_on() {
-        true => router.layer(middleware::from_fn(spans::traced)),
-        false => router,
-    }
 }
 
 /// The chat page, for browsers.

@@ -74,7 +74,10 @@ pub async fn list(
     params(("session_id" = String, Path, description = "`-` is the default session."), StreamQuery), responses(
     (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
     (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
-    (status = 400, body = Problem, description = "invalid_session, and as for a conversation's messages")
+    (status = 400, body = Problem, description = "invalid_session, and as for a conversation's messages"),
+    (status = 404, body = Problem, description = "message_not_found"),
+    (status = 409, body = Problem, description = "conversation_busy"),
+    (status = 422, body = Problem, description = "idempotency_key_reused")
 ))]
 pub async fn post(
     State(app): State<Arc<App>>,

@@ -27,7 +27,7 @@ pub struct TextMessageBody {
 }
 
 /// Say something. With `Accept: text/event-stream` the answer is its text, chunk by chunk, and `[DONE]`.
-#[utoipa::path(post, path = "/api/conversations/{id}/messages", tag = "wires", request_body = TextMessageBody,
+#[utoipa::path(post, path = "/api/conversations/{id}/messages", operation_id = "text_stream", tag = "wires", request_body = TextMessageBody,
     params(("id" = Uuid, Path), WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
         ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),

@@ -127,7 +127,7 @@ pub enum StreamMode {
 const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
 /// Less would leave no room for a summary.
-const MIN_CONTEXT_TOKENS: u32 = 100;
+pub const MIN_CONTEXT_TOKENS: u32 = 100;
 const MAX_SERVERS: usize = 32;
 
 /// Tools whose names begin like this are the program's own.

@@ -8,7 +8,7 @@ mod limits;
 mod mcp_server;
 mod secret;
 
-pub use definition::{Agent, AgentDefinition, ModelSettings, Origin, ReasoningEffort, StreamMode};
+pub use definition::{Agent, AgentDefinition, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode};
 pub use limits::Limits;
 pub use mcp_server::{Auth, McpServer, Transport};
 pub use secret::{Secret, Unavailable};

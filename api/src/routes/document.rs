@@ -1,0 +1,345 @@
+//! `/openapi.json`: what the routes say of themselves, completed by what holds for all of them, so that linters accept the
+//! document and generators make clients of it.
+//!
+//! A route describes its own parameters, bodies and refusals. Here are the refusals that every route shares, who may ask,
+//! the names of the operations, and the bounds that the settings give.
+
+use holdfast_shared::{
+    agent::{MIN_CONTEXT_TOKENS, StreamMode},
+    config::ApiConfig,
+    snapshot::Snapshot,
+};
+use serde_json::{Map, Value, json};
+use utoipa::{OpenApi, openapi};
+
+use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Holdfast",
+        description = "Agent runs that outlive the connection.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(Problem, StreamMode, Wire, Snapshot))
+)]
+struct Document;
+
+/// The tags, in the order in which a reader meets them.
+const TAGS: [(&str, &str); 11] = [
+    ("conversations", "Conversations, their checkpoints and forks."),
+    ("messages", "What was said in a conversation."),
+    ("sessions", "Conversations that a client finds by name."),
+    ("runs", "Executions of an agent: start, follow, answer, cancel."),
+    ("briefings", "What a user is to learn, and the conversation about it."),
+    ("agents", "Definitions of agents. Only operators write them."),
+    ("users", "Who the caller is."),
+    ("ai-sdk", "The protocol of the AI SDK."),
+    ("wires", "Other streams of a run."),
+    ("server", "What the server is."),
+    ("operations", "For machines that watch the process."),
+];
+
+/// What every route may answer, beside what it says itself.
+const OF_EVERY_ROUTE: [(&str, &str); 7] = [
+    ("400", "invalid_session, invalid_user, invalid_host, invalid_query"),
+    ("401", "unauthenticated, invalid_token, development_identity"),
+    ("403", "operator_needed; in development mode: foreign_peer, cross_site"),
+    ("421", "foreign_host: in development mode"),
+    ("429", "rate_limited and other limits; `Retry-After` says when to come back"),
+    ("500", "internal_error"),
+    ("503", "database_away; `Retry-After` says when to come back"),
+];
+
+/// What every route with a body may answer.
+const OF_EVERY_BODY: [(&str, &str); 4] = [
+    ("400", "invalid_body, invalid_json"),
+    ("408", "body_timeout"),
+    ("413", "body_too_large"),
+    ("415", "unsupported_media_type"),
+];
+
+/// What the routes add to.
+pub fn begun() -> openapi::OpenApi {
+    Document::openapi()
+}
+
+/// The document of all routes.
+pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
+    let mut document = json!(document);
+    document["servers"] = json!([{"url": "/"}]);
+    document["tags"] =
+        TAGS.iter().map(|(name, description)| json!({"name": name, "description": description})).collect();
+    document["security"] = json!([{}, {"bearer": []}, {"api_key": []}, {"cookie": []}, {"developer": []}]);
+    document["components"]["securitySchemes"] = json!({
+        "bearer": {"type": "http", "scheme": "bearer", "description": "A JWT, or the secret of an anonymous user."},
+        "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same secrets, as some SDKs send them."},
+        "cookie": {"type": "apiKey", "in": "cookie", "name": "__Host-holdfast_user", "description": "The secret of an anonymous user."},
+        "developer": {"type": "apiKey", "in": "header", "name": "X-User", "description": "A user's name, in development mode only."},
+    });
+    let paths = document["paths"].as_object_mut().expect("a document has paths");
+    for (method, operation) in paths.values_mut().filter_map(Value::as_object_mut).flatten() {
+        complete_operation(operation);
+        if method == "head" {
+            each(operation.get_mut("responses"), |response| drop(remove(response, "content")));
+        }
+        each(operation.get_mut("parameters"), |parameter| complete_parameter(parameter, config));
+    }
+    // The page of events is written by hand, line by line, so no type describes it.
+    let events = &mut document["paths"]["/v1/runs/{id}/events"]["get"]["responses"]["200"]["content"];
+    events["application/json"]["schema"] = json!({"oneOf": [
+        {"type": "object", "required": ["events", "last_event_id", "complete"], "properties": {
+            "events": {"type": "array", "items": {"type": "object"}},
+            "last_event_id": {"$ref": "#/components/schemas/EventId"},
+            "complete": {"type": "boolean", "description": "Whether the run has ended with the last of them."}}},
+        {"type": "object", "required": ["snapshot", "last_event_id"], "properties": {
+            "snapshot": {"$ref": "#/components/schemas/Snapshot"},
+            "last_event_id": {"$ref": "#/components/schemas/EventId"}}},
+    ]});
+    complete_schemas(document["components"]["schemas"].as_object_mut().expect("there are schemas"), config);
+    widen(&mut document);
+    document
+}
+
+fn complete_operation(operation: &mut Value) {
+    let tag = operation["tags"][0].as_str().unwrap_or_default().to_owned();
+    let name = operation["operationId"].as_str().unwrap_or_default();
+    // A handler's name says its verb, and two nouns may have one verb.
+    operation["operationId"] = format!("{}_{name}", tag.replace('-', "_")).into();
+    if tag == "operations" {
+        operation["security"] = json!([{}]);
+        return each(operation.get_mut("responses"), describe);
+    }
+    let has_body = operation.get("requestBody").is_some();
+    let responses = operation["responses"].as_object_mut().expect("an operation has responses");
+    for (status, codes) in OF_EVERY_ROUTE.iter().chain(OF_EVERY_BODY.iter().filter(|_| has_body)) {
+        let response = responses.entry(*status).or_insert_with(|| json!({"description": ""}));
+        let own = response["description"].as_str().unwrap_or_default();
+        response["description"] = if own.is_empty() { (*codes).into() } else { format!("{own}; {codes}").into() };
+    }
+    for (status, response) in responses {
+        if status.starts_with(['4', '5']) {
+            let problem = json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}});
+            response["content"] = problem;
+        }
+        // No version of OpenAPI before 3.2 describes the frames of a stream.
+        if let Some(stream) = response.pointer_mut("/content/text~1event-stream") {
+            *stream = json!({});
+        }
+        describe(response);
+    }
+}
+
+/// A response that says nothing of itself is what its operation promises.
+fn describe(response: &mut Value) {
+    if response["description"].as_str().unwrap_or_default().is_empty() {
+        response["description"] = "It is done.".into();
+    }
+}
+
+fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
+    let schema = &mut parameter["schema"];
+    // A parameter is absent or a text; only a body can say null.
+    for (list, is_null) in [("oneOf", json!({"type": "null"})), ("type", json!("null"))] {
+        let Some(choices) = schema.get_mut(list).and_then(Value::as_array_mut) else { continue };
+        choices.retain(|choice| *choice != is_null);
+        if let [only] = &choices[..] {
+            let only = only.clone();
+            if list == "type" { schema["type"] = only } else { *schema = only }
+        }
+    }
+    let bounds = match parameter["name"].as_str().unwrap_or_default() {
+        "limit" => json!({"minimum": 1, "maximum": config.max_page}),
+        "timeout_ms" => json!({"maximum": config.max_wait.as_millis() as u64}),
+        "q" => json!({"minLength": 1, "maxLength": 200, "pattern": TEXT}),
+        "after" => json!({"pattern": r"^\d{1,9}-\d{1,9}$"}),
+        "Last-Event-ID" => json!({"pattern": r"^(\d{1,9}-\d{1,9})?$"}),
+        "Idempotency-Key" => json!({"minLength": 1, "maxLength": 255, "pattern": r"^[!-~]([ -~]*[!-~])?$"}),
+        "offset" => json!({"pattern": r"^(-1|now|\d{10}_\d{10})$"}),
+        "session_id" => json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NAME}),
+        _ => return,
+    };
+    merge(&mut parameter["schema"], bounds);
+}
+
+/// A text that is not blank and has no NUL, and a name without control characters.
+const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
+const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
+
+fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
+    let content = json!({"minLength": 1, "maxLength": config.max_content_bytes, "pattern": TEXT});
+    let title = json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": TEXT});
+    let fields = [
+        ("NewRunBody", "input", content.clone()),
+        ("NewMessageBody", "content", content.clone()),
+        ("TextMessageBody", "content", content.clone()),
+        ("ChatBody", "message", content.clone()),
+        ("AgentBody", "message", content.clone()),
+        ("NewBriefingBody", "summary", content),
+        ("NewBriefingBody", "title", title.clone()),
+        ("NewBriefingBody", "priority", json!({"minLength": 1, "maxLength": 64})),
+        ("NewConversation", "title", title.clone()),
+        ("Rename", "title", title),
+        ("AgentDefinition", "name", json!({"minLength": 1, "maxLength": 200, "pattern": NAME})),
+        ("AgentDefinition", "context_tokens", json!({"minimum": MIN_CONTEXT_TOKENS})),
+        (
+            "ClientTool",
+            "name",
+            json!({"minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9-]*(_[A-Za-z0-9-]+)*_?$"}),
+        ),
+        ("ClientTool", "input_schema", json!({"type": "object"})),
+        ("FrontEndTool", "name", json!({"minLength": 1, "maxLength": 64})),
+        ("NewRunBody", "metadata", json!({"type": ["object", "null"]})),
+        ("NewMessageBody", "metadata", json!({"type": ["object", "null"]})),
+        ("ToolPolicy", "timeout_ms", json!({"minimum": 1})),
+        ("UiChatBody", "id", json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NAME})),
+        ("UiChatBody", "trigger", json!({"enum": ["submit-message", "regenerate-message", null]})),
+    ];
+    for (schema, field, bounds) in fields {
+        if let Some(field) = schemas.get_mut(schema).and_then(|schema| schema.get_mut("properties")?.get_mut(field)) {
+            merge(field, bounds);
+        }
+    }
+    if let Some(body) = schemas.get_mut("UiChatBody") {
+        drop(remove(body, "required"));
+    }
+    if let Some(rename) = schemas.get_mut("Rename") {
+        rename["required"] = json!(["title"]);
+    }
+    // An agent is its definition with more fields, which a closed schema would refuse.
+    if let Some(definition) = schemas.get_mut("AgentDefinition") {
+        drop(remove(definition, "additionalProperties"));
+    }
+    // Generators compose objects with objects, and not with choices.
+    if let Some(content) = schemas.get_mut("Content") {
+        let kinds: Vec<Value> =
+            content["oneOf"].as_array().into_iter().flatten().map(|kind| kind["properties"].clone()).collect();
+        let names: Vec<&Value> = kinds.iter().map(|kind| &kind["content_type"]["enum"][0]).collect();
+        let contents: Vec<&Value> = kinds.iter().map(|kind| &kind["content"]).collect();
+        *content = json!({
+            "type": "object",
+            "description": content["description"],
+            "required": ["content", "content_type"],
+            "properties": {"content_type": {"type": "string", "enum": names}, "content": {"oneOf": contents}},
+        });
+    }
+    // A page repeats the schema of its items; generators would make a type of each.
+    let pages: Vec<String> = schemas.keys().filter(|name| name.starts_with("Page_")).cloned().collect();
+    for page in pages {
+        let item = page.trim_start_matches("Page_");
+        if schemas.contains_key(item) {
+            schemas[&page]["properties"]["items"]["items"] = json!({"$ref": format!("#/components/schemas/{item}")});
+        }
+    }
+}
+
+/// `int32` stands for numbers without a sign here, the larger half of which it does not have.
+fn widen(value: &mut Value) {
+    if value["format"] == "int32" && value["minimum"].is_number() {
+        value["format"] = "int64".into();
+        value["maximum"] = u32::MAX.into();
+    }
+    each(Some(value), widen);
+}
+
+/// Does something with each item or field.
+fn each(value: Option<&mut Value>, with: impl FnMut(&mut Value)) {
+    match value {
+        Some(Value::Array(items)) => items.iter_mut().for_each(with),
+        Some(Value::Object(fields)) => fields.values_mut().for_each(with),
+        _ => {}
+    }
+}
+
+fn merge(value: &mut Value, more: Value) {
+    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
+        fields.extend(more);
+    }
+}
+
+fn remove(value: &mut Value, field: &str) -> Option<Value> {
+    value.as_object_mut()?.remove(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Settings {
+        #[command(flatten)]
+        api: ApiConfig,
+    }
+
+    fn document(args: &[&str]) -> Value {
+        let settings = Settings::try_parse_from(["test"].iter().chain(args)).unwrap();
+        let (_, routes) = super::super::routes().split_for_parts();
+        complete(&routes, &settings.api)
+    }
+
+    fn operations(document: &Value) -> Vec<(String, &Value)> {
+        let paths = document["paths"].as_object().unwrap().iter();
+        paths
+            .flat_map(|(path, methods)| {
+                methods
+                    .as_object()
+                    .unwrap()
+                    .iter()
+                    .map(move |(method, operation)| (format!("{method} {path}"), operation))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_and_a_known_tag() {
+        let document = document(&[]);
+        let mut names = std::collections::BTreeSet::new();
+        for (route, operation) in operations(&document) {
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(names.insert(name), "{route}: another operation is named {name}, too");
+            let tag = &operation["tags"][0];
+            assert!(TAGS.iter().any(|(known, _)| tag == known), "{route}: nothing describes the tag {tag}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_a_problem_and_every_response_says_what_it_is() {
+        let document = document(&[]);
+        for (route, operation) in operations(&document) {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{status} of {route}");
+                let is_refusal = status.starts_with(['4', '5']) && operation["tags"][0] != "operations";
+                let types: Vec<&String> =
+                    response["content"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+                assert!(
+                    !is_refusal || route.starts_with("head") || types == ["application/problem+json"],
+                    "{status} of {route}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_where_its_path_says() {
+        let document = document(&[]);
+        for (route, operation) in operations(&document) {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().unwrap();
+                assert_eq!(parameter["in"] == "path", route.contains(&format!("{{{name}}}")), "{name} of {route}");
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_settings() {
+        let document = document(&["--max-page", "7", "--max-content-bytes", "70"]);
+        let parameters = document["paths"]["/v1/runs"]["get"]["parameters"].as_array().unwrap();
+        let limit = parameters.iter().find(|parameter| parameter["name"] == "limit").unwrap();
+        assert_eq!(limit["schema"], json!({"type": "integer", "minimum": 1, "maximum": 7}));
+        let schemas = &document["components"]["schemas"];
+        assert_eq!(schemas["NewRunBody"]["properties"]["input"]["maxLength"], 70);
+        assert_eq!(schemas["AgentDefinition"]["properties"]["context_tokens"]["format"], "int64");
+    }
+}

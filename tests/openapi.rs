@@ -1,0 +1,29 @@
+//! `/openapi.json`, judged by linters, generators and a fuzzer that others wrote.
+
+use serde_json::{Value, json};
+
+use crate::support::{Embedded, Program};
+
+/// Seconds that the fuzzer has: what it finds, it finds within a minute.
+const FUZZED: u64 = 60;
+
+async fn judged_by(program: &str, parameters: Value) {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (verdicts, _) = Program::start(program, &holdfast.base(), parameters).await.rest().await;
+    for verdict in &verdicts {
+        let text = verdict["verdict"].as_str().unwrap();
+        assert_eq!(text, "accepted", "{}: {text}", verdict["name"]);
+    }
+    assert_eq!(verdicts.len(), 4, "{verdicts:?}");
+}
+
+#[tokio::test]
+async fn linters_accept_the_document_and_typescript_is_made_of_it() {
+    judged_by("openapi-node", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_python_client_is_made_of_the_document_and_a_fuzzer_finds_nothing() {
+    judged_by("openapi-python", json!({"seconds": FUZZED})).await;
+}
