@@ -51,8 +51,8 @@ impl Share {
 }
 
 /// Whether a quota speaks against the message that this transaction has begun to store. Runs that the message has asked to
-/// stop, `stopping`, make room for it. The owner is locked until the transaction ends, so that its requests are counted one
-/// after the other.
+/// stop, `stopping`, make room for it. Near the quota of runs, the owner is locked until the transaction ends, so that its
+/// requests are counted one after the other.
 pub(super) async fn refusal(
     tx: &mut Tx,
     owner: &str,
@@ -62,22 +62,28 @@ pub(super) async fn refusal(
     if *quotas == Quotas::default() {
         return Ok(None);
     }
+    let most_runs = quotas.runs.map_or(0, |max| max + stopping);
+    let (runs, bytes) = usage(tx, owner, most_runs, quotas.bytes.is_some()).await?;
+    if let Some(max) = quotas.bytes.filter(|max| bytes > *max) {
+        return Ok(Some(Submitted::QuotaExceeded(max)));
+    }
+    let Some(max) = quotas.runs.filter(|max| runs >= max / 2) else { return Ok(None) };
     // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
     tx.execute("select {lock name:$1}", args![owner]).await?;
-    if let Some(max) = quotas.runs {
-        let sql = "select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished";
-        let (unfinished,) = tx.fetch_one::<(i64,)>(sql, args![owner, max + stopping]).await?;
-        if unfinished as usize >= max + stopping {
-            return Ok(Some(Submitted::TooManyRuns(max)));
-        }
-    }
-    if let Some(max) = quotas.bytes {
-        let (kept,) = tx.fetch_one::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await?;
-        if kept as usize > max {
-            return Ok(Some(Submitted::QuotaExceeded(max)));
-        }
-    }
-    Ok(None)
+    let (runs, _) = usage(tx, owner, most_runs, false).await?;
+    Ok((runs >= most_runs).then_some(Submitted::TooManyRuns(max)))
+}
+
+/// The unfinished runs of an owner, up to `most_runs`, and the bytes that it keeps, if they are to be added up.
+async fn usage(tx: &mut Tx, owner: &str, most_runs: usize, adds_bytes: bool) -> Result<(usize, usize), sqlx::Error> {
+    let sql = concat!(
+        "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
+        "case when $3 then ",
+        kept_bytes!("$1"),
+        " else 0 end"
+    );
+    let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, adds_bytes]).await?;
+    Ok((runs as usize, bytes as usize))
 }
 
 impl Storage {
