@@ -170,6 +170,7 @@ fn make_api(
         write_rate: settings.users.write_rate(),
         quotas,
         holder_limits: settings.users.holder_limits(),
+        forgotten_after: settings.quotas.forgotten_after(),
         config: settings.api.clone(),
         tools: settings.tools.clone(),
         model,

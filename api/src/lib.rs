@@ -26,7 +26,7 @@ mod strangers;
 mod streams;
 mod wire;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
     config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig},
@@ -61,6 +61,8 @@ pub struct Api {
     pub quotas: Quotas,
     /// What one caller may hold open.
     pub holder_limits: HolderLimits,
+    /// The absence after which an anonymous user is forgotten, if there is one.
+    pub forgotten_after: Option<Duration>,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
     /// The deployment's model, where this process knows it.
@@ -75,6 +77,7 @@ impl Api {
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
         let announcer = tokio::spawn(Arc::clone(&relay).announce_drain());
         let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
+        let seen = seen::Seen::new(self.storage.clone(), self.forgotten_after);
         let app = App::new(app::Parts {
             storage: self.storage,
             run_log: self.run_log,
@@ -82,6 +85,7 @@ impl Api {
             relay,
             auth: Arc::new(self.auth),
             strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate, self.write_rate),
+            seen,
             quotas: self.quotas,
             streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),

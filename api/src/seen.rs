@@ -23,18 +23,23 @@ use crate::{
 /// The anonymous users that this process has noted lately.
 pub struct Seen {
     storage: Storage,
+    /// Time for which a user is not noted again.
+    again: Duration,
     noted: Mutex<HashMap<String, Instant>>,
 }
 
-/// Time for which a user is not noted again.
+/// Longest time for which a user is not noted again.
 const AGAIN: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Users that are kept; beyond it, the process begins to note all of them again.
 const MOST: usize = 100_000;
 
 impl Seen {
-    pub fn new(storage: Storage) -> Self {
-        Self { storage, noted: Mutex::default() }
+    /// `forgotten_after` is the absence after which the sweeper forgets a user.
+    pub fn new(storage: Storage, forgotten_after: Option<Duration>) -> Self {
+        // A user who is here all the time is noted often enough, however short the absence is.
+        let again = forgotten_after.map_or(AGAIN, |absence| AGAIN.min(absence / 4));
+        Self { storage, again, noted: Mutex::default() }
     }
 
     /// Notes a caller who is about to write something. Order matters: before the write, so that nothing of an anonymous user is
@@ -66,7 +71,7 @@ impl Seen {
 
     fn is_due(&self, owner: &str) -> bool {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.get(owner).is_some_and(|at| at.elapsed() < AGAIN) {
+        if noted.get(owner).is_some_and(|at| at.elapsed() < self.again) {
             return false;
         }
         if noted.len() >= MOST {

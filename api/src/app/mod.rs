@@ -44,6 +44,7 @@ pub struct Parts {
     pub relay: Arc<Relay>,
     pub auth: Arc<Auth>,
     pub strangers: Strangers,
+    pub seen: Seen,
     pub quotas: Quotas,
     pub streams: Streams,
     pub config: ApiConfig,
@@ -88,12 +89,25 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { storage, run_log, queue, relay, auth, strangers, quotas, streams, config, tools, model, metrics } =
-            parts;
+        let Parts {
+            storage,
+            run_log,
+            queue,
+            relay,
+            auth,
+            strangers,
+            seen,
+            quotas,
+            streams,
+            config,
+            tools,
+            model,
+            metrics,
+        } = parts;
         let schemas = SchemaChecks::new(&tools);
         let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
         Arc::new(Self {
-            seen: Arc::new(Seen::new(storage.clone())),
+            seen: Arc::new(seen),
             storage,
             run_log,
             queue,
