@@ -21,8 +21,8 @@ struct File {
 const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c55);
 
 /// Reads the file and makes its agents those of the database. An agent keeps its id for as long as it keeps its name.
-pub async fn load(path: &Path, storage: &Storage) -> anyhow::Result<()> {
-    let definitions = read(path)?;
+pub async fn load(path: &Path, storage: &Storage, variables: &[String]) -> anyhow::Result<()> {
+    let definitions = read(path, variables)?;
     let (changed, hidden) = storage.load_agents(&definitions).await?;
     for (id, definition) in &definitions {
         tracing::info!(agent.id = %id, agent.name = definition.name, "agent from the file");
@@ -32,11 +32,11 @@ pub async fn load(path: &Path, storage: &Storage) -> anyhow::Result<()> {
 }
 
 /// The definitions in the file, by their ids.
-pub fn read(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
-    parse(path).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))
+pub fn read(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+    parse(path, variables).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))
 }
 
-fn parse(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+fn parse(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
     let text = std::fs::read_to_string(path)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let file: File = match extension {
@@ -52,7 +52,7 @@ fn parse(path: &Path) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
     };
     let mut definitions = BTreeMap::new();
     for definition in file.agents {
-        definition.check().with_context(|| format!("agent {:?}", definition.name))?;
+        definition.check(variables).with_context(|| format!("agent {:?}", definition.name))?;
         let id = Uuid::new_v5(&NAMESPACE, definition.name.as_bytes());
         if let Some(earlier) = definitions.insert(id, definition) {
             bail!("two agents are named {:?}", earlier.name);
@@ -78,7 +78,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        Ok(read(&path)?.into_values().collect())
+        Ok(read(&path, &["T".to_owned()])?.into_values().collect())
     }
 
     #[test]
@@ -117,5 +117,10 @@ mod tests {
         check("agents.toml", "[[agents]]\nname = \"a\"\n[[agents]]\nname = \"a\"\n", "two agents");
         check("agents.yaml", "agents:\n  - name: a\n    colour: red\n", "colour");
         check("agents.yaml", "agents:\n  - name: a\n    limits: {max_steps: 0}\n", "limits.max_steps");
+        check(
+            "agents.yaml",
+            "agents:\n  - name: a\n    mcp_servers:\n      - {name: s, transport: rpc, url: 'http://a', auth: {bearer: {env: REDIS_URL}}}\n",
+            "may not use the variable REDIS_URL; HOLDFAST_AGENT_SECRETS lists",
+        );
     }
 }

@@ -50,7 +50,8 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
         report("MCP servers", roles::children(settings).map(|_| servers(settings)));
     }
     if let Some(path) = &settings.tools.agents_file {
-        report("agents", agents::read(path).map(|agents| format!("{} in {}", agents.len(), path.display())));
+        let agents = agents::read(path, &settings.tools.agent_secrets);
+        report("agents", agents.map(|agents| format!("{} in {}", agents.len(), path.display())));
     }
     match stores(args.role, settings) {
         Ok(stores) => {

@@ -135,7 +135,7 @@ async fn reach(stores: &Stores, settings: &Settings, role: Role) -> anyhow::Resu
     };
     let storage = patience.reach("the database", storage::Error::is_away, database).await?;
     if let Some(path) = &settings.tools.agents_file {
-        agents::load(path, &storage).await?;
+        agents::load(path, &storage, &settings.tools.agent_secrets).await?;
     }
     let log = || run_log::connect(stores, config);
     let (run_log, pushes) = patience.reach("Redis", run_log::Error::is_away, log).await.context(unreached)?;

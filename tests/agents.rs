@@ -326,7 +326,35 @@ async fn an_agent_whose_model_is_not_configured_fails_its_runs_with_a_reason() {
         agent(&client, json!([]), json!({"model": {"provider": "anthropic", "name": "claude-sonnet-4-5"}})).await;
     let ended = run(&client, json!({"agent_id": agent_id, "input": "hi"})).await;
     assert_eq!(ended["error"]["code"], "model_not_configured");
-    assert!(ended["error"]["message"].as_str().unwrap().contains("ANTHROPIC_API_KEY"), "{}", ended["error"]);
+    assert_eq!(ended["error"]["message"], "the agent's model is not set up on this server");
+    let logged = holdfast.wait_for_log("ANTHROPIC_API_KEY");
+    assert!(logged.contains(ended["id"].as_str().unwrap()), "{logged}");
+}
+
+#[tokio::test]
+async fn an_agent_uses_only_the_variables_that_are_listed() {
+    let server = ToolServer::answering_at_once().await;
+    let embedded = Embedded::new().with("KB_TOKEN", "hunter2").with("POSTGRES_PASSWORD", "hunter3");
+    let described = |variable: &str| {
+        let auth = json!({"bearer": {"env": variable}});
+        json!({"name": "ops", "mcp_servers": [{"name": "kb", "transport": "rpc", "url": server.url, "auth": auth}]})
+    };
+    let mut holdfast = Holdfast::start(embedded.command().env("HOLDFAST_AGENT_SECRETS", "CRM_TOKEN,KB_TOKEN"));
+    let client = holdfast.client();
+    let failure = client.post("/v1/agents", described("POSTGRES_PASSWORD")).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_agent"));
+    assert!(failure.body["detail"].as_str().unwrap().contains("HOLDFAST_AGENT_SECRETS"), "{}", failure.body);
+    let agent_id = id(&client.post("/v1/agents", described("KB_TOKEN")).await.unwrap());
+    let input = json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"});
+    run(&client, input.clone()).await;
+    assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
+    drop(holdfast);
+    // A worker that no longer lists it sends it nowhere, whatever was defined before.
+    let (sent, mut holdfast) = (server.authorizations().len(), embedded.start());
+    let ended = run(&holdfast.client(), input).await;
+    let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&ended))).await;
+    assert_eq!((calls[0]["error"]["code"].as_str(), server.authorizations().len()), (Some("tool_unavailable"), sent));
+    holdfast.wait_for_log("KB_TOKEN is not one that agents may use");
 }
 
 #[tokio::test]

@@ -172,6 +172,11 @@ impl App {
         self.model.as_ref()
     }
 
+    /// Variables of the workers that agents may use.
+    pub fn agent_secrets(&self) -> &[String] {
+        &self.tools.agent_secrets
+    }
+
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -114,7 +114,7 @@ fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
 }
 
 fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Problem> {
-    definition.check().map_err(|invalid| Problem::invalid_agent(&invalid))?;
+    definition.check(app.agent_secrets()).map_err(|invalid| Problem::invalid_agent(&invalid))?;
     match definition.runs_commands() && !app.takes_commands() {
         true => Err(Problem::stdio_not_allowed()),
         false => Ok(definition),

@@ -134,8 +134,8 @@ const MAX_SERVERS: usize = 32;
 const BUILT_IN: &str = "scripted";
 
 impl AgentDefinition {
-    /// Refuses what no run could be executed with.
-    pub fn check(&self) -> Result<(), Invalid> {
+    /// Refuses what no run could be executed with, and variables other than those that agents may use.
+    pub fn check(&self, variables: &[String]) -> Result<(), Invalid> {
         let is_name = !self.name.trim().is_empty() && !self.name.chars().any(char::is_control);
         if !is_name || self.name.chars().count() > MAX_NAME_CHARS {
             let problem =
@@ -150,7 +150,7 @@ impl AgentDefinition {
         }
         let mut names = BTreeSet::new();
         for server in &self.mcp_servers {
-            server.check()?;
+            server.check(variables)?;
             if server.name == BUILT_IN {
                 return Err(Invalid::new("mcp_servers.name", format!("{BUILT_IN} is the name of the built-in tools")));
             }
@@ -232,7 +232,7 @@ mod tests {
 
     fn read(value: Value) -> Result<AgentDefinition, String> {
         let definition: AgentDefinition = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        definition.check().map_err(|invalid| invalid.to_string())?;
+        definition.check(&["KB_TOKEN".to_owned()]).map_err(|invalid| invalid.to_string())?;
         Ok(definition)
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let mut elsewhere = json!(stored.redacted());
         elsewhere["mcp_servers"][1]["url"] = json!("http://elsewhere/mcp");
         let elsewhere: AgentDefinition = serde_json::from_value(elsewhere).unwrap();
-        let problem = elsewhere.with_secrets_of(&stored).check().unwrap_err();
+        let problem = elsewhere.with_secrets_of(&stored).check(&[]).unwrap_err();
         assert_eq!(problem.field, "mcp_servers.search.auth");
     }
 
@@ -312,7 +312,7 @@ mod tests {
         );
         let own =
             json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": {"bearer": {"env": "DATABASE_URL"}}}]);
-        refused(json!({"mcp_servers": own}), "Holdfast's own");
+        refused(json!({"mcp_servers": own}), "may not use the variable DATABASE_URL");
         refused(json!({"tools": {"kb__count": {"timeout_ms": 0}}}), "tools.kb__count.timeout_ms");
     }
 }

@@ -132,7 +132,7 @@ impl McpServer {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self, allowed: &[String]) -> Result<(), Invalid> {
         let at = |field: &str| format!("mcp_servers.{}.{field}", self.name);
         let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         if !is_name || self.name.is_empty() || self.name.len() > MAX_NAME_CHARS || self.name.contains("__") {
@@ -158,16 +158,20 @@ impl McpServer {
         if self.retries.is_some_and(|retries| retries > MAX_RETRIES) {
             return Err(Invalid::new(at("retries"), format!("a number of tries from 0 to {MAX_RETRIES}")));
         }
-        let (mut missing, mut ours) = (false, false);
+        let (mut missing, mut forbidden) = (false, None);
         self.transport.clone().each_secret(|secret| {
             missing |= secret.is_redacted();
-            ours |= secret.is_ours();
+            forbidden = forbidden.take().or_else(|| secret.forbidden_variable(allowed).map(str::to_owned));
         });
-        match (missing, ours) {
+        match (missing, forbidden) {
             (true, _) => {
                 Err(Invalid::new(at("auth"), "this secret is not known here; send it, or {\"env\": \"NAME\"}"))
             }
-            (_, true) => Err(Invalid::new(at("auth"), "this variable is Holdfast's own and is sent to no server")),
+            (_, Some(name)) => {
+                let problem =
+                    format!("agents may not use the variable {name}; HOLDFAST_AGENT_SECRETS lists those that they may");
+                Err(Invalid::new(at("auth"), problem))
+            }
             _ => Ok(()),
         }
     }

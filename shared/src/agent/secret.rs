@@ -17,33 +17,38 @@ pub enum Secret {
     Redacted,
 }
 
-/// Variables of this program's own that hold secrets; no agent sends them anywhere.
-const OURS: [&str; 6] =
-    ["DATABASE_URL", "REDIS_URL", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "VERTEX_API_KEY"];
-
 /// A secret that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     #[error("the environment variable {0}, which holds a secret of the agent, is not set for the worker")]
     NotSet(String),
+    #[error("the environment variable {0} is not one that agents may use; HOLDFAST_AGENT_SECRETS lists those")]
+    NotAllowed(String),
     #[error("a secret of the agent is missing")]
     Redacted,
 }
 
 impl Secret {
-    /// The secret itself, looked up with `variable` where it lies in the environment.
-    pub fn reveal(&self, variable: impl FnOnce(&str) -> Option<String>) -> Result<SecretString, Unavailable> {
+    /// The secret itself, looked up with `variable` where it lies in the environment and is `allowed`.
+    pub fn reveal(
+        &self,
+        allowed: &[String],
+        variable: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<SecretString, Unavailable> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
+            Self::Env(name) if !allowed.contains(name) => Err(Unavailable::NotAllowed(name.clone())),
             Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| Unavailable::NotSet(name.clone())),
             Self::Redacted => Err(Unavailable::Redacted),
         }
     }
 
-    /// Whether it would give away what this program itself is kept by.
-    pub fn is_ours(&self) -> bool {
-        let ours = |name: &str| name.starts_with("HOLDFAST_") || OURS.contains(&name);
-        matches!(self, Self::Env(name) if ours(name))
+    /// The variable that holds it, unless that is one of those that agents may use.
+    pub fn forbidden_variable(&self, allowed: &[String]) -> Option<&str> {
+        match self {
+            Self::Env(name) if !allowed.contains(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// The same, as a client may see it.
@@ -135,9 +140,19 @@ mod tests {
     fn a_variables_name_may_be_shown() {
         let secret: Secret = serde_json::from_value(json!({"env": "TOKEN"})).unwrap();
         assert_eq!(json!(secret.redacted()), json!({"env": "TOKEN"}));
-        let found = secret.reveal(|name| (name == "TOKEN").then(|| "t".to_owned())).unwrap();
+        let allowed = ["TOKEN".to_owned()];
+        let found = secret.reveal(&allowed, |name| (name == "TOKEN").then(|| "t".to_owned())).unwrap();
         assert_eq!(found.expose_secret(), "t");
-        assert_eq!(secret.reveal(|_| None).unwrap_err(), Unavailable::NotSet("TOKEN".into()));
+        assert_eq!(secret.reveal(&allowed, |_| None).unwrap_err(), Unavailable::NotSet("TOKEN".into()));
+    }
+
+    #[test]
+    fn a_variable_that_is_not_listed_is_not_even_looked_at() {
+        let secret: Secret = serde_json::from_value(json!({"env": "POSTGRES_PASSWORD"})).unwrap();
+        let allowed = ["TOKEN".to_owned()];
+        let refused = secret.reveal(&allowed, |name| panic!("{name} was looked up"));
+        assert_eq!(refused.unwrap_err(), Unavailable::NotAllowed("POSTGRES_PASSWORD".into()));
+        assert_eq!(secret.forbidden_variable(&allowed), Some("POSTGRES_PASSWORD"));
     }
 
     #[test]

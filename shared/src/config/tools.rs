@@ -17,6 +17,10 @@ pub struct ToolsConfig {
     #[arg(long = "mcp-stdio", env = "HOLDFAST_MCP_STDIO", default_value = "false", action = clap::ArgAction::Set)]
     pub mcp_stdio: bool,
 
+    /// Environment variables that agents may send to their MCP servers by {"env": …}, as NAME,NAME; none unless set.
+    #[arg(long, env = "HOLDFAST_AGENT_SECRETS", value_delimiter = ',', value_parser = variable)]
+    pub agent_secrets: Vec<String>,
+
     /// User as whom stdio servers run, by name or number; by default nobody for a worker that runs as root, else its own.
     #[arg(long, env = "HOLDFAST_MCP_USER")]
     pub mcp_user: Option<String>,
@@ -135,6 +139,15 @@ impl ToolsConfig {
 
 /// Longest time that people may take, in ms: ten years. Beyond some point a date cannot be told any more.
 const LONGEST_WAIT_MS: u64 = 10 * 365 * 24 * 3_600_000;
+
+fn variable(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    match !name.is_empty() && name.chars().all(fits) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("names of environment variables such as KB_TOKEN,CRM_TOKEN, not {text:?}")),
+    }
+}
 
 fn wait(text: &str) -> Result<Duration, String> {
     match milliseconds(text)? {

@@ -56,6 +56,8 @@ struct Config {
     timeout: Duration,
     retries: u32,
     retry_delay: Duration,
+    /// Variables of the worker that agents may use.
+    variables: Vec<String>,
 }
 
 /// A tool as its server describes it.
@@ -97,6 +99,7 @@ impl Mcp {
                 timeout: config.mcp_timeout,
                 retries: config.tool_retries,
                 retry_delay: config.tool_retry,
+                variables: config.agent_secrets.clone(),
             },
         })
     }
@@ -104,7 +107,7 @@ impl Mcp {
     /// The server's tools, from its list as it is now; connects first where there is no connection. An error means that the
     /// server is of no use now.
     pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<[ServerTool]>, Error> {
-        let target = Target::new(server)?;
+        let target = Target::new(server, &self.config.variables)?;
         let limit = self.config.connect;
         let listing = |failure| target.error(connect::listing(failure));
         match self.pool.acquire(&target, None).await?.tools(limit).await {
@@ -139,24 +142,22 @@ impl Mcp {
             since = Some(Instant::now());
         };
         let (code, duration_ms) = (failure.code(), started.elapsed().as_millis() as u64);
-        if matches!(failure, Failure::Tool(_) | Failure::Refused(_)) {
-            tracing::info!(
-                mcp.server = server.name,
-                tool.name = call.tool,
-                code,
-                tries,
-                duration_ms,
-                "a tool has failed"
-            );
-        } else {
-            tracing::warn!(
-                mcp.server = server.name,
-                tool.name = call.tool,
-                code,
-                tries,
-                duration_ms,
-                "no answer of a tool"
-            );
+        let (server_name, tool) = (&server.name, call.tool);
+        match failure.detail() {
+            None => {
+                tracing::info!(mcp.server = server_name, tool.name = tool, code, tries, duration_ms, "tool failed")
+            }
+            Some(error) => {
+                tracing::warn!(
+                    mcp.server = server_name,
+                    tool.name = tool,
+                    code,
+                    error,
+                    tries,
+                    duration_ms,
+                    "failed to call a tool"
+                )
+            }
         }
         Err(failure.into_tool_error(&server.name, call.tool))
     }
@@ -173,7 +174,7 @@ impl Mcp {
         limit: Duration,
         since: Option<Instant>,
     ) -> Result<Output, Failure> {
-        let target = Target::new(server).map_err(Failure::Unavailable)?;
+        let target = Target::new(server, &self.config.variables).map_err(Failure::Unavailable)?;
         let connection = self.pool.acquire(&target, since).await.map_err(Failure::Unavailable)?;
         match connection.call(call, limit).await {
             // The connection had gone stale unnoticed, as when the server was restarted: this is no fault of the call.

@@ -31,8 +31,9 @@ pub enum Way {
 pub struct Key([u8; 32]);
 
 impl Target {
-    pub fn new(server: &McpServer) -> Result<Self, Error> {
-        match way(&server.transport) {
+    /// Looks up the secrets of a server, among the variables that agents may use.
+    pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
+        match way(&server.transport, variables) {
             Ok(way) => Ok(Self { name: server.name.clone(), way }),
             Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
         }
@@ -82,7 +83,9 @@ impl Target {
     }
 }
 
-fn way(transport: &Transport) -> Result<Way, Problem> {
+fn way(transport: &Transport, variables: &[String]) -> Result<Way, Problem> {
+    let reveal = |secret: &Secret| Ok::<_, Problem>(secret.reveal(variables, variable)?);
+    let bearer = |auth: Option<&Auth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
     Ok(match transport {
         Transport::Stdio { command, args, env } => Way::Stdio {
             command: command.clone(),
@@ -95,14 +98,6 @@ fn way(transport: &Transport) -> Result<Way, Problem> {
         Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())? },
         Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())? },
     })
-}
-
-fn bearer(auth: Option<&Auth>) -> Result<Option<SecretString>, Problem> {
-    auth.map(|auth| reveal(&auth.bearer)).transpose()
-}
-
-fn reveal(secret: &Secret) -> Result<SecretString, Problem> {
-    Ok(secret.reveal(variable)?)
 }
 
 /// A variable of this process, or what the file holds that `<name>_FILE` names.
