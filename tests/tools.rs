@@ -21,6 +21,7 @@ in_both_modes!(
     arguments_that_break_the_schema_are_an_outcome_that_names_the_path,
     a_hanging_server_is_given_up_and_the_run_goes_on,
     a_server_that_is_down_costs_its_tools_and_not_the_run,
+    an_error_of_a_server_is_in_the_log_once_with_the_run,
     at_most_three_tools_are_called_at_the_same_time,
     a_long_result_is_cut_for_the_model_and_kept_in_the_trace,
     a_cancel_ends_a_call_under_way,
@@ -142,13 +143,35 @@ async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: D
     let frames = frames_of(&client, &agent_id, "[tokens=1] [call=down__tool] [call=kb__count]").await;
     let warning = of_kind(&frames, "warning.raised")[0];
     assert_eq!(warning["code"], "mcp_server_unavailable");
-    assert!(warning["message"].as_str().unwrap().contains("down"), "{warning}");
+    assert_eq!(warning["message"], "The tools of down cannot be used now: it could not be reached.");
+    let (log, run_id) = (deployment.log(), frames[0].data["run_id"].as_str().unwrap());
+    let told = log.lines().any(|line| line.contains("http://127.0.0.1:") && line.contains(run_id));
+    assert!(told, "the log has the address: {log}");
     let calls = of_kind(&frames, "tool_call.completed");
     assert_eq!(
         (calls[0]["error"]["code"].as_str(), calls[1]["output"].as_str()),
         (Some("tool_unavailable"), Some("counted"))
     );
     assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn an_error_of_a_server_is_in_the_log_once_with_the_run(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let stream = stream_of(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
+    let run_id = stream.run_id.clone();
+    server.arrival().await.refuse(-32_050, "no route to 10.1.2.3");
+    let frames = stream.rest().await;
+    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+    let told = "tool count of MCP server kb: the server answered with error -32050";
+    assert_eq!(error, &json!({"code": "mcp_error", "message": told}));
+    let log = deployment.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("error -32050: no route to 10.1.2.3")).collect();
+    assert!(
+        matches!(lines[..], [line] if line.contains(run_id.as_str()) && line.contains("tool.name=\"count\"")),
+        "{log}"
+    );
 }
 
 async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deployment) {

@@ -16,6 +16,7 @@ in_both_modes!(
     everything_belongs_to_whom_the_token_names,
     an_anonymous_user_is_whoever_has_the_secret,
     only_an_operators_token_writes_agents,
+    only_operators_see_an_agents_instructions_in_a_trace,
 );
 
 fn checked() -> Embedded {
@@ -94,6 +95,31 @@ async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment)
     // A token that names the same text is somebody else, if it is anybody.
     let posing = client.token(&token(&claims(user, json!({}))));
     assert_eq!(refused(&posing).await.code, "invalid_token");
+}
+
+async fn only_operators_see_an_agents_instructions_in_a_trace(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let operator = client.token(&token(&claims("olga", json!({"role": "operator"}))));
+    let agent = operator.post("/v1/agents", json!({"name": "helper", "system_prompt": "private"})).await.unwrap();
+    for (client, expected) in [
+        (&operator, json!({"role": "system", "content": "private"})),
+        (&named(&client, "ann"), json!({"role": "system", "content": "", "redacted": true})),
+    ] {
+        let started =
+            client.post("/v1/runs", json!({"agent_id": agent["id"], "input": "[tokens=1] hi"})).await.unwrap();
+        let run_id = started["run"]["id"].as_str().unwrap();
+        client.ended(run_id).await;
+        let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
+        let path = format!("/v1/conversations/{}/checkpoints", started["conversation"]["id"].as_str().unwrap());
+        let newest = client.get(&path).await.unwrap()["items"][0]["id"].as_str().unwrap().to_owned();
+        let checkpoint = client.get(&format!("{path}/{newest}")).await.unwrap();
+        for first in [&trace["items"][0], &checkpoint["trace"][0]] {
+            let shown: Vec<_> = expected.as_object().unwrap().keys().map(|field| &first[field]).collect();
+            assert_eq!(shown, expected.as_object().unwrap().values().collect::<Vec<_>>(), "{first}");
+        }
+        assert_eq!((&trace["items"][1]["role"], &trace["items"][1]["position"]), (&json!("user"), &json!(2)));
+    }
 }
 
 async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {

@@ -16,6 +16,9 @@ pub struct TraceMessage {
     pub step: u32,
     pub role: TraceRole,
     pub content: String,
+    /// Whether the content is left out, because the reader may not see the agent's definition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     /// What an assistant's message asks for.
     pub tool_calls: Vec<RequestedCall>,
     /// The call that a tool's message is the result of.
@@ -25,6 +28,16 @@ pub struct TraceMessage {
     pub usage: Option<Usage>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+}
+
+impl TraceMessage {
+    /// The message as a caller sees it who may not see definitions: without the agent's instructions.
+    pub fn without_instructions(self) -> Self {
+        match self.role {
+            TraceRole::System => Self { content: String::new(), redacted: true, ..self },
+            TraceRole::User | TraceRole::Assistant | TraceRole::Tool => self,
+        }
+    }
 }
 
 /// Who speaks in a trace.

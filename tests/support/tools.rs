@@ -97,6 +97,11 @@ impl Arrival {
         self.effects.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Answers with an error of JSON-RPC.
+    pub fn refuse(self, code: i64, message: &str) {
+        let _ = self.answer.send(json!({"error": {"code": code, "message": message}}));
+    }
+
     pub fn answer(self, text: &str) {
         let _ = self.answer.send(json!({"content": [{"type": "text", "text": text}]}));
     }
@@ -137,6 +142,9 @@ async fn serve(
             _ => json!({}),
         };
         let body = match request.get("id") {
+            Some(id) if result.get("error").is_some() => {
+                json!({"jsonrpc": "2.0", "id": id, "error": result["error"]}).to_string()
+            }
             Some(id) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
             None => String::new(),
         };

@@ -16,7 +16,7 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::ListQuery;
+use super::{ListQuery, trace::shown_to};
 use crate::{
     app::{App, CONVERSATION_BYTES},
     auth::Caller,
@@ -61,7 +61,9 @@ pub async fn read(
     let checkpoint_id = extract::id(&checkpoint_id).map_err(Problem::checkpoint_not_found)?;
     expect_conversation(&app, &caller, id).await?;
     let checkpoint = app.storage().checkpoint(&caller.owner, id, checkpoint_id).await?;
-    checkpoint.map(Json).ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))
+    let CheckpointState { checkpoint, trace, tool_calls } =
+        checkpoint.ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))?;
+    Ok(Json(CheckpointState { checkpoint, trace: shown_to(&caller, trace), tool_calls }))
 }
 
 /// Make a conversation that goes on from a checkpoint; this one stays as it is.

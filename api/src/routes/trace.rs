@@ -27,7 +27,8 @@ pub async fn messages(
     let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     expect_run(&app, &caller, id).await?;
     let page = app.storage().trace_page(id, size, query.cursor.as_deref()).await?;
-    page.map(Json).ok_or_else(Problem::invalid_cursor)
+    let Page { items, next } = page.ok_or_else(Problem::invalid_cursor)?;
+    Ok(Json(Page { items: shown_to(&caller, items), next }))
 }
 
 /// List which tools a run has called, with what, and what came back, in the order in which the model asked for them.
@@ -44,6 +45,14 @@ pub async fn tool_calls(
     expect_run(&app, &caller, id).await?;
     let page = app.storage().tool_calls_page(id, size, query.cursor.as_deref()).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
+}
+
+/// A trace as the caller may see it: the instructions belong to the agent's definition, which only operators see.
+pub fn shown_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
+    match caller.is_operator {
+        true => trace,
+        false => trace.into_iter().map(TraceMessage::without_instructions).collect(),
+    }
 }
 
 async fn expect_run(app: &App, caller: &Caller, id: Uuid) -> Result<(), Problem> {

@@ -179,6 +179,7 @@ impl From<TraceRow> for TraceMessage {
             step: row.step as u32,
             role: row.role,
             content: row.content,
+            redacted: false,
             tool_calls: row.tool_calls.map(|calls| calls.0).unwrap_or_default(),
             call_id: row.call_id,
             is_error: row.is_error,

@@ -80,7 +80,8 @@ impl<'a> Attempt<'a> {
             }
         };
         let chosen = worker.models.get(definition.model.as_ref()).map_err(|error| {
-            Stop::Failed(RunError::new("model_not_configured", format!("the agent's model cannot be used: {error}")))
+            tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
+            Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
         let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
         let window = window(&definition, &worker.config);
@@ -186,8 +187,9 @@ impl<'a> Attempt<'a> {
             let (toolbox, missing) = self.alongside(Toolbox::of_servers(&mcp, &definition)).await?;
             self.toolbox = toolbox;
             for Missing { server, problem } in missing {
-                tracing::warn!(mcp.server = server, problem, "the run goes on without the tools of a server");
-                self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {problem}"));
+                tracing::warn!(mcp.server = server, %problem, "the run goes on without the tools of a server");
+                let reason = problem.reason();
+                self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
             }
         }
         if self.chosen.choice.provider == Provider::Scripted {

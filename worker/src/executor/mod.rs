@@ -113,10 +113,8 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
     match outcome {
         Ok(()) => recorder.finish(Ending::Completed).await,
         Err(Stop::Failed(error)) => {
-            // The message may quote the provider, and so the user.
             span.fail(&error.code);
-            tracing::warn!(error.code = error.code, "run failed");
-            tracing::debug!(error.message = error.message, "run failed");
+            tracing::warn!(error.code = error.code, error.message = error.message, "run failed");
             recorder.finish(Ending::Failed(error)).await
         }
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,

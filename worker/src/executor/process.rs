@@ -207,9 +207,7 @@ impl AskedCall {
 
 fn too_long(attempt: &Attempt<'_>) -> Stop {
     let limit = attempt.shared.worker.config.max_answer_bytes;
-    let message = format!(
-        "the model's answer has more than the {limit} bytes that HOLDFAST_MAX_ANSWER_BYTES allows; what came before is kept"
-    );
+    let message = format!("the model's answer has more than {limit} bytes; what came before is kept");
     Stop::Failed(RunError::new("answer_too_long", message))
 }
 
@@ -218,5 +216,7 @@ fn broken_off() -> Stop {
 }
 
 fn failed(error: model::Error) -> Stop {
-    Stop::Failed(RunError::new(error.code(), error.to_string()))
+    // The provider's own words may quote the conversation, and name what users are not to know.
+    tracing::warn!(%error, "failed to get an answer of the model");
+    Stop::Failed(RunError::new(error.code(), error.reason()))
 }

@@ -22,6 +22,7 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{Next, Stop, attempt::Attempt, memory::Pending};
@@ -153,7 +154,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         for (index, tool, input) in next {
             let key = attempt.memory.calls[index].state.call_id.clone();
             let mut span = spans.tool(&tool.spec.name, &key);
-            under_way.spawn(async move {
+            let calling = async move {
                 let (outcome, duration) = tool.call(input, key).await;
                 if let Err(error) = &outcome {
                     span.fail(&error.code);
@@ -161,7 +162,8 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
                 drop(span);
                 metrics::histogram!("holdfast_tool_call_seconds").record(duration.as_secs_f64());
                 (index, outcome, duration)
-            });
+            };
+            under_way.spawn(calling.in_current_span());
         }
         match attempt.alongside(under_way.join_next()).await? {
             None => return Ok(()),

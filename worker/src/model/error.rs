@@ -1,6 +1,7 @@
 //! Why a model did not answer, or not to the end: what a run's error is made from.
 //!
-//! `code` is for programs and stays; the message is for the reader. Neither ever holds a key.
+//! `code` is for programs and stays, `reason` is for users, and the text of the error itself, which has the provider's own
+//! words, is for the log. None ever holds a key.
 
 use std::time::Duration;
 
@@ -82,6 +83,22 @@ impl Error {
             Self::BrokenStream { .. } => "model_broken_stream",
             Self::Failed { .. } => "model_failed",
             Self::Scripted => "scripted_failure",
+        }
+    }
+
+    /// The failure as users are told: without the provider's own words, addresses and settings.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Timeout { model, phase, .. } => format!("{model} took too long: {phase}"),
+            Self::RateLimited { model, .. } => format!("{model} takes no more requests for now; try again later"),
+            Self::Unavailable { model, .. } => {
+                format!("{model} cannot be reached or cannot answer now; try again later")
+            }
+            Self::UnknownModel { model, .. } => format!("{} does not offer the model {:?}", model.provider, model.name),
+            Self::Refused { model, .. } => format!("{model} refused the request"),
+            Self::BrokenStream { model, .. } => format!("the answer of {model} broke off"),
+            Self::Failed { model, .. } => format!("{model} failed to answer"),
+            Self::Scripted => self.to_string(),
         }
     }
 

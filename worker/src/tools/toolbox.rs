@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{
-    mcp::{Call, Mcp, ServerTool},
+    mcp::{self, Call, Mcp, ServerTool},
     scripted::{self, Scripted},
 };
 use crate::model::ToolSpec;
@@ -54,7 +54,7 @@ enum Place {
 /// A server whose tools cannot be used now.
 pub struct Missing {
     pub server: String,
-    pub problem: String,
+    pub problem: mcp::Error,
 }
 
 impl Toolbox {
@@ -67,7 +67,7 @@ impl Toolbox {
                 Ok(tools) => toolbox.add_server(mcp, server, &tools, definition),
                 Err(error) => {
                     toolbox.missing.push(server.name.clone());
-                    missing.push(Missing { server: server.name.clone(), problem: error.to_string() });
+                    missing.push(Missing { server: server.name.clone(), problem: error });
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use reqwest::{Client, header};
 use rmcp::{
     RoleClient, ServiceExt,
+    model::ErrorCode,
     service::{ClientInitializeError, RunningService},
 };
 
@@ -68,7 +69,7 @@ async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Pro
     let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
-        return Err(Problem::Version(version));
+        return Err(unsupported(version));
     }
     let connection = Connection::new(service, listener, terms.connect).await.map_err(listing)?;
     let tools = connection.tools(terms.connect).await.map_err(listing)?.len();
@@ -102,6 +103,15 @@ async fn serve(
     }
 }
 
+/// Versions are dates, which are in order as texts.
+fn unsupported(version: String) -> Problem {
+    let is_date = version.starts_with("20");
+    match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
+        true => Problem::NewerProtocol(version),
+        false => Problem::Version(version),
+    }
+}
+
 fn client(terms: &Terms) -> Result<Client, Problem> {
     post::client(terms.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
 }
@@ -120,6 +130,10 @@ fn handshake(error: ClientInitializeError) -> Problem {
     match error {
         ClientInitializeError::JsonRpcError(error) => match Trouble::of(&error) {
             Some(trouble) => of_trouble(trouble, HANDSHAKE),
+            // Protocols after 2025-11-25 have no such handshake.
+            None if [ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, ErrorCode::METHOD_NOT_FOUND].contains(&error.code) => {
+                Problem::NewerProtocol(in_short(&error))
+            }
             None => failed(in_short(&error)),
         },
         ClientInitializeError::ConnectionClosed(_) => failed("it has closed the connection".into()),
@@ -147,6 +161,7 @@ fn of_trouble(trouble: Trouble, doing: &'static str) -> Problem {
     match trouble.kind {
         Kind::Undelivered => Problem::Unreachable(trouble.detail),
         Kind::Unauthorized => Problem::Unauthorized(trouble.detail),
+        Kind::OAuth => Problem::OAuth,
         _ => Problem::Failed { doing, detail: trouble.detail },
     }
 }

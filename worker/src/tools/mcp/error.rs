@@ -1,4 +1,4 @@
-//! Why a server is of no use now: a message for the human who runs the worker.
+//! Why a server is of no use now: in full for the log, and as a reason for users, who see no address, variable or foreign word.
 
 use std::time::Duration;
 
@@ -26,12 +26,16 @@ pub enum Problem {
     Unreachable(String),
     #[error("it refuses the credentials: {0}; check the agent's bearer token")]
     Unauthorized(String),
+    #[error("it wants its users to sign in (OAuth), which a worker cannot do; give it a token as auth.bearer")]
+    OAuth,
     #[error("it did not answer within {} ms while {doing}; check that it runs and speaks MCP", limit.as_millis())]
     Slow { doing: &'static str, limit: Duration },
     #[error("it speaks the old HTTP+SSE transport, which is not supported; use its streamable HTTP address")]
     OldTransport,
     #[error("it insists on the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
     Version(String),
+    #[error("it speaks a newer protocol ({0}) than this worker; supported are {SUPPORTED_VERSIONS}")]
+    NewerProtocol(String),
     #[error("it failed while {doing}: {detail}; check its address, and see its log")]
     Failed { doing: &'static str, detail: String },
     #[error("this worker is stopping")]
@@ -50,8 +54,25 @@ impl Error {
     /// The code of a tool call that ends with this.
     pub fn code(&self) -> &'static str {
         match self.problem {
-            Problem::Unauthorized(_) => "unauthorized",
+            Problem::Unauthorized(_) | Problem::OAuth => "unauthorized",
             _ => "server_unavailable",
+        }
+    }
+
+    /// The problem as users are told.
+    pub fn reason(&self) -> &'static str {
+        match self.problem {
+            Problem::Secret(_) => "its secret is not configured",
+            Problem::Command(_) | Problem::Client(_) => "it could not be started",
+            Problem::Unreachable(_) => "it could not be reached",
+            Problem::Unauthorized(_) => "it refuses the agent's credentials",
+            Problem::OAuth => "it wants its users to sign in",
+            Problem::Slow { .. } => "it did not answer in time",
+            Problem::OldTransport | Problem::Version(_) | Problem::NewerProtocol(_) => {
+                "it speaks a protocol that is not supported"
+            }
+            Problem::Failed { .. } => "it failed",
+            Problem::Stopping => "this worker is stopping",
         }
     }
 }

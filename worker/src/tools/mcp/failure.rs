@@ -1,4 +1,4 @@
-//! Why a try of a call has no output: what may follow, and what the model and the user are told.
+//! Why a try of a call has no output: what may follow, what the model and the user are told, and what the log is told.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Failure {
                 Kind::Undelivered => true,
                 Kind::Lost => repeatable,
                 Kind::Status(status) => repeatable && (*status == 429 || *status >= 500),
-                Kind::Unauthorized | Kind::Malformed | Kind::TooLarge => false,
+                Kind::Unauthorized | Kind::OAuth | Kind::Malformed | Kind::TooLarge => false,
             },
             Self::Timeout(_) => repeatable,
             Self::Refused(error) => repeatable && error.code == ErrorCode::INTERNAL_ERROR,
@@ -78,7 +78,7 @@ impl Failure {
             Self::Unavailable(error) => error.code(),
             Self::Trouble(Trouble { kind, .. }) => match kind {
                 Kind::Undelivered => "server_unavailable",
-                Kind::Unauthorized => "unauthorized",
+                Kind::Unauthorized | Kind::OAuth => "unauthorized",
                 Kind::Status(_) => "mcp_error",
                 Kind::Lost => "connection_lost",
                 Kind::Malformed => "malformed_answer",
@@ -90,25 +90,43 @@ impl Failure {
         }
     }
 
+    /// What happened, for the log: addresses and the server's own words among it, and no secret. The words of a tool that
+    /// has failed are its output, which is in no log.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Unavailable(error) => Some(error.to_string()),
+            Self::Trouble(trouble) => Some(trouble.detail.clone()),
+            Self::Timeout(limit) => Some(format!("no answer within {} ms", limit.as_millis())),
+            Self::Refused(error) => Some(in_short(error)),
+            Self::Tool(_) => None,
+        }
+    }
+
+    /// The outcome of the call. A server's own words are in it only where they are about the call's arguments, so that the
+    /// model can mend them.
     pub fn into_tool_error(self, server: &str, tool: &str) -> ToolError {
         let code = self.code();
         let who = format!("tool {tool} of MCP server {server}");
         let message = match self {
-            Self::Unavailable(error) => error.to_string(),
+            Self::Unavailable(error) => format!("{who} could not be called: {}", error.reason()),
             Self::Tool(text) => text,
             Self::Timeout(limit) => format!(
                 "{who} has not answered within {} ms and was told to stop; the call may or may not have taken effect",
                 limit.as_millis()
             ),
-            Self::Refused(error) => format!("{who}: {}", in_short(&error)),
+            Self::Refused(error) if error.code == ErrorCode::INVALID_PARAMS => format!("{who}: {}", in_short(&error)),
+            Self::Refused(error) => format!("{who}: the server answered with error {}", error.code.0),
             Self::Trouble(Trouble { kind, detail }) => match kind {
-                Kind::Undelivered => format!("{who} could not be called: {detail}"),
-                Kind::Unauthorized => format!("{who}: the server refuses the agent's credentials: {detail}"),
-                Kind::Status(_) => format!("{who}: {detail}; the call may or may not have taken effect"),
+                Kind::Undelivered => format!("{who} could not be called: the server could not be reached"),
+                Kind::Unauthorized => format!("{who}: the server refuses the agent's credentials"),
+                Kind::OAuth => format!("{who}: the server wants its users to sign in"),
+                Kind::Status(status) => {
+                    format!("{who}: the server answered with HTTP {status}; the call may or may not have taken effect")
+                }
                 Kind::Lost => {
                     format!("{who}: the connection broke before the answer; the call may or may not have taken effect")
                 }
-                Kind::Malformed => format!("{who} was called, but its answer cannot be used: {detail}"),
+                Kind::Malformed => format!("{who} was called, but its answer cannot be used"),
                 Kind::TooLarge => format!("{who} was called, but {detail}"),
             },
         };

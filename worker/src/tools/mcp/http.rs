@@ -11,7 +11,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use rmcp::{
-    model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage},
     transport::{
         StreamableHttpClientTransport,
         common::client_side_sse::ExponentialBackoff,
@@ -89,7 +89,7 @@ impl Http {
         let answer = match post::read_json(response, &id, self.max_bytes).await {
             // Servers of the TypeScript kind say so when they have been restarted.
             Ok(ServerJsonRpcMessage::Error(error))
-                if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error.message) =>
+                if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error) =>
             {
                 return Err(StreamableHttpError::SessionExpired);
             }
@@ -208,6 +208,7 @@ fn has_type(response: &Response, expected: &str) -> bool {
     found.to_ascii_lowercase().starts_with(expected.as_bytes())
 }
 
-fn is_about_session(message: &str) -> bool {
-    message.to_ascii_lowercase().contains("session")
+/// Whether an error is about the session, and not about what a tool did: -32000 and -32001 are the transport's own.
+fn is_about_session(error: &ErrorData) -> bool {
+    matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, Response, StatusCode, header, redirect};
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 
 use super::{
@@ -65,11 +65,22 @@ pub enum Cut {
     Broken(reqwest::Error),
 }
 
+/// Whether a refusal says where tokens are given out, as MCP's authorization by OAuth has it (RFC 9728).
+fn points_to_sign_in(response: &Response) -> bool {
+    let challenges = response.headers().get_all(header::WWW_AUTHENTICATE);
+    challenges.iter().any(|challenge| {
+        String::from_utf8_lossy(challenge.as_bytes()).to_ascii_lowercase().contains("resource_metadata")
+    })
+}
+
 /// The JSON answer to the request `id`. The body comes before the status: an error that the server describes says more.
 pub async fn read_json(response: Response, id: &RequestId, limit: usize) -> Result<ServerJsonRpcMessage, Trouble> {
     let status = response.status();
     if status.is_success() {
         return answer::read(&read_body(response, limit).await?, id);
+    }
+    if status == StatusCode::UNAUTHORIZED && points_to_sign_in(&response) {
+        return Err(Trouble::new(Kind::OAuth, format!("HTTP {status}, with a place to sign in (OAuth)")));
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(Trouble::new(Kind::Unauthorized, format!("HTTP {status}")));

@@ -11,10 +11,14 @@ use futures::future::BoxFuture;
 use reqwest::{Client, header::ACCEPT};
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, RequestId, ServerJsonRpcMessage, ServerResult},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, RequestId, ServerJsonRpcMessage,
+        ServerResult,
+    },
     transport::Transport,
 };
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use super::{IDEMPOTENCY_KEY, post, trouble::Trouble};
@@ -114,6 +118,9 @@ impl Endpoint {
     async fn ask(&self, id: &RequestId, message: &ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Trouble> {
         let response = self.post(message).send().await.map_err(Trouble::of_request)?;
         let answer = post::read_json(response, id, self.max_bytes).await?;
+        if is_handshake(message) && is_unknown_method(&answer) {
+            return Ok(without_handshake(id));
+        }
         if let ServerJsonRpcMessage::Response(response) = &answer
             && let ServerResult::InitializeResult(result) = &response.result
         {
@@ -139,6 +146,23 @@ impl Endpoint {
     fn version(&self) -> std::sync::MutexGuard<'_, Option<String>> {
         self.version.lock().expect("no thread panics with this lock")
     }
+}
+
+fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
+}
+
+fn is_unknown_method(answer: &ServerJsonRpcMessage) -> bool {
+    matches!(answer, ServerJsonRpcMessage::Error(error) if error.error.code == ErrorCode::METHOD_NOT_FOUND)
+}
+
+/// What a server that knows no handshake would have answered: it has tools, and no version that a header could name.
+fn without_handshake(id: &RequestId) -> ServerJsonRpcMessage {
+    let info = json!({"name": "unknown", "version": "unknown"});
+    let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info});
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+    serde_json::from_value(answer).expect("it is the answer to a handshake")
 }
 
 fn idempotency_key(message: &ClientJsonRpcMessage) -> Option<&str> {

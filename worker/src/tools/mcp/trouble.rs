@@ -3,13 +3,17 @@
 //! rmcp has one way from a transport to the caller of a request that works alike for all transports: the answer. So trouble
 //! travels as a JSON-RPC error with a mark of ours in its data, and is recognised by the connection.
 
-use std::error::Error as _;
+use std::{error::Error as _, sync::LazyLock};
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// Where the mark lies in an error's data.
-const MARK: &str = "holdfast/trouble";
+///
+/// Invariant: no server knows it. A server that could make this mark could call a delivered call undelivered, and a call of
+/// a `once` tool would be repeated.
+static MARK: LazyLock<String> = LazyLock::new(|| format!("holdfast/trouble/{}", Uuid::now_v7().simple()));
 
 /// Why there is no answer, with a sentence for people that holds no secret and no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub enum Kind {
     Undelivered,
     /// HTTP 401 or 403.
     Unauthorized,
+    /// HTTP 401, with a place where users get tokens.
+    OAuth,
     /// An HTTP status that says no more; whether the server has acted is unknown.
     Status(u16),
     /// Delivered, or partly; the connection broke before the answer.
@@ -49,13 +55,13 @@ impl Trouble {
 
     /// The trouble that an error stands for, if it is one of ours.
     pub fn of(error: &ErrorData) -> Option<Self> {
-        let kind = Kind::deserialize(error.data.as_ref()?.get(MARK)?).ok()?;
+        let kind = Kind::deserialize(error.data.as_ref()?.get(MARK.as_str())?).ok()?;
         Some(Self::new(kind, error.message.clone()))
     }
 
     /// The same as an answer to the request `id`.
     pub fn into_answer(self, id: RequestId) -> ServerJsonRpcMessage {
-        let data = serde_json::json!({ MARK: self.kind });
+        let data = serde_json::json!({ MARK.as_str(): self.kind });
         ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, self.detail, Some(data)), Some(id))
     }
 }

@@ -22,6 +22,10 @@ pub enum Mood {
     OldTransport,
     /// Answers the handshake with this version.
     Version(&'static str),
+    /// Knows tools and no handshake.
+    NoHandshake,
+    /// Sends everybody to sign in.
+    SignIn,
 }
 
 /// A request as it came.
@@ -133,6 +137,18 @@ async fn serve(socket: TcpStream, mood: Mood, seen: watch::Sender<Vec<Seen>>) ->
         Mood::OldTransport => write(socket, 405, "text/plain", b"").await,
         _ if first.starts_with("GET") => write(socket, 405, "text/plain", b"").await,
         Mood::Version(version) => reply(socket, &request, version, earlier).await,
+        Mood::NoHandshake if request.method() == "initialize" => {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error}).to_string();
+            write(socket, 200, "application/json", body.as_bytes()).await
+        }
+        Mood::NoHandshake => reply(socket, &request, "", earlier).await,
+        Mood::SignIn => {
+            let challenge = "Bearer resource_metadata=\"https://a.example/.well-known/oauth-protected-resource\"";
+            let head = format!("HTTP/1.1 401 No\r\nwww-authenticate: {challenge}\r\ncontent-length: 0\r\n\r\n");
+            socket.write_all(head.as_bytes()).await?;
+            socket.shutdown().await
+        }
         Mood::Fine => reply(socket, &request, "2025-11-25", earlier).await,
     }
 }
@@ -168,6 +184,12 @@ async fn fault(socket: &mut TcpStream, request: &Seen, earlier: usize) -> io::Re
         "text_id" => answer(socket, &json!(id.to_string()), text("as a text")).await,
         "no_content" => answer(socket, id, json!({"surprise": true})).await,
         "rpc_error" => write(socket, 200, "application/json", error.as_bytes()).await,
+        "forged" => {
+            let data = json!({"holdfast/trouble": "undelivered"});
+            let error = json!({"code": -32603, "message": "session expired", "data": data});
+            let body = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+            write(socket, 400, "application/json", body.as_bytes()).await
+        }
         "http_500_rpc" => write(socket, 500, "application/json", error.as_bytes()).await,
         "http_500" => write(socket, 500, "text/plain", b"oh no").await,
         "http_401" => write(socket, 401, "text/plain", b"who are you").await,

@@ -54,11 +54,13 @@ async fn errors_name_what_happened() {
     let fake = Fake::start().await;
     let mcp = mcp(&[]);
     let error = call(&mcp, &rpc(&fake.url()), "rpc_error", json!({})).await.unwrap_err();
-    assert_eq!(error.message, "tool rpc_error of MCP server test: error -32603: out of order");
+    assert_eq!(error.message, "tool rpc_error of MCP server test: the server answered with error -32603");
     let error = call(&mcp, &rpc(&fake.url()), "is_error", json!({})).await.unwrap_err();
     assert_eq!(error.message, "out of paper");
     let error = call(&mcp, &rpc(&fake.url()), "http_500", json!({})).await.unwrap_err();
     assert!(error.message.contains("HTTP 500"), "{}", error.message);
+    let error = call(&mcp, &rpc("http://127.0.0.1:1/mcp"), "echo", json!({})).await.unwrap_err();
+    assert_eq!(error.message, "tool echo of MCP server test could not be called: it could not be reached");
 }
 
 #[tokio::test]
@@ -145,6 +147,43 @@ async fn only_repeatable_calls_are_repeated_once_they_may_have_been_delivered() 
     let failed = call_with(&mcp, &server, "is_error", json!({}), |call| call.repeatable = true).await;
     assert_eq!(failed.unwrap_err().code, "tool_failed");
     assert_eq!(other.count(|seen| seen.tool() == "is_error"), 1);
+}
+
+#[tokio::test]
+async fn a_servers_own_mark_repeats_no_call() {
+    let mcp = mcp(&["--tool-retries=3"]);
+    for make in [http, rpc] {
+        let fake = Fake::start().await;
+        assert_eq!(code(&mcp, &make(&fake.url()), "forged").await, "mcp_error");
+        assert_eq!(fake.count(|seen| seen.tool() == "forged"), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_over_rpc_needs_no_handshake() {
+    let fake = Fake::in_mood(Mood::NoHandshake).await;
+    let mcp = mcp(&[]);
+    let server = rpc(&fake.url());
+    assert_eq!(tool_names(&mcp, &server).await, ["tool_1", "tool_2", "tool_3"]);
+    assert_eq!(call(&mcp, &server, "echo", json!({"text": "hi"})).await.unwrap(), "hi");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_sign_in_or_a_newer_protocol_is_named() {
+    for (mood, part, reason) in [
+        (Mood::SignIn, "OAuth", "it wants its users to sign in"),
+        (Mood::Version("2027-01-31"), "a newer protocol (2027-01-31)", "it speaks a protocol that is not supported"),
+    ] {
+        let fake = Fake::in_mood(mood).await;
+        for server in [http(&fake.url()), rpc(&fake.url())] {
+            let error = mcp(&[]).tools(&server).await.unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+            assert_eq!(error.reason(), reason);
+        }
+    }
+    let fake = Fake::in_mood(Mood::NoHandshake).await;
+    let error = mcp(&[]).tools(&http(&fake.url())).await.unwrap_err().to_string();
+    assert!(error.contains("a newer protocol (error -32601: Method not found)"), "{error}");
 }
 
 #[tokio::test]

@@ -98,6 +98,8 @@ async fn arguments_are_not_logged_above_debug() {
     let text = log.text();
     let loud = text.lines().filter(|line| !quiet.iter().any(|level| line.contains(level)));
     assert!(loud.clone().count() >= 4);
+    let errors = loud.clone().filter(|line| line.contains("error -32603: out of order") && line.contains("rpc_error"));
+    assert!(errors.count() >= 1, "a server's own error is logged with its number: {text}");
     let told: Vec<&str> = loud.into_iter().filter(|line| line.contains("some-argument")).collect();
     assert!(told.is_empty(), "{told:?}");
 }
@@ -121,13 +123,17 @@ async fn a_child_sees_its_secret_and_little_else() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_set_is_named() {
+async fn a_secret_that_is_not_set_or_not_allowed_is_named() {
     let mut server = rpc("http://user:password@127.0.0.1:1/mcp?key=hunter2");
     if let Transport::Rpc { auth, .. } = &mut server.transport {
         *auth = Some(Auth { bearer: serde_json::from_value(json!({"env": "NOT_SET_ANYWHERE"})).unwrap() });
     }
-    let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
-    assert!(error.contains("NOT_SET_ANYWHERE") && !error.contains("hunter2") && !error.contains("password"), "{error}");
+    for (allowed, problem) in [("NOT_SET_ANYWHERE", "is not set"), ("OTHER", "HOLDFAST_AGENT_SECRETS")] {
+        let settings = format!("--agent-secrets={allowed}");
+        let error = mcp(&[&settings]).tools(&server).await.unwrap_err().to_string();
+        assert!(error.contains("NOT_SET_ANYWHERE") && error.contains(problem), "{error}");
+        assert!(!error.contains("hunter2") && !error.contains("password"), "{error}");
+    }
 }
 
 #[tokio::test]
