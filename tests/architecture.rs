@@ -120,6 +120,7 @@ fn no_hosts_clock_decides_when_a_question_expires() {
 fn the_domain_is_pure() {
     let domain = [
         "agent/mod.rs",
+        "agent/access.rs",
         "agent/definition.rs",
         "agent/limits.rs",
         "agent/mcp_server.rs",

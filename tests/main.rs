@@ -3,6 +3,7 @@
 
 mod support;
 
+mod access;
 mod agent_stream;
 mod agents;
 mod ai_sdk;

@@ -10,7 +10,7 @@ use crate::{
     in_both_modes,
     support::{
         Client, Deployment, Embedded, Events, Frame, ScaledOut, agent, fold, frames_of, of_kind, stream_of,
-        tools::ToolServer,
+        tools::ToolServer, until,
     },
 };
 
@@ -144,9 +144,10 @@ async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: D
     let warning = of_kind(&frames, "warning.raised")[0];
     assert_eq!(warning["code"], "mcp_server_unavailable");
     assert_eq!(warning["message"], "The tools of down cannot be used now: it could not be reached.");
-    let (log, run_id) = (deployment.log(), frames[0].data["run_id"].as_str().unwrap());
-    let told = log.lines().any(|line| line.contains("http://127.0.0.1:") && line.contains(run_id));
-    assert!(told, "the log has the address: {log}");
+    let run_id = frames[0].data["run_id"].as_str().unwrap();
+    let has_address = |line: &str| line.contains("http://127.0.0.1:") && line.contains(run_id);
+    let look = || std::future::ready(deployment.log().lines().any(has_address).then_some(()));
+    until("the log has the address", look).await;
     let calls = of_kind(&frames, "tool_call.completed");
     assert_eq!(
         (calls[0]["error"]["code"].as_str(), calls[1]["output"].as_str()),
@@ -166,12 +167,12 @@ async fn an_error_of_a_server_is_in_the_log_once_with_the_run(mut deployment: De
     let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
     let told = "tool count of MCP server kb: the server answered with error -32050";
     assert_eq!(error, &json!({"code": "mcp_error", "message": told}));
-    let log = deployment.log();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("error -32050: no route to 10.1.2.3")).collect();
-    assert!(
-        matches!(lines[..], [line] if line.contains(run_id.as_str()) && line.contains("tool.name=\"count\"")),
-        "{log}"
-    );
+    let told = "error -32050: no route to 10.1.2.3";
+    let look = || std::future::ready(Some(deployment.log()).filter(|log| log.contains(told)));
+    let log = until("the log has the error", look).await;
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(told)).collect();
+    let [line] = lines[..] else { panic!("it is there {} times: {log}", lines.len()) };
+    assert!(line.contains(run_id.as_str()) && line.contains("tool.name=\"count\""), "{line}");
 }
 
 async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deployment) {

@@ -30,6 +30,9 @@ pub struct Arrival {
     pub arguments: Value,
     /// The header `Idempotency-Key`.
     pub key: String,
+    /// The header `X-Caller`.
+    pub caller: String,
+    pub meta: Value,
     effects: Arc<AtomicUsize>,
     answer: oneshot::Sender<Value>,
 }
@@ -114,7 +117,7 @@ async fn serve(
     authorizations: Arc<Mutex<Vec<String>>>,
 ) {
     let mut socket = BufReader::new(socket);
-    while let Some((key, request)) = read_request(&mut socket, &authorizations).await {
+    while let Some((Headers { key, caller }, request)) = read_request(&mut socket, &authorizations).await {
         let tool = |name: &str| {
             json!({"name": name, "description": name, "inputSchema":
             {"type": "object", "properties": {"note": {"type": "string"}}}})
@@ -129,6 +132,8 @@ async fn serve(
                     tool: request["params"]["name"].as_str().unwrap().to_owned(),
                     arguments: request["params"]["arguments"].clone(),
                     key,
+                    caller,
+                    meta: request["params"]["_meta"].clone(),
                     effects: Arc::clone(&effects),
                     answer,
                 };
@@ -157,11 +162,18 @@ async fn serve(
     }
 }
 
+/// What a test wants to know of a request's head.
+#[derive(Default)]
+struct Headers {
+    key: String,
+    caller: String,
+}
+
 async fn read_request(
     socket: &mut BufReader<TcpStream>,
     authorizations: &Mutex<Vec<String>>,
-) -> Option<(String, Value)> {
-    let (mut length, mut key) = (0, String::new());
+) -> Option<(Headers, Value)> {
+    let (mut length, mut headers) = (0, Headers::default());
     loop {
         let mut line = String::new();
         if socket.read_line(&mut line).await.unwrap_or(0) == 0 {
@@ -171,7 +183,8 @@ async fn read_request(
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap(),
             "authorization" => authorizations.lock().unwrap().push(value.trim().to_owned()),
-            "idempotency-key" => key = value.trim().to_owned(),
+            "idempotency-key" => headers.key = value.trim().to_owned(),
+            "x-caller" => headers.caller = value.trim().to_owned(),
             _ => {}
         }
         if line == "\r\n" {
@@ -180,5 +193,5 @@ async fn read_request(
     }
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await.ok()?;
-    Some((key, serde_json::from_slice(&body).unwrap()))
+    Some((headers, serde_json::from_slice(&body).unwrap()))
 }

@@ -6,13 +6,13 @@ use holdfast_shared::{
     approval::Decision,
     excerpt,
     run::Run,
-    storage::{Answered, ClientResult},
+    storage::{Answered, AskedRun, ClientResult, DecisionBy},
     telemetry::Traceparent,
 };
 use uuid::Uuid;
 
 use super::App;
-use crate::{problem::Problem, spans};
+use crate::{auth::Caller, problem::Problem, spans};
 
 /// When an answer came, and with which request.
 struct Begun {
@@ -30,19 +30,24 @@ impl App {
     /// Answers what a run has asked about one call; the first answer counts.
     pub async fn decide(
         self: &Arc<Self>,
-        owner: &str,
+        caller: &Caller,
         run_id: Uuid,
         approval_id: Uuid,
         decision: Decision,
     ) -> Result<Run, Problem> {
-        let (app, user, begun) = (Arc::clone(self), owner.to_owned(), Begun::now());
-        let checked = self.check_edited(owner, run_id, approval_id, &decision).await?;
+        let (AskedRun { owner, .. }, decides) = self.asked_run(caller, run_id).await?;
+        if !decides {
+            return Err(Problem::approver_needed(run_id));
+        }
+        let (app, user, by, begun) = (Arc::clone(self), owner.clone(), caller.owner.clone(), Begun::now());
+        let checked = self.check_edited(&owner, run_id, approval_id, &decision).await?;
         let answered = self.to_its_end(async move {
-            let answered = app.storage.decide(&user, run_id, approval_id, &decision, checked).await?;
+            let decision = DecisionBy { by: &by, decision: &decision, checked };
+            let answered = app.storage.decide(&user, run_id, approval_id, decision).await?;
             Ok(app.go_on_after(answered, begun))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        self.answered(owner, run_id, answered.await?, not_found).await
+        self.answered(&owner, run_id, answered.await?, not_found).await
     }
 
     /// Brings the result of a call that the client has executed; the first result counts.

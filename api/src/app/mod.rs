@@ -1,9 +1,11 @@
 //! The use cases: what the routes ask for, made of storage, log, queue and relay.
 
+mod access;
 mod after;
 mod answers;
 mod owners;
 mod schemas;
+mod standing;
 
 use std::{sync::Arc, time::Duration};
 
@@ -80,9 +82,6 @@ pub struct Posted {
     pub message: Message,
     pub run: Run,
 }
-
-/// Times that a card is added to a conversation which somebody deletes at that very moment.
-const CARD_TRIES: usize = 5;
 
 /// Time that this has when the process ends; a worker's lease settles the rest.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -270,27 +269,6 @@ impl App {
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// The owner's standing conversation with an agent, made if there is none.
-    pub async fn standing_conversation(&self, owner: &str, agent_id: Uuid) -> Result<Option<Conversation>, Problem> {
-        Ok(self.storage.conversation_by_handle(owner, &Handle::Agent(agent_id)).await?)
-    }
-
-    /// Adds a briefing's card to the standing conversation with its agent; answers the conversation and the card's message.
-    pub async fn talk_about(&self, owner: &str, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
-        let not_found = || Problem::briefing_not_found(briefing_id);
-        let briefing = self.storage.briefing(owner, briefing_id).await?.ok_or_else(not_found)?;
-        let agent_id = briefing.agent_id;
-        for _ in 0..CARD_TRIES {
-            let conversation = self.standing_conversation(owner, agent_id).await?;
-            let conversation_id = conversation.ok_or_else(|| Problem::agent_not_found(agent_id))?.id;
-            if let Some(card) = self.storage.add_card(owner, conversation_id, briefing.clone()).await? {
-                return Ok((conversation_id, card));
-            }
-        }
-        tracing::error!(briefing.id = %briefing_id, "the conversation of a briefing is deleted again and again");
-        Err(Problem::internal())
-    }
-
     /// Waits until what this process has begun has come to an end.
     pub async fn settle(&self) {
         self.pending.close();
@@ -309,6 +287,7 @@ impl App {
         if !is_repeated {
             self.strangers.admit(caller).await?;
             self.seen.before_write(caller).await?;
+            self.expect_access_to(caller, &new.target).await?;
             self.compile_client_tools(&new.options.client_tools).await?;
         }
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);

@@ -26,7 +26,10 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use holdfast_shared::config::{self, ApiConfig, UsersConfig};
+use holdfast_shared::{
+    agent::Standing,
+    config::{self, ApiConfig, UsersConfig},
+};
 use ipnet::IpNet;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -97,6 +100,12 @@ impl Caller {
     /// The session that the request names.
     pub fn named_session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    /// What agents know of the caller.
+    pub fn standing(&self) -> Standing<'_> {
+        let (is_anonymous, is_operator) = (self.kind == Kind::Anonymous, self.is_operator);
+        Standing { owner: &self.owner, is_anonymous, is_operator }
     }
 
     /// The name of the session that is meant where none is named.

@@ -18,6 +18,11 @@ impl Problem {
             .about(run_id)
     }
 
+    pub fn approver_needed(run_id: Uuid) -> Self {
+        let detail = "The agent of this run names others who decide about its calls; the run waits for one of them.";
+        Self::new(StatusCode::FORBIDDEN, "approver_needed", detail).about(run_id)
+    }
+
     pub fn already_decided(first: Approval) -> Self {
         let detail = format!("Approval {} is {} already; the first decision counts.", first.id, first.status.as_str());
         let problem = Self::new(StatusCode::CONFLICT, "already_decided", detail).about(first.run_id);

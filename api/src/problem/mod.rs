@@ -86,6 +86,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
     }
 
+    /// The agent of an older conversation does not admit the caller any more.
+    pub fn agent_of_conversation_not_found() -> Self {
+        let detail = "The agent of this conversation is not there any more; nothing was created.";
+        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", detail)
+    }
+
     /// Where the agent is what is asked for, and not what something else refers to.
     pub fn no_such_agent(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}."))

@@ -49,7 +49,8 @@ pub async fn list(
 ) -> Result<Json<Page<Agent>>, Problem> {
     let page = app.storage().agents(query.size(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
-    Ok(Json(Page { items: page.items.into_iter().map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
+    let admitted = page.items.into_iter().filter(|agent| agent.definition.access.admits(caller.standing()));
+    Ok(Json(Page { items: admitted.map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
 }
 
 /// Read an agent.
@@ -57,7 +58,7 @@ pub async fn list(
     (status = 200, body = Agent), (status = 404, body = Problem, description = "agent_not_found")
 ))]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
-    let agent = app.storage().agent(id).await?;
+    let agent = app.storage().agent(id).await?.filter(|agent| agent.definition.access.admits(caller.standing()));
     agent.map(|agent| shown_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
 

@@ -22,6 +22,8 @@ use crate::{
 /// All that a run has asked humans, in order.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Approvals {
+    /// Whether the caller is one of those who decide.
+    may_decide: bool,
     items: Vec<Approval>,
 }
 
@@ -66,8 +68,8 @@ pub async fn approvals(
     caller: Caller,
     RunId(id): RunId,
 ) -> Result<Json<Approvals>, Problem> {
-    app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
-    Ok(Json(Approvals { items: app.storage().approvals(id).await? }))
+    let (_, may_decide) = app.asked_run(&caller, id).await?;
+    Ok(Json(Approvals { may_decide, items: app.storage().approvals(id).await? }))
 }
 
 /// Approve or deny a call. The first decision counts; the run goes on when nothing else is open.
@@ -75,6 +77,7 @@ pub async fn approvals(
     params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
     (status = 200, body = Run),
     (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason; invalid_content, invalid_body"),
+    (status = 403, body = Problem, description = "approver_needed: the agent names others who decide"),
     (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
     (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
 ))]
@@ -100,7 +103,7 @@ pub async fn decide(
         }
         Verdict::Deny => Decision::Deny { reason: body.reason },
     };
-    app.decide(&caller.owner, id, approval_id, decision).await.map(Json)
+    app.decide(&caller, id, approval_id, decision).await.map(Json)
 }
 
 /// Bring the result of a call that the client has executed. The first result counts.

@@ -75,6 +75,7 @@ pub async fn create(
         Some(repeated) => repeated,
         None => {
             app.admit_write(&caller).await?;
+            app.expect_access(&caller, agent_id).await?;
             let new = NewBriefing { authored, ..checked(&app, body)? };
             app.expect_room(&owner, new.bytes()).await?;
             app.storage().create_briefing(&owner, new).await?
@@ -142,7 +143,7 @@ pub async fn start_conversation(
     BriefingId(id): BriefingId,
 ) -> Result<Json<StartedConversation>, Problem> {
     app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
-    let (conversation_id, message_id) = app.talk_about(&caller.owner, id).await?;
+    let (conversation_id, message_id) = app.talk_about(&caller, id).await?;
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }
 

@@ -43,6 +43,9 @@ pub async fn create(
     Body(new): Body<NewConversation>,
 ) -> Result<impl IntoResponse, Problem> {
     let title = checked_title(&app, new.title)?;
+    if let Some(agent_id) = new.agent_id {
+        app.expect_access(&caller, agent_id).await?;
+    }
     app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
     let created = app.storage().create_conversation(&caller.owner, Uuid::now_v7(), title, new.agent_id).await?;
     let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
@@ -68,6 +71,10 @@ pub async fn standing(
     caller: Caller,
     AgentId(id): AgentId,
 ) -> Result<Json<StandingConversation>, Problem> {
+    app.expect_access(&caller, id).await.map_err(|refused| match refused.code {
+        "agent_not_found" => Problem::no_such_agent(id),
+        _ => refused,
+    })?;
     let conversation = match app.storage().find_conversation(&caller.owner, &Handle::Agent(id)).await? {
         Some(conversation) => conversation,
         None => {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Invalid, Limits, McpServer};
+use super::{Access, Approvers, Invalid, Limits, McpServer};
 use crate::{
     message::Language,
     tool::{ApprovalPolicy, ToolPolicy},
@@ -63,6 +63,12 @@ pub struct AgentDefinition {
     /// Which calls a human must approve, unless the tool says something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
+    /// Who may use the agent; everybody by default.
+    #[serde(default, skip_serializing_if = "Access::is_default")]
+    pub access: Access,
+    /// Who decides about calls that need approval; the owner of the run by default.
+    #[serde(default, skip_serializing_if = "Approvers::is_default")]
+    pub approvers: Approvers,
     #[serde(default)]
     pub limits: Limits,
     /// Earlier messages of the conversation that the model is shown; `CHAT_HISTORY_LIMIT` (10) by default.
@@ -175,6 +181,8 @@ impl AgentDefinition {
         if self.context_tokens.is_some_and(|tokens| tokens < MIN_CONTEXT_TOKENS) {
             return Err(Invalid::new("context_tokens", format!("a number of tokens from {MIN_CONTEXT_TOKENS}")));
         }
+        self.access.check()?;
+        self.approvers.check()?;
         self.limits.check()
     }
 
@@ -296,6 +304,9 @@ mod tests {
         refused(json!({"allowed_tools": ["zz__typo"]}), "allowed_tools.zz__typo");
         refused(json!({"mcp_servers": [{"name": "scripted", "transport": "rpc", "url": "http://a"}]}), "built-in");
         refused(json!({"limits": {"max_steps": 0}}), "limits.max_steps");
+        refused(json!({"access": []}), "access");
+        refused(json!({"access": "friends"}), "Access");
+        refused(json!({"approvers": []}), "approvers");
         refused(json!({"history_limit": 1001}), "history_limit");
         refused(json!({"mcp_servers": [{"name": "a__b", "transport": "rpc", "url": "http://a"}]}), "mcp_servers.name");
         refused(json!({"mcp_servers": [{"name": "a", "transport": "http", "url": "ftp://a"}]}), "mcp_servers.a.url");

@@ -23,6 +23,12 @@ pub struct McpServer {
     /// Pause before each further try, in ms; 1,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_delay_ms: Option<u64>,
+    /// Whether calls name the owner of the run, in `_meta`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub caller: bool,
+    /// The header of http and rpc that also names the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller_header: Option<String>,
 }
 
 /// How a server is reached.
@@ -59,6 +65,9 @@ struct Given {
     timeout_ms: Option<u64>,
     retries: Option<u32>,
     retry_delay_ms: Option<u64>,
+    #[serde(default)]
+    caller: bool,
+    caller_header: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -73,9 +82,10 @@ impl TryFrom<Given> for McpServer {
     type Error = String;
 
     fn try_from(given: Given) -> Result<Self, String> {
-        let Given { name, transport, command, args, env, url, auth, timeout_ms, retries, retry_delay_ms } = given;
+        let Given { name, transport, command, args, env, url, auth, caller, caller_header, .. } = given;
+        let Given { timeout_ms, retries, retry_delay_ms, .. } = given;
         let is_command = command.is_some() || args.is_some() || env.is_some();
-        let is_address = url.is_some() || auth.is_some();
+        let is_address = url.is_some() || auth.is_some() || caller_header.is_some();
         let transport = match (transport, command, url) {
             (Kind::Stdio, Some(command), None) if !is_address => {
                 Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default() }
@@ -83,9 +93,12 @@ impl TryFrom<Given> for McpServer {
             (Kind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth },
             (Kind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth },
             (Kind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
-            (Kind::Http | Kind::Rpc, ..) => return Err(format!("mcp server {name}: http and rpc have url and auth")),
+            (Kind::Http | Kind::Rpc, ..) => {
+                return Err(format!("mcp server {name}: http and rpc have url, auth and caller_header"));
+            }
         };
-        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms })
+        let caller = caller || caller_header.is_some();
+        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms, caller, caller_header })
     }
 }
 
@@ -152,6 +165,10 @@ impl McpServer {
             }
             _ => {}
         }
+        if self.caller_header.as_deref().is_some_and(|header| !is_own_header(header)) {
+            let expected = "a header's name that begins with x-, of at most 64 letters, digits and dashes";
+            return Err(Invalid::new(at("caller_header"), expected));
+        }
         if self.timeout_ms == Some(0) {
             return Err(Invalid::new(at("timeout_ms"), "a time in ms above 0"));
         }
@@ -200,6 +217,12 @@ impl Transport {
             }
         }
     }
+}
+
+/// Whether a header means nothing to HTTP or MCP, and so may name a caller.
+fn is_own_header(name: &str) -> bool {
+    let fits = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '-');
+    fits && name.len() <= 64 && name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-")) && name.len() > 2
 }
 
 fn is_http(url: &str) -> bool {

@@ -3,11 +3,13 @@
 //! A definition is a document: it is checked here as a whole, kept as JSON, and read by the worker. It is pure data; which
 //! tools a server has is found out by the worker.
 
+mod access;
 mod definition;
 mod limits;
 mod mcp_server;
 mod secret;
 
+pub use access::{Access, AccessGroup, ApproverGroup, Approvers, Standing};
 pub use definition::{Agent, AgentDefinition, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode};
 pub use limits::Limits;
 pub use mcp_server::{Auth, McpServer, Transport};

@@ -63,6 +63,15 @@ pub enum ClientResult {
     Error(String),
 }
 
+/// A decision, and who has made it.
+#[derive(Debug, Clone)]
+pub struct DecisionBy<'a> {
+    pub by: &'a str,
+    pub decision: &'a Decision,
+    /// Whether its edited arguments fit the tool's schema.
+    pub checked: Result<(), InvalidInput>,
+}
+
 /// The row as whoever answers finds it.
 #[derive(FromRow)]
 struct Waiting {
@@ -76,14 +85,6 @@ struct Waiting {
 /// What is wrong with edited arguments; who answers has checked them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidInput(pub String);
-
-/// A human's answer.
-struct Answer<'a> {
-    by: &'a str,
-    decision: &'a Decision,
-    /// Whether its edited arguments fit the tool's schema.
-    checked: Result<(), InvalidInput>,
-}
 
 #[derive(FromRow)]
 struct Question {
@@ -107,21 +108,19 @@ impl Storage {
         Ok(schema.map(|(Json(schema),)| schema))
     }
 
-    /// Answers what a run has asked about one call. The first answer counts.
+    /// Answers what a run of this owner has asked about one call. The first answer counts.
     pub async fn decide(
         &self,
         owner: &str,
         run_id: Uuid,
         approval_id: Uuid,
-        decision: &Decision,
-        checked: Result<(), InvalidInput>,
+        decision: DecisionBy<'_>,
     ) -> Result<Answered, Error> {
         let decide = async {
-            let answer = Answer { by: owner, decision, checked };
             let mut tx = self.database.begin().await?;
             let answered = match lock(&mut tx, run_id, Some(owner)).await? {
                 None => Answered::NotFound,
-                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(answer)).await?,
+                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(decision)).await?,
             };
             settle(tx, answered).await
         };
@@ -203,7 +202,7 @@ async fn decide_locked(
     run_id: Uuid,
     run: Waiting,
     approval_id: Uuid,
-    answer: Option<Answer<'_>>,
+    answer: Option<DecisionBy<'_>>,
 ) -> Result<Answered, sqlx::Error> {
     let sql = concat!(
         "select ",
@@ -227,16 +226,16 @@ async fn decide_locked(
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
         // The key stands for the call as it was.
-        Some(Answer { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
+        Some(DecisionBy { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
             if approval.kind == ApprovalKind::UnknownOutcome =>
         {
             return Ok(Answered::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
         }
-        Some(Answer { checked: Err(InvalidInput(problem)), .. }) => return Ok(Answered::InvalidInput(problem)),
-        Some(Answer { decision: Decision::Approve { edited_input, reason }, .. }) => {
+        Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => return Ok(Answered::InvalidInput(problem)),
+        Some(DecisionBy { decision: Decision::Approve { edited_input, reason }, .. }) => {
             (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
         }
-        Some(Answer { decision: Decision::Deny { reason }, .. }) => (ApprovalStatus::Denied, None, reason.clone()),
+        Some(DecisionBy { decision: Decision::Deny { reason }, .. }) => (ApprovalStatus::Denied, None, reason.clone()),
     };
     let reason = reason.map(storable);
     tx.execute(

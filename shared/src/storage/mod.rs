@@ -7,6 +7,7 @@
 //! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
 
 mod accept;
+mod access;
 mod agents;
 mod answer;
 mod archive;
@@ -47,8 +48,9 @@ mod suspects;
 mod trace;
 mod writer;
 
+pub use access::AskedRun;
 pub use agents::Changed;
-pub use answer::{Answered, AnsweredRun, ClientResult, InvalidInput};
+pub use answer::{Answered, AnsweredRun, ClientResult, DecisionBy, InvalidInput};
 pub use archive::{Archived, Chunk, Position};
 pub use begin::{Begun, Earlier, EarlierResult, History, Start, Summary, Window};
 pub use briefings::{NewBriefing, StoredBriefing};

@@ -12,8 +12,8 @@ use holdfast_shared::{
     page::PageSize,
     run::RunStatus,
     storage::{
-        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, Flushed, InvalidInput, Leave, Left,
-        NewApproval, NewCheckpoint, NewTraceMessage, Progress, Start, Target,
+        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, DecisionBy, Flushed, InvalidInput, Leave,
+        Left, NewApproval, NewCheckpoint, NewTraceMessage, Progress, Start, Target,
     },
     tool::{Effect, ToolCallStatus},
     trace::{Node, RequestedCall, TraceRole},
@@ -127,7 +127,8 @@ async fn waiting(places: &Places, approvals: Vec<NewApproval>, calls: Vec<CallSt
 }
 
 async fn decide(places: &Places, claim: &Claim, id: Uuid, decision: Decision) -> Answered {
-    places.storage.decide("ann", claim.run_id, id, &decision, Ok(())).await.unwrap()
+    let decision = DecisionBy { by: "ann", decision: &decision, checked: Ok(()) };
+    places.storage.decide("ann", claim.run_id, id, decision).await.unwrap()
 }
 
 fn approve() -> Decision {
@@ -265,9 +266,11 @@ async fn an_answer_takes_an_attempt_and_queues_the_run(places: Places) {
     assert_eq!(schema_for("ann").await.as_ref(), Some(&question.schema));
     assert_eq!(schema_for("eve").await, None);
     let (unfit, checked) = (edited(json!({"note": 1})), Err(InvalidInput("at /note".into())));
-    let refused = places.storage.decide("ann", claim.run_id, question.id, &unfit, checked).await.unwrap();
+    let unfit = DecisionBy { by: "ann", decision: &unfit, checked };
+    let refused = places.storage.decide("ann", claim.run_id, question.id, unfit).await.unwrap();
     assert!(matches!(refused, Answered::InvalidInput(problem) if problem == "at /note"));
-    let stranger = places.storage.decide("eve", claim.run_id, question.id, &approve(), Ok(())).await.unwrap();
+    let decision = DecisionBy { by: "eve", decision: &approve(), checked: Ok(()) };
+    let stranger = places.storage.decide("eve", claim.run_id, question.id, decision).await.unwrap();
     assert!(matches!(stranger, Answered::NotFound));
     assert!(matches!(decide(&places, &claim, Uuid::now_v7(), approve()).await, Answered::NotFound));
     let Answered::Accepted(answered) = decide(&places, &claim, question.id, edited(json!({"note": "n\0"}))).await

@@ -183,8 +183,9 @@ impl<'a> Attempt<'a> {
 
     async fn gather_tools(&mut self, client_tools: Vec<ClientTool>) -> Result<(), Stop> {
         if !self.definition.mcp_servers.is_empty() {
-            let (mcp, definition) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition));
-            let (toolbox, missing) = self.alongside(Toolbox::of_servers(&mcp, &definition)).await?;
+            let (mcp, definition, claim) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition), self.claim);
+            let gathered = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
+            let (toolbox, missing) = self.alongside(gathered).await?;
             self.toolbox = toolbox;
             for Missing { server, problem } in missing {
                 tracing::warn!(mcp.server = server, %problem, "the run goes on without the tools of a server");

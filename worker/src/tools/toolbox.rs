@@ -9,6 +9,7 @@ use std::{
 use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
+    config::{ANONYMOUS_PREFIX, begins_with},
     schema::{Schema, SchemaChecks, Unchecked},
     storable::{storable, storable_json},
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
@@ -46,7 +47,7 @@ pub struct Tool {
 
 /// Where a tool is executed.
 enum Place {
-    Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration> },
+    Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration>, owner: Arc<str> },
     Scripted(Scripted, Duration),
     Client,
 }
@@ -58,13 +59,14 @@ pub struct Missing {
 }
 
 impl Toolbox {
-    /// Takes the tools of the agent's servers; those that cannot be reached are answered, and missing.
-    pub async fn of_servers(mcp: &Arc<Mcp>, definition: &AgentDefinition) -> (Self, Vec<Missing>) {
+    /// Takes the tools of the agent's servers for a run of this owner; those that cannot be reached are answered, and missing.
+    pub async fn of_servers(mcp: &Arc<Mcp>, definition: &AgentDefinition, owner: &str) -> (Self, Vec<Missing>) {
+        let owner = Arc::from(owner);
         let (mut toolbox, mut missing) = (Self::default(), Vec::new());
         let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
         for (server, list) in join_all(lists).await {
             match list {
-                Ok(tools) => toolbox.add_server(mcp, server, &tools, definition),
+                Ok(tools) => toolbox.add_server(mcp, server, &tools, definition, &owner),
                 Err(error) => {
                     toolbox.missing.push(server.name.clone());
                     missing.push(Missing { server: server.name.clone(), problem: error });
@@ -110,7 +112,14 @@ impl Toolbox {
         self.tools.values().map(|tool| tool.spec.clone()).collect()
     }
 
-    fn add_server(&mut self, mcp: &Arc<Mcp>, server: &McpServer, tools: &[ServerTool], definition: &AgentDefinition) {
+    fn add_server(
+        &mut self,
+        mcp: &Arc<Mcp>,
+        server: &McpServer,
+        tools: &[ServerTool],
+        definition: &AgentDefinition,
+        owner: &Arc<str>,
+    ) {
         let server = Arc::new(server.clone());
         for tool in tools {
             let name = format!("{}__{}", server.name, tool.name);
@@ -124,7 +133,11 @@ impl Toolbox {
             }
             let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
             let effect = policy.effect.unwrap_or_default();
-            let approval: ApprovalPolicy = policy.approval.or(definition.approval).unwrap_or_default();
+            let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
+                // Nobody has said what the tool does, and nobody has said who the user is.
+                None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,
+                _ => ApprovalPolicy::default(),
+            });
             self.add(Tool {
                 spec: ToolSpec {
                     name,
@@ -138,6 +151,7 @@ impl Toolbox {
                     server: Arc::clone(&server),
                     name: tool.name.clone(),
                     limit: policy.timeout_ms.map(Duration::from_millis),
+                    owner: Arc::clone(owner),
                 },
                 schema: OnceCell::new(),
             });
@@ -192,7 +206,7 @@ impl Tool {
     pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
         let begun = Instant::now();
         let outcome = match &self.place {
-            Place::Server { mcp, server, name, limit } => {
+            Place::Server { mcp, server, name, limit, owner } => {
                 let Value::Object(input) = input else {
                     return (
                         Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
@@ -200,7 +214,8 @@ impl Tool {
                     );
                 };
                 let repeatable = self.effect != Effect::Once;
-                let call = Call { tool: name, input: &input, key: &key, limit: *limit, repeatable };
+                let caller = server.caller.then_some(owner.as_ref());
+                let call = Call { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
                 mcp.call(server, &call).await.map(|output| output.text)
             }
             Place::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {

@@ -83,7 +83,7 @@ async fn give(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<Answer>) 
                     true => Decision::Approve { edited_input: None, reason },
                     false => Decision::Deny { reason },
                 };
-                app.decide(&caller.owner, run.id, id, decision).await
+                app.decide(caller, run.id, id, decision).await
             }
             Answer::Result { call_id, result } => {
                 app.complete_client_call(&caller.owner, run.id, call_id, result).await

@@ -89,16 +89,18 @@ async fn serve(
             let stdio = stdio.map_err(|error| Problem::Command(error.to_string()))?;
             listener.serve(stdio).await.map_err(handshake)
         }
-        Way::Http { url, bearer } => {
+        Way::Http { url, bearer, caller_header } => {
             let client = client(terms)?;
-            let transport = Http::transport(client.clone(), url, bearer.clone(), max_bytes);
+            let http = Http::new(client.clone(), max_bytes, caller_header.clone());
+            let transport = http.transport(url, bearer.clone());
             match listener.serve(transport).await.map_err(handshake) {
                 Err(Problem::Failed { .. }) if speaks_old_transport(&client, url).await => Err(Problem::OldTransport),
                 outcome => outcome,
             }
         }
-        Way::Rpc { url, bearer } => {
-            listener.serve(Rpc::new(client(terms)?, url, bearer.clone(), max_bytes)).await.map_err(handshake)
+        Way::Rpc { url, bearer, caller_header } => {
+            let rpc = Rpc::new(client(terms)?, url, bearer.clone(), max_bytes, caller_header.clone());
+            listener.serve(rpc).await.map_err(handshake)
         }
     }
 }

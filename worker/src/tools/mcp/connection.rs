@@ -15,8 +15,8 @@ use rmcp::{
 };
 
 use super::{
-    Call, IDEMPOTENCY_KEY, Output, ServerTool, abandoned::Abandoned, failure::Failure, listener::Listener, output,
-    tool_list,
+    CALLER, Call, IDEMPOTENCY_KEY, Output, ServerTool, abandoned::Abandoned, failure::Failure, listener::Listener,
+    output, tool_list,
 };
 
 /// Requests in a row without an answer in time, after which a server is taken for wedged and connected to anew; a child is
@@ -91,6 +91,9 @@ impl Connection {
     pub async fn call(&self, call: &Call<'_>, limit: Duration) -> Result<Output, Failure> {
         let mut meta = RequestMetaObject::new();
         meta.insert(IDEMPOTENCY_KEY.to_owned(), call.key.into());
+        if let Some(caller) = call.caller {
+            meta.insert(CALLER.to_owned(), caller.into());
+        }
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
         params.meta = Some(meta);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));

@@ -44,15 +44,16 @@ const CONCURRENT_POSTS: usize = 64;
 pub struct Http {
     client: Client,
     max_bytes: usize,
+    caller_header: Option<String>,
 }
 
 impl Http {
-    pub fn transport(
-        client: Client,
-        url: &str,
-        bearer: Option<SecretString>,
-        max_bytes: usize,
-    ) -> StreamableHttpClientTransport<Self> {
+    pub fn new(client: Client, max_bytes: usize, caller_header: Option<String>) -> Self {
+        Self { client, max_bytes, caller_header }
+    }
+
+    pub fn transport(self, url: &str, bearer: Option<SecretString>) -> StreamableHttpClientTransport<Self> {
+        let max_bytes = self.max_bytes;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url)
             .max_sse_event_size(max_bytes)
             .max_concurrent_requests(CONCURRENT_POSTS);
@@ -61,7 +62,7 @@ impl Http {
         resumption.base_duration = RESUMPTION_PAUSE;
         config.retry_config = Arc::new(resumption);
         config.auth_header = bearer.map(|secret| secret.expose_secret().to_owned());
-        StreamableHttpClientTransport::with_client(Self { client, max_bytes }, config)
+        StreamableHttpClientTransport::with_client(self, config)
     }
 
     /// What came of the POST of a request: always an answer, unless the session has to be made anew.
@@ -117,6 +118,9 @@ impl StreamableHttpClient for Http {
         }
         for (name, value) in headers {
             post = post.header(name, value);
+        }
+        if let Some((name, caller)) = post::caller(&message, self.caller_header.as_deref()) {
+            post = post.header(name, caller);
         }
         let in_session = session.is_some();
         if let Some(session) = session {

@@ -60,6 +60,9 @@ struct Config {
     variables: Vec<String>,
 }
 
+/// Where the owner of the run lies in a call's `_meta`, for servers whose definition asks for it.
+const CALLER: &str = "holdfast/caller";
+
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerTool {
@@ -77,6 +80,8 @@ pub struct Call<'a> {
     pub key: &'a str,
     /// Longest time of one try; without it the server's, or else the configured one.
     pub limit: Option<Duration>,
+    /// The owner of the run, for a server that is told.
+    pub caller: Option<&'a str>,
     /// Whether a try that may have reached the tool can be repeated, as with tools that are read_only or idempotent.
     pub repeatable: bool,
 }

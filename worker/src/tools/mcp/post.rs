@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use reqwest::{Client, Response, StatusCode, header, redirect};
-use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{self, HeaderValue},
+    redirect,
+};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 
 use super::{
-    answer,
+    CALLER, answer,
     trouble::{Kind, Trouble},
 };
 
@@ -91,4 +95,16 @@ pub async fn read_json(response: Response, id: &RequestId, limit: usize) -> Resu
         Ok(message @ ServerJsonRpcMessage::Error(_)) => Ok(message),
         _ => Err(nothing_said),
     }
+}
+
+/// What the `_meta` of a call has under a name.
+pub fn meta<'a>(message: &'a ClientJsonRpcMessage, name: &str) -> Option<&'a str> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    call.params.meta.as_ref()?.get(name)?.as_str()
+}
+
+/// The header that names the owner of the run, for a server that wants one.
+pub fn caller<'a>(message: &ClientJsonRpcMessage, header: Option<&'a str>) -> Option<(&'a str, HeaderValue)> {
+    Some((header?, HeaderValue::from_bytes(meta(message, CALLER)?.as_bytes()).ok()?))
 }

@@ -39,14 +39,22 @@ struct Endpoint {
     url: String,
     bearer: Option<SecretString>,
     max_bytes: usize,
+    caller_header: Option<String>,
     /// The negotiated version, once there is one.
     version: Mutex<Option<String>>,
 }
 
 impl Rpc {
-    pub fn new(client: Client, url: &str, bearer: Option<SecretString>, max_bytes: usize) -> Self {
+    pub fn new(
+        client: Client,
+        url: &str,
+        bearer: Option<SecretString>,
+        max_bytes: usize,
+        caller_header: Option<String>,
+    ) -> Self {
         let (answered, answers) = mpsc::unbounded_channel();
-        let endpoint = Endpoint { client, url: url.to_owned(), bearer, max_bytes, version: Mutex::default() };
+        let (url, version) = (url.to_owned(), Mutex::default());
+        let endpoint = Endpoint { client, url, bearer, max_bytes, caller_header, version };
         Self { endpoint: Arc::new(endpoint), answers, answered, in_flight: Arc::default() }
     }
 
@@ -140,6 +148,9 @@ impl Endpoint {
         if let Some(key) = idempotency_key(message) {
             post = post.header("idempotency-key", key);
         }
+        if let Some((name, caller)) = post::caller(message, self.caller_header.as_deref()) {
+            post = post.header(name, caller);
+        }
         post
     }
 
@@ -166,7 +177,5 @@ fn without_handshake(id: &RequestId) -> ServerJsonRpcMessage {
 }
 
 fn idempotency_key(message: &ClientJsonRpcMessage) -> Option<&str> {
-    let ClientJsonRpcMessage::Request(request) = message else { return None };
-    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
-    call.params.meta.as_ref()?.get(IDEMPOTENCY_KEY)?.as_str()
+    post::meta(message, IDEMPOTENCY_KEY)
 }

@@ -22,8 +22,8 @@ pub struct Target {
 #[derive(Clone)]
 pub enum Way {
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
-    Http { url: String, bearer: Option<SecretString> },
-    Rpc { url: String, bearer: Option<SecretString> },
+    Http { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
+    Rpc { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
 }
 
 /// The same for servers that are described alike, secrets included; holds none of them.
@@ -33,7 +33,7 @@ pub struct Key([u8; 32]);
 impl Target {
     /// Looks up the secrets of a server, among the variables that agents may use.
     pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
-        match way(&server.transport, variables) {
+        match way(server, variables) {
             Ok(way) => Ok(Self { name: server.name.clone(), way }),
             Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
         }
@@ -74,8 +74,9 @@ impl Target {
                     add(secret.expose_secret());
                 }
             }
-            Way::Http { url, bearer } | Way::Rpc { url, bearer } => {
+            Way::Http { url, bearer, caller_header } | Way::Rpc { url, bearer, caller_header } => {
                 add(url);
+                add(caller_header.as_deref().unwrap_or_default());
                 bearer.iter().for_each(|secret| add(secret.expose_secret()));
             }
         }
@@ -83,10 +84,11 @@ impl Target {
     }
 }
 
-fn way(transport: &Transport, variables: &[String]) -> Result<Way, Problem> {
+fn way(server: &McpServer, variables: &[String]) -> Result<Way, Problem> {
     let reveal = |secret: &Secret| Ok::<_, Problem>(secret.reveal(variables, variable)?);
     let bearer = |auth: Option<&Auth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
-    Ok(match transport {
+    let caller_header = server.caller_header.clone();
+    Ok(match &server.transport {
         Transport::Stdio { command, args, env } => Way::Stdio {
             command: command.clone(),
             args: args.clone(),
@@ -95,8 +97,8 @@ fn way(transport: &Transport, variables: &[String]) -> Result<Way, Problem> {
                 .map(|(name, secret)| Ok((name.clone(), reveal(secret)?)))
                 .collect::<Result<_, Problem>>()?,
         },
-        Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())? },
-        Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())? },
+        Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
+        Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
     })
 }
 

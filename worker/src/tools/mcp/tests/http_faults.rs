@@ -87,7 +87,7 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     for (server, tool) in [(http(&fake.url()), "hang"), (rpc(&fake.url()), "stream_hang")] {
         let dropped = {
             let input = Map::new();
-            let call = Call { tool, input: &input, key: "k", limit: None, repeatable: false };
+            let call = Call { tool, input: &input, key: "k", limit: None, caller: None, repeatable: false };
             tokio::select! {
                 _ = mcp.call(&server, &call) => panic!("it hangs"),
                 seen = fake.wait_for(|seen| seen.tool() == tool) => seen.body["id"].clone(),

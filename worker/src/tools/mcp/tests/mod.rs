@@ -44,7 +44,15 @@ fn mcp(settings: &[&str]) -> Arc<Mcp> {
 }
 
 fn server(transport: Transport) -> McpServer {
-    McpServer { name: "test".into(), transport, timeout_ms: None, retries: None, retry_delay_ms: None }
+    McpServer {
+        name: "test".into(),
+        transport,
+        timeout_ms: None,
+        retries: None,
+        retry_delay_ms: None,
+        caller: false,
+        caller_header: None,
+    }
 }
 
 fn stdio(command: &[String]) -> McpServer {
@@ -82,7 +90,7 @@ async fn call_with(
     change: impl FnOnce(&mut Call<'_>),
 ) -> Result<String, ToolError> {
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
-    let mut call = Call { tool, input: &input, key: "key-1", limit: None, repeatable: false };
+    let mut call = Call { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
     change(&mut call);
     tokio::time::timeout(PATIENCE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
 }

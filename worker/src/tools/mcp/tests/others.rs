@@ -67,6 +67,7 @@ async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
         tool: "trigger-long-running-operation",
         input: &input,
         key: "k",
+        caller: None,
         limit: Some(PATIENCE * 2),
         repeatable: false,
     };

@@ -1,0 +1,157 @@
+//! Who may use an agent, and who answers what its runs ask.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::Invalid;
+
+/// Whose requests reach an agent. To all others it looks unknown. Operators use every agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum Access {
+    Group(AccessGroup),
+    /// These owners.
+    Owners(BTreeSet<String>),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessGroup {
+    #[default]
+    Everybody,
+    /// All but anonymous users.
+    Users,
+    Operators,
+}
+
+/// Who decides about the calls that a run asks about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum Approvers {
+    Group(ApproverGroup),
+    /// These owners.
+    Owners(BTreeSet<String>),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApproverGroup {
+    /// The owner of the run.
+    #[default]
+    Owner,
+    Operators,
+}
+
+/// A caller, as access and approvers know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    pub owner: &'a str,
+    pub is_anonymous: bool,
+    pub is_operator: bool,
+}
+
+const MAX_OWNERS: usize = 1_000;
+
+impl Access {
+    pub fn admits(&self, caller: Standing<'_>) -> bool {
+        caller.is_operator
+            || match self {
+                Self::Group(AccessGroup::Everybody) => true,
+                Self::Group(AccessGroup::Users) => !caller.is_anonymous,
+                Self::Group(AccessGroup::Operators) => false,
+                Self::Owners(owners) => owners.contains(caller.owner),
+            }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        match self {
+            Self::Owners(owners) => check_owners("access", owners),
+            Self::Group(_) => Ok(()),
+        }
+    }
+}
+
+impl Approvers {
+    /// Whether the caller decides about a run of `owner`.
+    pub fn include(&self, caller: Standing<'_>, owner: &str) -> bool {
+        match self {
+            Self::Group(ApproverGroup::Owner) => caller.owner == owner,
+            Self::Group(ApproverGroup::Operators) => caller.is_operator,
+            Self::Owners(owners) => owners.contains(caller.owner),
+        }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        match self {
+            Self::Owners(owners) => check_owners("approvers", owners),
+            Self::Group(_) => Ok(()),
+        }
+    }
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self::Group(AccessGroup::default())
+    }
+}
+
+impl Default for Approvers {
+    fn default() -> Self {
+        Self::Group(ApproverGroup::default())
+    }
+}
+
+fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
+    match owners.is_empty() || owners.len() > MAX_OWNERS {
+        true => Err(Invalid::new(field, format!("a list of 1 to {MAX_OWNERS} owners"))),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    const ANONYMOUS: Standing<'_> = Standing { owner: "anonymous_1", is_anonymous: true, is_operator: false };
+    const ANN: Standing<'_> = Standing { owner: "ann", is_anonymous: false, is_operator: false };
+    const BOB: Standing<'_> = Standing { owner: "bob", is_anonymous: false, is_operator: false };
+    const OLGA: Standing<'_> = Standing { owner: "olga", is_anonymous: false, is_operator: true };
+
+    #[test]
+    fn access_admits_operators_and_those_whom_it_names() {
+        let check = |access: Value, expected: [bool; 4]| {
+            let read: Access = from_value(access.clone()).unwrap();
+            assert_eq!([ANONYMOUS, ANN, BOB, OLGA].map(|caller| read.admits(caller)), expected, "{access}");
+            assert_eq!(json!(read), access);
+        };
+        check(json!("everybody"), [true, true, true, true]);
+        check(json!("users"), [false, true, true, true]);
+        check(json!("operators"), [false, false, false, true]);
+        check(json!(["ann"]), [false, true, false, true]);
+        assert!(from_value::<Access>(json!("friends")).is_err());
+    }
+
+    #[test]
+    fn approvers_are_those_whom_the_definition_names_and_no_others() {
+        let check = |approvers: Value, expected: [bool; 4]| {
+            let read: Approvers = from_value(approvers.clone()).unwrap();
+            let found = [ANONYMOUS, ANN, BOB, OLGA].map(|caller| read.include(caller, "ann"));
+            assert_eq!(found, expected, "{approvers}");
+            assert_eq!(json!(read), approvers);
+        };
+        check(json!("owner"), [false, true, false, false]);
+        check(json!("operators"), [false, false, false, true]);
+        check(json!(["bob"]), [false, false, true, false]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Looks up whom an agent admits, and who answers what a run has asked.
+
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::{Error, Storage, Target, database::args};
+use crate::agent::{Access, Approvers};
+
+/// Whose run it is, and who decides about its calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedRun {
+    pub owner: String,
+    pub approvers: Approvers,
+}
+
+/// Selects what the newest definition of an agent says, also of a deleted one: its conversations go on.
+macro_rules! select_access {
+    ($from:literal) => {
+        concat!(
+            "select v.definition -> 'access' from agent_definitions a \
+             join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version ",
+            $from
+        )
+    };
+}
+
+impl Storage {
+    /// Whom an agent admits; an unknown agent admits everybody, because nothing can be done with it.
+    pub async fn access_of_agent(&self, id: Uuid) -> Result<Access, Error> {
+        let sql = select_access!("where a.id = $1");
+        let row = self.database.fetch_optional::<(Option<Json<Access>>,)>(sql, args![id]).await;
+        Ok(access(row.map_err(Error::doing("read whom an agent admits"))?))
+    }
+
+    /// Whom the agents admit that a run of this target would have: the conversation's, and the one that a new conversation
+    /// would get.
+    pub async fn access_of_target(&self, owner: &str, target: &Target) -> Result<Vec<Access>, Error> {
+        let doing = || Error::doing("read whom a conversation's agent admits");
+        let (of_conversation, named) = match target {
+            Target::New { agent_id } => (None, *agent_id),
+            Target::Existing(id) => {
+                let sql = select_access!(
+                    "join chat_conversations c on c.agent_definition_id = a.id \
+                     where c.owner_id = $1 and c.deleted_at is null and c.id = $2"
+                );
+                (
+                    self.database
+                        .fetch_optional::<(Option<Json<Access>>,)>(sql, args![owner, *id])
+                        .await
+                        .map_err(doing())?,
+                    None,
+                )
+            }
+            Target::Named { handle, agent_id } => {
+                let sql = select_access!(
+                    "join chat_conversations c on c.agent_definition_id = a.id \
+                     where c.owner_id = $1 and c.deleted_at is null and c.handle = $2"
+                );
+                let found =
+                    self.database.fetch_optional::<(Option<Json<Access>>,)>(sql, args![owner, handle.to_string()]);
+                (found.await.map_err(doing())?, *agent_id)
+            }
+        };
+        let mut found = vec![access(of_conversation)];
+        if let Some(id) = named {
+            found.push(self.access_of_agent(id).await?);
+        }
+        Ok(found)
+    }
+
+    /// Whose run it is and who decides about its calls, by the definition that it was submitted with.
+    pub async fn asked_run(&self, run_id: Uuid) -> Result<Option<AskedRun>, Error> {
+        let sql = "select r.owner_id, v.definition -> 'approvers' from agent_runs r \
+                   join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null \
+                   left join agent_definition_versions v \
+                   on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version \
+                   where r.id = $1";
+        let row = self.database.fetch_optional::<(String, Option<Json<Approvers>>)>(sql, args![run_id]).await;
+        let row = row.map_err(Error::doing("read who answers for a run"))?;
+        Ok(row.map(|(owner, approvers)| AskedRun {
+            owner,
+            approvers: approvers.map(|approvers| approvers.0).unwrap_or_default(),
+        }))
+    }
+}
+
+fn access(row: Option<(Option<Json<Access>>,)>) -> Access {
+    row.and_then(|(access,)| access).map(|access| access.0).unwrap_or_default()
+}

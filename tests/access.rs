@@ -1,0 +1,184 @@
+//! Who may use an agent, who answers what its runs ask, and which tools learn who is asking.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes,
+    support::{
+        Client, Deployment, Failure, of_kind, stream_of,
+        tokens::{SECRET, claims, token},
+        tools::ToolServer,
+    },
+};
+
+in_both_modes!(
+    an_agent_looks_unknown_to_those_whom_it_does_not_admit,
+    an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others,
+    approvers_decide_and_the_owner_does_not,
+    tools_that_nobody_has_declared_ask_anonymous_callers,
+    a_server_learns_the_caller_only_where_its_definition_says_so,
+);
+
+/// A deployment that checks who is asking, and limits no one.
+fn checked(deployment: Deployment) -> Deployment {
+    deployment.with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", 0)
+}
+
+fn named(client: &Client, subject: &str) -> Client {
+    client.token(&token(&claims(subject, json!({}))))
+}
+
+fn operator(client: &Client) -> Client {
+    client.token(&token(&claims("olga", json!({"role": "operator"}))))
+}
+
+async fn anonymous(client: &Client) -> Client {
+    let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    client.token(made["token"].as_str().unwrap())
+}
+
+/// Defines an agent; answers its id.
+async fn defined(operator: &Client, more: Value) -> String {
+    let mut definition = json!({"name": "helper"});
+    definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    operator.post("/v1/agents", definition).await.unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+/// The statuses of all ways to see an agent and to talk to it.
+async fn ways(client: &Client, agent_id: &str) -> Vec<(u16, String)> {
+    let briefing = json!({"agent_id": agent_id, "title": "t", "summary": "s"});
+    let chat = json!({"agentDefinitionId": agent_id, "message": "[tokens=1] hi"});
+    let requests = [
+        client.request(Method::GET, &format!("/v1/agents/{agent_id}")),
+        client.request(Method::PUT, &format!("/v1/agents/{agent_id}/conversation")),
+        client.request(Method::POST, "/v1/conversations").json(&json!({"agent_id": agent_id})),
+        client.request(Method::POST, "/v1/runs").json(&json!({"agent_id": agent_id, "input": "[tokens=1] hi"})),
+        client.request(Method::POST, "/v1/briefings").json(&briefing),
+        client.request(Method::POST, "/api/chat/stream").json(&chat),
+    ];
+    let mut found = Vec::new();
+    for request in requests {
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let body: Value = response.json().await.unwrap_or_default();
+        found.push((status, body["code"].as_str().unwrap_or_default().to_owned()));
+    }
+    found
+}
+
+async fn an_agent_looks_unknown_to_those_whom_it_does_not_admit(mut deployment: Deployment) {
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let olga = operator(&client);
+    let (stranger, ann, bob) = (anonymous(&client).await, named(&client, "ann"), named(&client, "bob"));
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    for (access, admitted) in [
+        (json!("everybody"), [true, true, true, true]),
+        (json!("users"), [false, true, true, true]),
+        (json!("operators"), [false, false, false, true]),
+        (json!(["ann"]), [false, true, false, true]),
+    ] {
+        let agent_id = defined(&olga, json!({"access": access})).await;
+        for (client, admitted) in [&stranger, &ann, &bob, &olga].into_iter().zip(admitted) {
+            let (found, of_unknown) = (ways(client, &agent_id).await, ways(client, unknown).await);
+            assert!(of_unknown.iter().all(|(_, code)| code == "agent_not_found"), "{of_unknown:?}");
+            match admitted {
+                true => assert!(found.iter().all(|(status, _)| *status < 300), "{access}: {found:?}"),
+                false => assert_eq!(found, of_unknown, "{access}"),
+            }
+            let list = client.get("/v1/agents").await.unwrap();
+            let is_listed = list["items"].as_array().unwrap().iter().any(|agent| agent["id"] == *agent_id);
+            assert_eq!(is_listed, admitted, "{access}");
+        }
+    }
+}
+
+async fn an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others(mut deployment: Deployment) {
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let (olga, ann) = (operator(&client), named(&client, "ann"));
+    let agent_id = defined(&olga, json!({})).await;
+    let started = ann.post("/v1/runs", json!({"agent_id": agent_id, "input": "[tokens=1] hi"})).await.unwrap();
+    ann.ended(started["run"]["id"].as_str().unwrap()).await;
+    olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": "operators"})).await.unwrap();
+    let again = json!({"conversation_id": started["conversation"]["id"], "input": "[tokens=1] and now?"});
+    let failure = ann.post("/v1/runs", again.clone()).await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (400, "agent_not_found"));
+    olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": ["ann"]})).await.unwrap();
+    ann.post("/v1/runs", again).await.unwrap();
+}
+
+async fn approvers_decide_and_the_owner_does_not(mut deployment: Deployment) {
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let olga = operator(&client);
+    let (ann, bob, carl) = (named(&client, "ann"), named(&client, "bob"), named(&client, "carl"));
+    for (approvers, decider, name, outsider) in
+        [(json!("operators"), &olga, "olga", &carl), (json!(["carl"]), &carl, "carl", &olga)]
+    {
+        let agent_id = defined(&olga, json!({"approvers": approvers})).await;
+        let mut stream = stream_of(&ann, &agent_id, "[approval] [tokens=1]").await;
+        let asked = stream.up_to("approval.requested").await;
+        let asked = asked.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
+        let path = format!("/v1/runs/{}/approvals", stream.run_id);
+        let decide =
+            async |client: &Client| client.post(&format!("{path}/{asked}"), json!({"decision": "approve"})).await;
+        let refused = |result: Result<Value, Failure>| result.map_err(|failure| (failure.status, failure.code));
+        assert_eq!(refused(decide(&ann).await).unwrap_err(), (403, "approver_needed".to_owned()));
+        for client in [&bob, outsider] {
+            assert_eq!(refused(decide(client).await).unwrap_err(), (404, "run_not_found".to_owned()));
+            assert_eq!(refused(client.get(&path).await).unwrap_err(), (404, "run_not_found".to_owned()));
+        }
+        for (client, may_decide) in [(&ann, false), (decider, true)] {
+            let seen = client.get(&path).await.unwrap();
+            assert_eq!((&seen["may_decide"], &seen["items"][0]["id"]), (&json!(may_decide), &json!(asked)));
+        }
+        decide(decider).await.unwrap();
+        assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+        assert_eq!(ann.get(&path).await.unwrap()["items"][0]["decided_by"], name);
+    }
+}
+
+async fn tools_that_nobody_has_declared_ask_anonymous_callers(mut deployment: Deployment) {
+    let server = ToolServer::answering_at_once().await;
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let (olga, ann, stranger) = (operator(&client), named(&client, "ann"), anonymous(&client).await);
+    let servers = json!([server.describe()]);
+    let undeclared = defined(&olga, json!({"mcp_servers": servers})).await;
+    let declared = json!({"mcp_servers": servers, "tools": {"kb__count": {"effect": "once"}}});
+    let declared = defined(&olga, declared).await;
+    let allowed = defined(&olga, json!({"mcp_servers": servers, "approval": "never"})).await;
+    for (client, agent_id, last) in [
+        (&ann, &undeclared, "run.completed"),
+        (&stranger, &declared, "run.completed"),
+        (&stranger, &allowed, "run.completed"),
+        (&stranger, &undeclared, "approval.requested"),
+    ] {
+        let mut stream = stream_of(client, agent_id, "[tokens=1] [call=kb__count]").await;
+        let frames = stream.up_to(last).await;
+        assert_eq!(of_kind(&frames, "approval.requested").len(), usize::from(last == "approval.requested"));
+    }
+}
+
+async fn a_server_learns_the_caller_only_where_its_definition_says_so(mut deployment: Deployment) {
+    let mut server = ToolServer::start().await;
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let (olga, ann) = (operator(&client), named(&client, "ann"));
+    for (wish, in_meta, in_header) in [
+        (json!({}), Value::Null, ""),
+        (json!({"caller": true}), json!("ann"), ""),
+        (json!({"caller_header": "X-Caller"}), json!("ann"), "ann"),
+    ] {
+        let mut described = server.describe();
+        described.as_object_mut().unwrap().extend(wish.as_object().unwrap().clone());
+        let agent_id = defined(&olga, json!({"mcp_servers": [described]})).await;
+        let stream = stream_of(&ann, &agent_id, "[tokens=1] [call=kb__count]").await;
+        let call = server.arrival().await;
+        assert_eq!((&call.meta["holdfast/caller"], call.caller.as_str()), (&in_meta, in_header), "{wish}");
+        call.answer("counted");
+        stream.rest().await;
+    }
+}
