@@ -10,7 +10,8 @@ const FUZZED: u64 = 60;
 async fn judged_by(program: &str, parameters: Value) {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
-    let (verdicts, _) = Program::start(program, &holdfast.base(), parameters).await.rest().await;
+    let (mut verdicts, _) = Program::start(program, &holdfast.base(), parameters).await.rest().await;
+    verdicts.retain(|verdict| verdict["verdict"] != "at work");
     for verdict in &verdicts {
         let text = verdict["verdict"].as_str().unwrap();
         assert_eq!(text, "accepted", "{}: {text}", verdict["name"]);

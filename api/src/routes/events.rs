@@ -76,6 +76,7 @@ pub async fn follow(
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
+    let size = page_size(&app, query.limit)?;
     let run = app.run_to_follow(&caller.owner, id).await?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if query.snapshot && query.wire != Wire::Native {
@@ -93,7 +94,7 @@ pub async fn follow(
             Some(stream) => snapshot_and_tail(&app, &caller.owner, &run, query.stream_mode, stream).await,
         };
     }
-    let Some(stream) = stream else { return page(&app, id, cursor, page_size(&app, query.limit)?).await };
+    let Some(stream) = stream else { return page(&app, id, cursor, size).await };
     let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
