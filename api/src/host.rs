@@ -29,7 +29,9 @@ pub fn check(request: &Request) -> Result<(), Problem> {
 fn authority(value: &HeaderValue) -> Option<Authority> {
     let text = value.to_str().ok()?.trim();
     let is_one = !text.contains([',', '@', ' ', '\t']);
-    text.parse::<Authority>().ok().filter(|_| is_one)
+    let authority = text.parse::<Authority>().ok().filter(|_| is_one)?;
+    // The parser takes any word for a port.
+    (authority.host() == text || authority.port_u16().is_some()).then_some(authority)
 }
 
 /// Name and port, so that two spellings of one place are equal.

@@ -168,7 +168,7 @@ mod tests {
         check(r#"{"id":"1-2","base":"0-1","type":"dream.dreamt"}"#, "1-2 None Unknown");
         check(r#"{"id":"2-1","base":"1-7","type":"dream.dreamt"}"#, "2-1 Some(EventId { attempt: 1, n: 7 }) Unknown");
         check(r#"{"id":"1-2","type":"message.delta","text":["hi"]}"#, "1-2 None Unknown");
-        check(r#"{"id":"1-9","type":"run.completed","usage":{}}"#, "1-9 None Completed");
+        check(r#"{"id":"1-9","type":"run.completed","usage":{}}"#, "1-9 None Completed { finish_reason: None }");
         check(r#"{"type":"message.delta","text":"hi"}"#, "none");
         check("no JSON", "none");
     }
