@@ -98,11 +98,13 @@ class Server:
         return answer.status, code, text
 
     def stream(self, path, user):
-        """Opens a stream and leaves it open; returns the socket and the status line."""
-        opened = socket.create_connection(("127.0.0.1", self.port), timeout=3)
+        """Opens a stream from another address and leaves it open; returns the socket and the status line."""
+        opened = socket.create_connection(("127.0.0.1", self.port), timeout=3, source_address=("127.0.0.2", 0))
         opened.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nauthorization: Bearer {token(user)}\r\n\r\n".encode())
         try:
-            return opened, opened.recv(64).split(b"\r\n")[0].decode()
+            return opened, opened.recv(64).split(b"\r\n")[0].decode() or "closed"
+        except ConnectionError:
+            return opened, "closed"
         except OSError:
             return opened, "no answer"
 
@@ -180,7 +182,7 @@ def rules(program):
 
 def streams(program):
     """one user who opens streams of a run that waits, until no connection is left"""
-    server = Server(program, HOLDFAST_MAX_CONNECTIONS="500")
+    server = Server(program, HOLDFAST_MAX_CONNECTIONS="500", HOLDFAST_CONNECTIONS_PER_ADDRESS="100")
     run = json.loads(server.ask("POST", "/v1/runs", {"input": "[approval]"}, user=MALLORY)[2])
     path = f"/v1/runs/{run['run']['id']}/events"
     opened = [server.stream(path, MALLORY) for _ in range(40)]
@@ -188,6 +190,7 @@ def streams(program):
     opened += [stream for stream in more if isinstance(stream[0], socket.socket)]
     held = sum("200" in status for _, status in opened)
     refused = sum("429" in status for _, status in opened)
+    closed = sum(status == "closed" for _, status in opened)
     try:
         began = time.monotonic()
         status = server.ask("GET", "/v1/runs", user=VICTIM, timeout=5)[0]
@@ -197,7 +200,7 @@ def streams(program):
     figures = server.end()
     for stream, _ in opened:
         stream.close()
-    return f"600 attempts: {held} streams held, {refused} × 429; another user: {victim}", figures
+    return f"600 attempts: {held} streams held, {refused} × 429, {closed} closed unread; another user: {victim}", figures
 
 
 def slots(program):

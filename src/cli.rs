@@ -115,17 +115,21 @@ impl Refusal {
     }
 }
 
-/// The one variable that does not count as unset when it is empty: a secret that was not filled in must not open the door.
+/// The one variable, with its file, that does not count as unset when it is empty: a secret that was not filled in must not open the door.
 const JWT_KEY: &str = "HOLDFAST_JWT_KEY";
 
 fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Cli, Refusal> {
     let args: Vec<OsString> = args.collect();
     // The client has none of the server's settings.
     let is_client = args.get(1).is_some_and(|role| role == "chat");
-    let has_file = variable(&format!("{JWT_KEY}{SECRET_FILE_SUFFIX}")).is_some_and(|path| !path.is_empty());
-    if !is_client && !has_file && variable(JWT_KEY).is_some_and(|key| key.is_empty()) {
-        let sentence =
-            format!("{JWT_KEY} is empty: give it a key; or unset it, and everybody is believed (development)");
+    let key_file = format!("{JWT_KEY}{SECRET_FILE_SUFFIX}");
+    let has_file = variable(&key_file).is_some_and(|path| !path.is_empty());
+    let has_key = variable(JWT_KEY).is_some_and(|key| !key.is_empty());
+    let unfilled = |name: &str, other: bool| !other && variable(name).is_some_and(|value| value.is_empty());
+    let empty =
+        [(JWT_KEY, has_file), (key_file.as_str(), has_key)].into_iter().find(|(name, other)| unfilled(name, *other));
+    if let Some((name, _)) = empty.filter(|_| !is_client) {
+        let sentence = format!("{name} is empty: give it a key; or unset it, and everybody is believed (development)");
         return Err(Refusal::Setting(sentence));
     }
     let mut command = Cli::command();

@@ -9,7 +9,7 @@ use holdfast_shared::{
     run_log,
     storage::{self, Schema},
 };
-use holdfast_worker::model::Models;
+use holdfast_worker::{Children, model::Models};
 
 use crate::{agents, cli::Settings, roles};
 
@@ -47,7 +47,7 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
     }
     if args.role != Examined::Api {
         report("model", model(settings));
-        report("MCP servers", roles::children(settings).map(|_| servers(settings)));
+        report("MCP servers", roles::children(settings).map(|children| servers(&children)));
     }
     if let Some(path) = &settings.tools.agents_file {
         let agents = agents::read(path, &settings.tools.agent_secrets);
@@ -81,11 +81,8 @@ fn model(settings: &Settings) -> anyhow::Result<String> {
     Ok(format!("{}, {}", choice.provider, choice.name))
 }
 
-fn servers(settings: &Settings) -> String {
-    match &settings.tools.mcp_user {
-        Some(user) => format!("commands run as {user}"),
-        None => "commands run as this user".to_owned(),
-    }
+fn servers(children: &Children) -> String {
+    format!("commands run as {}", children.user_name().unwrap_or("this user"))
 }
 
 fn stores(role: Examined, settings: &Settings) -> anyhow::Result<Stores> {

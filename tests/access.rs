@@ -134,7 +134,9 @@ async fn approvers_decide_and_the_owner_does_not(mut deployment: Deployment) {
             let seen = client.get(&path).await.unwrap();
             assert_eq!((&seen["may_decide"], &seen["items"][0]["id"]), (&json!(may_decide), &json!(asked)));
         }
-        decide(decider).await.unwrap();
+        // The answer has nothing that the owner brought or got.
+        let decided = decide(decider).await.unwrap();
+        assert_eq!([&decided["metadata"], &decided["usage"], &decided["output_message"]], [&Value::Null; 3]);
         assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
         assert_eq!(ann.get(&path).await.unwrap()["items"][0]["decided_by"], name);
     }

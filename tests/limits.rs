@@ -24,6 +24,22 @@ async fn a_content_of_64_kib_is_taken_and_a_byte_more_is_not() {
 }
 
 #[tokio::test]
+async fn a_decision_keeps_to_the_length_of_a_message() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let mut stream = client.stream("[approval] [tokens=1]").await;
+    let asked = stream.up_to("approval.requested").await;
+    let asked = asked.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/runs/{}/approvals/{asked}", stream.run_id);
+    let edited = |bytes: usize| json!({"decision": "approve", "edited_input": {"action": "x".repeat(bytes - 13)}});
+    for too_long in [edited(65_537), json!({"decision": "deny", "reason": "x".repeat(65_537)})] {
+        assert_eq!(client.post(&path, too_long).await.unwrap_err().code, "content_too_long");
+    }
+    client.post(&path, edited(65_536)).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_body_of_the_largest_size_is_read_and_a_byte_more_is_not() {
     let embedded = Embedded::new().with("HOLDFAST_MAX_BODY_BYTES", "1000").with("HOLDFAST_MAX_CONTENT_BYTES", "100000");
     let mut holdfast = embedded.start();

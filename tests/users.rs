@@ -352,9 +352,11 @@ async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() 
 
 #[test]
 fn a_key_that_was_not_filled_in_opens_no_door() {
-    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", "");
-    let sentence = refusal(&mut embedded.command());
-    assert!(sentence.contains("HOLDFAST_JWT_KEY is empty"), "{sentence}");
+    for variable in ["HOLDFAST_JWT_KEY", "HOLDFAST_JWT_KEY_FILE"] {
+        let embedded = Embedded::new().with(variable, "");
+        let sentence = refusal(&mut embedded.command());
+        assert!(sentence.contains(&format!("{variable} is empty")), "{sentence}");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod problem;
 mod relay;
 mod reserve;
 mod routes;
+mod searches;
 mod seen;
 mod serve;
 mod spans;

@@ -35,6 +35,7 @@ impl App {
         approval_id: Uuid,
         decision: Decision,
     ) -> Result<Run, Problem> {
+        self.check_decision(&decision)?;
         let (AskedRun { owner, .. }, decides) = self.asked_run(caller, run_id).await?;
         if !decides {
             return Err(Problem::approver_needed(run_id));
@@ -47,7 +48,22 @@ impl App {
             Ok(app.go_on_after(answered, begun))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        self.answered(&owner, run_id, answered.await?, not_found).await
+        let run = self.answered(&owner, run_id, answered.await?, not_found).await?;
+        Ok(if caller.owner == owner { run } else { without_what_is_the_owners(run) })
+    }
+
+    /// Refuses a decision whose reason or arguments are longer than a message may be, on every wire.
+    fn check_decision(&self, decision: &Decision) -> Result<(), Problem> {
+        let max = self.config.max_content_bytes;
+        let (reason, edited) = match decision {
+            Decision::Approve { edited_input, reason } => (reason, edited_input.as_ref()),
+            Decision::Deny { reason } => (reason, None),
+        };
+        let bytes = [reason.as_ref().map_or(0, String::len), edited.map_or(0, |input| input.to_string().len())];
+        match bytes.into_iter().find(|bytes| *bytes > max) {
+            Some(bytes) => Err(Problem::content_too_long(bytes, max)),
+            None => Ok(()),
+        }
     }
 
     /// Brings the result of a call that the client has executed; the first result counts.
@@ -110,4 +126,9 @@ impl App {
             },
         }
     }
+}
+
+/// The run as an approver may know it who does not own it: what it has come to, and nothing that its owner brought or got.
+fn without_what_is_the_owners(run: Run) -> Run {
+    Run { metadata: None, output_message: None, usage: None, ..run }
 }

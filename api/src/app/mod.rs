@@ -5,6 +5,7 @@ mod after;
 mod answers;
 mod owners;
 mod schemas;
+mod search;
 mod standing;
 
 use std::{sync::Arc, time::Duration};
@@ -32,6 +33,7 @@ use crate::{
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
+    searches::Searches,
     seen::Seen,
     spans,
     strangers::Strangers,
@@ -71,6 +73,7 @@ pub struct App {
     model: Option<ModelChoice>,
     schemas: SchemaChecks,
     bodies: Bodies,
+    searches: Searches,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
     pending: TaskTracker,
@@ -105,6 +108,7 @@ impl App {
         } = parts;
         let schemas = SchemaChecks::new(&tools);
         let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
+        let searches = Searches::new(config.searches);
         Arc::new(Self {
             seen: Arc::new(seen),
             storage,
@@ -120,6 +124,7 @@ impl App {
             model,
             schemas,
             bodies,
+            searches,
             metrics,
             pending: TaskTracker::new(),
         })
@@ -279,17 +284,22 @@ impl App {
         if let Some(content) = new.said.content() {
             self.check_content(content)?;
         }
-        // Who repeats a request starts nothing.
-        let is_repeated = match &new.key {
-            Some(key) if caller.is_stranger => self.storage.knows_key(&caller.owner, key).await?,
-            _ => false,
-        };
-        if !is_repeated {
-            self.strangers.admit(caller).await?;
-            self.seen.before_write(caller).await?;
-            self.expect_access_to(caller, &new.target).await?;
-            self.compile_client_tools(&new.options.client_tools).await?;
+        // A repeated request stores nothing, so no limit refuses it. Order matters: nothing is stored without the admissions.
+        if let Some(key) = new.key.as_ref().filter(|_| caller.is_stranger) {
+            match self.storage.repeated(&caller.owner, key).await? {
+                Some(Submitted::Repeated(repeated)) => {
+                    let (conversation, message, run) = *repeated;
+                    spans::concerns(&run);
+                    return Ok((Posted { conversation, message, run }, None));
+                }
+                Some(_) => return Err(Problem::key_reused()),
+                None => {}
+            }
         }
+        self.strangers.admit(caller).await?;
+        self.seen.before_write(caller).await?;
+        self.expect_access_to(caller, &new.target).await?;
+        self.compile_client_tools(&new.options.client_tools).await?;
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {

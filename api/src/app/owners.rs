@@ -50,6 +50,8 @@ impl App {
     /// Moves all that an anonymous user has to another owner; returns how many conversations that owner sees more. Clients that
     /// follow a run go on following it.
     pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
+        let brings = self.storage.kept_bytes(from).await?;
+        self.expect_room(to, brings).await?;
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
         self.to_its_end(async move {
             let moved = app.storage.move_owner(&from, &to).await?;

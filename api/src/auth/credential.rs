@@ -22,7 +22,7 @@ pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
         (None, None) => return Ok(None),
     };
     if text.is_empty() {
-        return Ok(None);
+        return Err(Problem::invalid_token("it is empty"));
     }
     if text.contains('.') {
         return Ok(Some(Credential::Token(text)));
@@ -73,8 +73,8 @@ mod tests {
         check(&[("authorization", "Bearer a.b.c"), ("x-api-key", "sk-dummy")], "token a.b.c");
         check(&[("authorization", &format!("Bearer {secret}"))], "anonymous");
         check(&[("x-api-key", &secret)], "anonymous");
-        check(&[("authorization", "Bearer "), ("x-api-key", "a.b.c")], "nothing");
-        check(&[("x-api-key", "")], "nothing");
+        check(&[("authorization", "Bearer "), ("x-api-key", "a.b.c")], "invalid_token");
+        check(&[("x-api-key", "")], "invalid_token");
         check(&[("authorization", "Bearer sk-dummy")], "invalid_token");
         check(&[("authorization", "a.b.c")], "invalid_token");
         check(&[("authorization", "Basic YTpi")], "invalid_token");

@@ -116,6 +116,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_client_tool", format!("{problem}."))
     }
 
+    /// Too many searches run at the same time.
+    pub fn search_busy() -> Self {
+        let detail = "Other searches are running, and this one found no time: try again in a moment.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "search_busy", detail)
+    }
+
     pub fn schemas_busy() -> Self {
         let detail = "The server is busy checking other schemas. Try again in a moment; nothing was stored.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "schemas_busy", detail)

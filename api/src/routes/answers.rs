@@ -76,7 +76,7 @@ pub async fn approvals(
 #[utoipa::path(post, path = "/v1/runs/{id}/approvals/{approval_id}", tag = "runs", request_body = DecisionBody,
     params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
     (status = 200, body = Run),
-    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason; invalid_content, invalid_body"),
+    (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason or edited_input; invalid_content, invalid_body"),
     (status = 403, body = Problem, description = "approver_needed: the agent names others who decide"),
     (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
     (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
@@ -91,10 +91,6 @@ pub async fn decide(
     let texts = [body.edited_input.as_ref().map(has_nul), body.reason.as_ref().map(|reason| reason.contains('\0'))];
     if texts.contains(&Some(true)) {
         return Err(Problem::invalid_content());
-    }
-    let max = app.config().max_content_bytes;
-    if let Some(long) = body.reason.as_ref().filter(|reason| reason.len() > max) {
-        return Err(Problem::content_too_long(long.len(), max));
     }
     let decision = match body.decision {
         Verdict::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },

@@ -78,8 +78,9 @@ pub async fn fork(
     ConversationId(id): ConversationId,
     Body(fork): Body<Fork>,
 ) -> Result<impl IntoResponse, Problem> {
-    expect_conversation(&app, &caller, id).await?;
-    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
+    let copied = app.storage().conversation_bytes(&caller.owner, id).await?;
+    let copied = copied.ok_or_else(|| Problem::conversation_not_found(id))?;
+    app.expect_room(&caller.owner, copied + CONVERSATION_BYTES).await?;
     let forked = app.storage().fork_conversation(&caller.owner, id, fork.checkpoint_id).await?;
     let forked = forked.ok_or_else(|| Problem::checkpoint_not_found(fork.checkpoint_id))?;
     let location = format!("/v1/conversations/{}", forked.id);

@@ -99,7 +99,8 @@ pub struct SearchQuery {
 
 /// List or search conversations, those with the newest activity first.
 #[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(SearchQuery), responses(
-    (status = 200, body = Page<Conversation>), (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
+    (status = 200, body = Page<Conversation>), (status = 400, body = Problem, description = "invalid_query, invalid_cursor"),
+    (status = 503, body = Problem, description = "search_busy")
 ))]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -108,7 +109,7 @@ pub async fn list(
 ) -> Result<Json<Page<Conversation>>, Problem> {
     let size = page_size(&app, query.limit)?;
     let text = query.q.as_deref().map(checked_search).transpose()?;
-    let page = app.storage().conversations(&caller.owner, size.items, query.cursor.as_deref(), text).await?;
+    let page = app.conversations(&caller.owner, size.items, query.cursor, text).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

@@ -8,7 +8,7 @@ use super::Invalid;
 
 /// Whose requests reach an agent. To all others it looks unknown. Operators use every agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "access is everybody, users, operators or a list of owners")]
 pub enum Access {
     Group(AccessGroup),
     /// These owners.
@@ -27,7 +27,7 @@ pub enum AccessGroup {
 
 /// Who decides about the calls that a run asks about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "approvers is owner, operators or a list of owners")]
 pub enum Approvers {
     Group(ApproverGroup),
     /// These owners.

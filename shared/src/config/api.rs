@@ -20,6 +20,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_CORS_CREDENTIALS", default_value = "false", action = clap::ArgAction::Set)]
     pub cors_credentials: bool,
 
+    /// Searches of conversations that run at the same time; a further one waits up to 5 s and is then answered 503.
+    #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
+    pub searches: usize,
+
     /// Largest request body, in bytes; a larger one is answered 413.
     #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_body_bytes: usize,

@@ -93,7 +93,12 @@ impl Storage {
 
     async fn try_move(&self, from: &str, to: &str) -> Result<usize, sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        // Order matters: conversations are locked before runs, and nothing new is submitted to them from here on.
+        // Order matters: an erasure locks the same rows in this order, so neither waits for the other in a circle. Conversations
+        // are locked before runs, and nothing new is submitted to them from here on.
+        let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
+        tx.fetch_all::<(String,)>(sql, args![from]).await?;
+        let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
+        tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
         let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
                    where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
                    then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
@@ -102,8 +107,8 @@ impl Storage {
         let ids: Vec<Uuid> = moved.into_iter().map(|(id, _)| id).collect();
         let key_is_free = "update agent_runs set owner_id = $2, idempotency_key = case when exists (select 1 from agent_runs own \
                            where own.owner_id = $2 and own.idempotency_key = agent_runs.idempotency_key) \
-                           then null else idempotency_key end where owner_id = $1";
-        tx.execute(key_is_free, args![from, to]).await?;
+                           then null else idempotency_key end where owner_id = $1 and conversation_id {in:$3}";
+        tx.execute(key_is_free, args![from, to, ids.clone()]).await?;
         let sql = "update chat_messages set owner_id = $2 where owner_id = $1 and conversation_id {in:$3}";
         tx.execute(sql, args![from, to, ids.clone()]).await?;
         let sql = "update agent_run_approvals set decided_by = $2 where decided_by = $1 \
@@ -114,7 +119,9 @@ impl Storage {
                    where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
                    then null else idempotency_key end where author_id = $1";
         tx.execute(sql, args![from, to]).await?;
-        tx.execute("delete from anonymous_users where owner_id = $1", args![from]).await?;
+        // A conversation that began meanwhile stays with its owner, whom a later claim or the sweeper must find.
+        let sql = "delete from anonymous_users where owner_id = $1 and not exists (select 1 from chat_conversations c where c.owner_id = $1)";
+        tx.execute(sql, args![from]).await?;
         tx.commit().await?;
         Ok(shown)
     }

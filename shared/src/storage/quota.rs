@@ -2,6 +2,8 @@
 //!
 //! A conversation's row knows its bytes, which are written with its position; so the sum of an owner's rows costs no write.
 
+use uuid::Uuid;
+
 use super::{
     Error, Storage, Submitted,
     database::{Tx, args},
@@ -87,6 +89,13 @@ async fn usage(tx: &mut Tx, owner: &str, most_runs: usize, adds_bytes: bool) -> 
 }
 
 impl Storage {
+    /// The bytes that the owner's conversation keeps, roughly; `None` if there is no such conversation.
+    pub async fn conversation_bytes(&self, owner: &str, id: Uuid) -> Result<Option<usize>, Error> {
+        let sql = "select bytes from chat_conversations where owner_id = $1 and id = $2 and deleted_at is null";
+        let kept = self.database.fetch_optional::<(i64,)>(sql, args![owner, id]).await;
+        Ok(kept.map_err(Error::doing("look up what a conversation keeps"))?.map(|(bytes,)| bytes as usize))
+    }
+
     /// The bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
         let kept = self.database.fetch_optional::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await;

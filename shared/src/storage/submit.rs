@@ -56,11 +56,14 @@ impl From<PlaceRow> for Place {
 pub(super) const HANDLE_TRIES: usize = 5;
 
 impl Storage {
-    /// Whether a run of the owner has this key.
-    pub async fn knows_key(&self, owner: &str, key: &IdempotencyKey) -> Result<bool, Error> {
-        let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
-        let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
-        known.map(|run| run.is_some()).map_err(Error::doing("look up an idempotency key"))
+    /// What an earlier request with this key has come to: `Repeated` or `KeyReused`; `None` if there is none. It stores nothing,
+    /// so a repeated request needs no admission, and whatever stores something has been admitted.
+    pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<Submitted>, Error> {
+        let doing = || Error::doing("look up an idempotency key");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let earlier = find_by_key(&mut tx, owner, key).await.map_err(doing())?;
+        tx.rollback().await.map_err(doing())?;
+        Ok(earlier)
     }
 
     /// Commits message and run, or says why not. The same key and request give the same run, however often and from

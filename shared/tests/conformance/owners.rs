@@ -219,10 +219,13 @@ async fn a_deleted_conversation_is_gone_for_its_key_at_once(places: Places) {
     let submit = async || places.storage.submit("ann", &THREE, &keyed()).await.unwrap();
     let Submitted::Accepted(first) = submit().await else { panic!("refused") };
     assert!(matches!(submit().await, Submitted::Repeated(_)));
+    let repeated = async |text: &str| places.storage.repeated("ann", &IdempotencyKey::new("k".into(), &[text])).await;
+    assert!(matches!(repeated("hi").await.unwrap(), Some(Submitted::Repeated(_))));
+    assert!(matches!(repeated("another request").await.unwrap(), Some(Submitted::KeyReused)));
     // Its worker has not let go of it yet.
     let held = places.claim(1).await.remove(0);
     places.storage.delete_conversation("ann", first.conversation.id).await.unwrap();
-    assert!(!places.storage.knows_key("ann", &keyed().key.unwrap()).await.unwrap());
+    assert!(places.storage.repeated("ann", &keyed().key.unwrap()).await.unwrap().is_none());
     let Submitted::Accepted(second) = submit().await else { panic!("the key still stands for what was deleted") };
     assert_ne!(second.run.id, first.run.id);
     finish(&places, &held).await;

@@ -36,6 +36,11 @@ impl Children {
         Ok(Self { user: User::of(config.mcp_user.as_deref())?, guard: Guard::new(program) })
     }
 
+    /// The user of the children; `None` if it is this process's own.
+    pub fn user_name(&self) -> Option<&str> {
+        self.user.as_ref().map(|user| user.name.as_str())
+    }
+
     /// Gives a command the environment and the user of a child.
     pub fn prepare(&self, command: &mut Command) {
         command.env_clear();
