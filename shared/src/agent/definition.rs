@@ -305,7 +305,7 @@ mod tests {
         refused(json!({"mcp_servers": [{"name": "scripted", "transport": "rpc", "url": "http://a"}]}), "built-in");
         refused(json!({"limits": {"max_steps": 0}}), "limits.max_steps");
         refused(json!({"access": []}), "access");
-        refused(json!({"access": "friends"}), "Access");
+        refused(json!({"access": "friends"}), "access is everybody");
         refused(json!({"approvers": []}), "approvers");
         refused(json!({"history_limit": 1001}), "history_limit");
         refused(json!({"mcp_servers": [{"name": "a__b", "transport": "rpc", "url": "http://a"}]}), "mcp_servers.name");

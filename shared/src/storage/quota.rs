@@ -45,11 +45,18 @@ impl Share {
         Self { brings, max_runs: None, max_bytes: None }
     }
 
-    /// For a message that is accepted without a lock, because its owner is far below the quota of runs: requests that see
-    /// each other only after their commits would have to be as many again to exceed it.
+    /// For a message that is accepted without a lock, because its owner is far below the quota of runs.
     pub fn far_below(quotas: &Quotas, brings: usize) -> Self {
-        Self { brings, max_runs: quotas.runs.map(|max| max / 2), max_bytes: quotas.bytes }
+        Self { brings, max_runs: quotas.runs.map(near_from), max_bytes: quotas.bytes }
     }
+}
+
+/// Requests of one owner that see each other only after their commits. Beside fewer, an owner far below the quota keeps to it.
+const AT_ONCE: usize = 50;
+
+/// The unfinished runs from which an owner is near the quota.
+fn near_from(max: usize) -> usize {
+    max.saturating_sub(AT_ONCE).min(max / 2)
 }
 
 /// Whether a quota speaks against the message that this transaction has begun to store. Runs that the message has asked to
@@ -69,7 +76,7 @@ pub(super) async fn refusal(
     if let Some(max) = quotas.bytes.filter(|max| bytes > *max) {
         return Ok(Some(Submitted::QuotaExceeded(max)));
     }
-    let Some(max) = quotas.runs.filter(|max| runs >= max / 2) else { return Ok(None) };
+    let Some(max) = quotas.runs.filter(|max| runs >= near_from(*max)) else { return Ok(None) };
     // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
     tx.execute("select {lock name:$1}", args![owner]).await?;
     let (runs, _) = usage(tx, owner, most_runs, false).await?;
