@@ -57,9 +57,15 @@ pub(super) const HANDLE_TRIES: usize = 5;
 
 impl Storage {
     /// What an earlier request with this key has come to: `Repeated` or `KeyReused`; `None` if there is none. It stores nothing,
-    /// so a repeated request needs no admission, and whatever stores something has been admitted.
+    /// so a repeated request needs no admission.
     pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<Submitted>, Error> {
         let doing = || Error::doing("look up an idempotency key");
+        // A caller may send any key before admission, and SQLite has one writer: an unknown key costs one read.
+        let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
+        let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
+        if known.map_err(doing())?.is_none() {
+            return Ok(None);
+        }
         let mut tx = self.database.begin().await.map_err(doing())?;
         let earlier = find_by_key(&mut tx, owner, key).await.map_err(doing())?;
         tx.rollback().await.map_err(doing())?;
