@@ -93,8 +93,8 @@ impl Storage {
 
     async fn try_move(&self, from: &str, to: &str) -> Result<usize, sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        // Order matters: an erasure locks the same rows in this order, so neither waits for the other in a circle. Conversations
-        // are locked before runs, and nothing new is submitted to them from here on.
+        // Order matters: an erasure locks the user's row and then the conversations, too, so neither waits for the other in a
+        // circle. Conversations are locked before runs, and no message joins them from here on.
         let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
         tx.fetch_all::<(String,)>(sql, args![from]).await?;
         let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
@@ -128,12 +128,17 @@ impl Storage {
 }
 
 async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
-    if let Erasure::Forgotten(absence) = erasure {
-        let sql = "select owner_id from anonymous_users where owner_id = $1 and seen_at < {before:$2} {for update}";
-        let absent = tx.fetch_optional::<(String,)>(sql, args![owner, absence]).await;
-        if absent.map_err(Error::doing("look for an anonymous user"))?.is_none() {
-            return Ok(Erased { is_done: true, ..Erased::default() });
-        }
+    // Order matters: a move to another owner locks this row first, too, so neither waits for the other in a circle.
+    let absence = match erasure {
+        Erasure::Wanted => None,
+        Erasure::Forgotten(absence) => Some(absence),
+    };
+    let sql = "select owner_id, $2 is null or seen_at < {before:$2} as goes from anonymous_users where owner_id = $1 {for update}";
+    let known =
+        tx.fetch_optional::<(String, bool)>(sql, args![owner, absence.map(|time| time.as_millis() as i64)]).await;
+    let goes = known.map_err(Error::doing("look for an anonymous user"))?.is_some_and(|(_, goes)| goes);
+    if absence.is_some() && !goes {
+        return Ok(Erased { is_done: true, ..Erased::default() });
     }
     let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
     let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
