@@ -49,7 +49,7 @@ impl App {
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
         let run = self.answered(&owner, run_id, answered.await?, not_found).await?;
-        Ok(if caller.owner == owner { run } else { without_what_is_the_owners(run) })
+        Ok(if caller.owner == owner { run } else { shown_to_approver(run) })
     }
 
     /// Refuses a decision whose reason or arguments are longer than a message may be, on every wire.
@@ -128,7 +128,7 @@ impl App {
     }
 }
 
-/// The run as an approver may know it who does not own it: what it has come to, and nothing that its owner brought or got.
-fn without_what_is_the_owners(run: Run) -> Run {
+/// The run for an approver who does not own it: its state, without what the owner brought or received.
+fn shown_to_approver(run: Run) -> Run {
     Run { metadata: None, output_message: None, usage: None, ..run }
 }

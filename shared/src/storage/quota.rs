@@ -47,7 +47,7 @@ impl Share {
 
     /// For a message that is accepted without a lock, because its owner is far below the quota of runs.
     pub fn far_below(quotas: &Quotas, brings: usize) -> Self {
-        Self { brings, max_runs: quotas.runs.map(near_from), max_bytes: quotas.bytes }
+        Self { brings, max_runs: quotas.runs.map(lock_threshold), max_bytes: quotas.bytes }
     }
 }
 
@@ -55,7 +55,7 @@ impl Share {
 const AT_ONCE: usize = 50;
 
 /// The unfinished runs from which an owner is near the quota.
-fn near_from(max: usize) -> usize {
+fn lock_threshold(max: usize) -> usize {
     max.saturating_sub(AT_ONCE).min(max / 2)
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn refusal(
     if let Some(max) = quotas.bytes.filter(|max| bytes > *max) {
         return Ok(Some(Submitted::QuotaExceeded(max)));
     }
-    let Some(max) = quotas.runs.filter(|max| runs >= near_from(*max)) else { return Ok(None) };
+    let Some(max) = quotas.runs.filter(|max| runs >= lock_threshold(*max)) else { return Ok(None) };
     // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
     tx.execute("select {lock name:$1}", args![owner]).await?;
     let (runs, _) = usage(tx, owner, most_runs, false).await?;
