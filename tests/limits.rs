@@ -166,6 +166,28 @@ async fn an_owner_has_as_many_unfinished_runs_as_it_may_and_each_that_ends_makes
 }
 
 #[tokio::test]
+async fn a_claim_beyond_a_quota_is_refused_and_moves_nothing() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_RUNS_PER_OWNER", "2");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let ann = client.token(&token(&claims("ann", json!({}))));
+    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let secret = user["token"].as_str().unwrap();
+    let anonymous = client.token(secret);
+    for caller in [&ann, &ann, &anonymous] {
+        caller.start("[tokens=1000] [delay=20]").await;
+    }
+    let claim = || ann.post("/v1/users/me/claim", json!({"anonymous_token": secret}));
+    let failure = claim().await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (429, "too_many_runs"));
+    let runs = anonymous.get("/v1/runs").await.unwrap();
+    let moved = runs["items"][0]["id"].as_str().expect("the run stays with the anonymous user").to_owned();
+    anonymous.cancel(&moved).await;
+    anonymous.ended(&moved).await;
+    assert_eq!(claim().await.unwrap()["conversations"], 1);
+}
+
+#[tokio::test]
 async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
     let embedded = Embedded::new().with("HOLDFAST_OWNER_BYTES", "1000");
     let mut holdfast = embedded.start();

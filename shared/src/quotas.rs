@@ -8,3 +8,26 @@ pub struct Quotas {
     /// Bytes that the owner keeps in conversations and briefings, roughly.
     pub bytes: Option<usize>,
 }
+
+/// An owner who is about to store something, and the bytes that it may keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Account<'a> {
+    pub owner: &'a str,
+    /// `None` is no limit.
+    pub max_bytes: Option<usize>,
+}
+
+impl<'a> From<&'a str> for Account<'a> {
+    fn from(owner: &'a str) -> Self {
+        Self { owner, max_bytes: None }
+    }
+}
+
+/// A quota that a write would exceed, with its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Exceeded {
+    #[error("the owner would have more than {0} unfinished runs")]
+    Runs(usize),
+    #[error("the owner would keep more than {0} bytes")]
+    Bytes(usize),
+}

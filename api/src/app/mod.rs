@@ -23,7 +23,6 @@ use holdfast_shared::{
     schema::SchemaChecks,
     storage::{self, Cancelled, NewRun, Storage, Submitted, Target},
 };
-pub use owners::CONVERSATION_BYTES;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 

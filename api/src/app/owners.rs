@@ -1,15 +1,15 @@
-//! Use cases about an owner as a whole: quotas of bytes, erasure, and the move to another owner.
+//! Use cases about an owner as a whole: the quota of bytes, erasure, and the move to another owner.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use holdfast_shared::storage::{Erased, Erasure};
+use holdfast_shared::{
+    quotas::Account,
+    storage::{Erased, Erasure},
+};
 use uuid::Uuid;
 
 use super::App;
 use crate::{auth::Caller, problem::Problem};
-
-/// The bytes that a conversation counts without its messages.
-pub const CONVERSATION_BYTES: usize = 256;
 
 /// Time after which the worker of an erased run appends nothing more.
 const LAST_APPEND: Duration = Duration::from_secs(5);
@@ -21,13 +21,9 @@ impl App {
         self.seen.before_write(caller).await
     }
 
-    /// Refuses what would bring an owner beyond its quota of bytes. Messages are not asked for here but inside SUBMIT; requests
-    /// at the same moment may exceed the quota together, by what each of them brings.
-    pub async fn expect_room(&self, owner: &str, bytes: usize) -> Result<(), Problem> {
-        match self.quotas.bytes {
-            Some(max) if self.storage.kept_bytes(owner).await? + bytes > max => Err(Problem::quota_exceeded(max)),
-            _ => Ok(()),
-        }
+    /// The owner, for a write that the quota of bytes may refuse.
+    pub const fn account<'a>(&self, owner: &'a str) -> Account<'a> {
+        Account { owner, max_bytes: self.quotas.bytes }
     }
 
     /// Removes all that an owner has, also when the client hangs up meanwhile.
@@ -50,11 +46,9 @@ impl App {
     /// Moves all that an anonymous user has to another owner; returns how many conversations that owner sees more. Clients that
     /// follow a run go on following it.
     pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
-        let brings = self.storage.kept_bytes(from).await?;
-        self.expect_room(to, brings).await?;
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
         self.to_its_end(async move {
-            let moved = app.storage.move_owner(&from, &to).await?;
+            let moved = app.storage.move_owner(&from, &to, &app.quotas).await?;
             app.relay.move_owner(&from, &to);
             app.seen.lift(&from);
             Ok(moved)

@@ -12,7 +12,7 @@ const CARD_TRIES: usize = 5;
 impl App {
     /// The owner's standing conversation with an agent, made if there is none.
     pub async fn standing_conversation(&self, owner: &str, agent_id: Uuid) -> Result<Option<Conversation>, Problem> {
-        Ok(self.storage.conversation_by_handle(owner, &Handle::Agent(agent_id)).await?)
+        Ok(self.storage.conversation_by_handle(self.account(owner), &Handle::Agent(agent_id)).await?)
     }
 
     /// Adds a briefing's card to the standing conversation with its agent; answers the conversation and the card's message.
@@ -25,7 +25,7 @@ impl App {
         for _ in 0..CARD_TRIES {
             let conversation = self.standing_conversation(owner, agent_id).await?;
             let conversation_id = conversation.ok_or_else(|| Problem::agent_not_found(agent_id))?.id;
-            if let Some(card) = self.storage.add_card(owner, conversation_id, briefing.clone()).await? {
+            if let Some(card) = self.storage.add_card(self.account(owner), conversation_id, briefing.clone()).await? {
                 return Ok((conversation_id, card));
             }
         }

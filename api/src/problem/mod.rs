@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::Invalid, approval::Approval, event_id, run::RunError, storage};
+use holdfast_shared::{agent::Invalid, approval::Approval, event_id, quotas::Exceeded, run::RunError, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -354,6 +354,11 @@ impl Problem {
 
 impl From<storage::Error> for Problem {
     fn from(error: storage::Error) -> Self {
+        match error {
+            storage::Error::Quota { exceeded: Exceeded::Bytes(max), .. } => return Self::quota_exceeded(max),
+            storage::Error::Quota { exceeded: Exceeded::Runs(max), .. } => return Self::too_many_runs(max),
+            _ => {}
+        }
         tracing::error!(error = &error as &dyn std::error::Error, "request failed");
         if error.is_away() { Self::database_away() } else { Self::internal() }
     }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
-    app::{App, CONVERSATION_BYTES},
+    app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract::{Body, BriefingId, Query, idempotency_key},
     problem::Problem,
@@ -77,8 +77,7 @@ pub async fn create(
             app.admit_write(&caller).await?;
             app.expect_access(&caller, agent_id).await?;
             let new = NewBriefing { authored, ..checked(&app, body)? };
-            app.expect_room(&owner, new.bytes()).await?;
-            app.storage().create_briefing(&owner, new).await?
+            app.storage().create_briefing(app.account(&owner), new).await?
         }
     };
     let briefing = match stored {
@@ -142,7 +141,6 @@ pub async fn start_conversation(
     Writer(caller): Writer,
     BriefingId(id): BriefingId,
 ) -> Result<Json<StartedConversation>, Problem> {
-    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
     let (conversation_id, message_id) = app.talk_about(&caller, id).await?;
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{ListQuery, trace::shown_to};
 use crate::{
-    app::{App, CONVERSATION_BYTES},
+    app::App,
     auth::Caller,
     extract::{self, Body, ConversationId, PartOf, Query},
     problem::Problem,
@@ -78,10 +78,8 @@ pub async fn fork(
     ConversationId(id): ConversationId,
     Body(fork): Body<Fork>,
 ) -> Result<impl IntoResponse, Problem> {
-    let copied = app.storage().conversation_bytes(&caller.owner, id).await?;
-    let copied = copied.ok_or_else(|| Problem::conversation_not_found(id))?;
-    app.expect_room(&caller.owner, copied + CONVERSATION_BYTES).await?;
-    let forked = app.storage().fork_conversation(&caller.owner, id, fork.checkpoint_id).await?;
+    expect_conversation(&app, &caller, id).await?;
+    let forked = app.storage().fork_conversation(app.account(&caller.owner), id, fork.checkpoint_id).await?;
     let forked = forked.ok_or_else(|| Problem::checkpoint_not_found(fork.checkpoint_id))?;
     let location = format!("/v1/conversations/{}", forked.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(forked)))

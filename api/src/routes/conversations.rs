@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::page_size;
 use crate::{
-    app::{App, CONVERSATION_BYTES},
+    app::App,
     auth::Caller,
     extract::{AgentId, Body, ConversationId, Query},
     problem::Problem,
@@ -46,8 +46,8 @@ pub async fn create(
     if let Some(agent_id) = new.agent_id {
         app.expect_access(&caller, agent_id).await?;
     }
-    app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
-    let created = app.storage().create_conversation(&caller.owner, Uuid::now_v7(), title, new.agent_id).await?;
+    let account = app.account(&caller.owner);
+    let created = app.storage().create_conversation(account, Uuid::now_v7(), title, new.agent_id).await?;
     let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
     let location = format!("/v1/conversations/{}", conversation.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(conversation)))
@@ -79,7 +79,6 @@ pub async fn standing(
         Some(conversation) => conversation,
         None => {
             app.admit_write(&caller).await?;
-            app.expect_room(&caller.owner, CONVERSATION_BYTES).await?;
             app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?
         }
     };

@@ -77,7 +77,8 @@ pub async fn me(
 #[utoipa::path(post, path = "/v1/users/me/claim", tag = "users", request_body(content = Option<NewClaim>), responses(
     (status = 200, body = Claimed, description = "How many conversations were moved."),
     (status = 400, body = Problem, description = "no_anonymous_user: neither a cookie nor a token of one"),
-    (status = 403, body = Problem, description = "token_needed: no JWT names the caller; quota_exceeded: the two together keep too many bytes")
+    (status = 403, body = Problem, description = "token_needed: no JWT names the caller; quota_exceeded: the two together keep too many bytes"),
+    (status = 429, body = Problem, description = "too_many_runs: the two together have too many unfinished runs")
 ))]
 pub async fn claim(
     State(app): State<Arc<App>>,

@@ -11,12 +11,14 @@ use super::{
     database::args,
     end::take_position,
     newest::NewestFirst,
+    quota,
 };
 use crate::{
     briefing::{Briefing, BriefingCard},
     idempotency::IdempotencyKey,
     message::Content,
     page::{Page, PageSize},
+    quotas::Account,
 };
 
 /// A briefing that is to be stored.
@@ -78,12 +80,16 @@ macro_rules! briefing_columns {
 
 impl Storage {
     /// Stores a briefing, once per key of its author.
-    pub async fn create_briefing(&self, owner: &str, new: NewBriefing) -> Result<StoredBriefing, Error> {
+    pub async fn create_briefing(
+        &self,
+        account: impl Into<Account<'_>>,
+        new: NewBriefing,
+    ) -> Result<StoredBriefing, Error> {
         let authored = new.authored.clone();
         if let Some(earlier) = self.repeated_briefing(authored.as_ref()).await? {
             return Ok(earlier);
         }
-        match self.insert_briefing(owner, new).await {
+        match self.insert_briefing(account.into(), new).await {
             Ok(Some(briefing)) => Ok(StoredBriefing::Stored(briefing)),
             Ok(None) => Ok(StoredBriefing::AgentNotFound),
             // Another request with the same key was faster by a moment; now its briefing can be seen.
@@ -120,12 +126,14 @@ impl Storage {
         Ok(!deleted.map_err(Error::doing("delete a briefing"))?.is_empty())
     }
 
-    async fn insert_briefing(&self, owner: &str, new: NewBriefing) -> Result<Option<Briefing>, Error> {
+    async fn insert_briefing(&self, account: Account<'_>, new: NewBriefing) -> Result<Option<Briefing>, Error> {
+        const DOING: &str = "store a briefing";
         let bytes = new.bytes();
         let NewBriefing { agent_id, title, summary, priority, data, created_at, authored } = new;
         let (author, key) = authored.unzip();
         let (key, fingerprint) = key.map(|key| (key.key, key.fingerprint)).unzip();
-        let created = self.database.write::<BriefingRow>(
+        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+        let created = tx.fetch_optional::<BriefingRow>(
             concat!(
                 "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at, ",
                 "bytes, author_id, idempotency_key, idempotency_fingerprint) ",
@@ -135,7 +143,7 @@ impl Storage {
             ),
             args![
                 Uuid::now_v7(),
-                owner,
+                account.owner,
                 agent_id,
                 title,
                 summary,
@@ -148,8 +156,9 @@ impl Storage {
                 fingerprint
             ],
         );
-        let rows = created.await.map_err(Error::doing("store a briefing"))?;
-        Ok(rows.into_iter().next().map(Briefing::from))
+        let created = created.await.map_err(Error::doing(DOING))?;
+        quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
+        Ok(created.map(Briefing::from))
     }
 
     /// The owner's briefing of that id.
@@ -189,21 +198,23 @@ impl Storage {
     /// conversation is gone.
     pub async fn add_card(
         &self,
-        owner: &str,
+        account: impl Into<Account<'_>>,
         conversation_id: Uuid,
         briefing: Briefing,
     ) -> Result<Option<Uuid>, Error> {
+        const DOING: &str = "add a briefing to a conversation";
+        let account = account.into();
+        let owner = account.owner;
+        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
         let add = async {
-            let mut tx = self.database.begin().await?;
             let sql =
                 "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
             if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
-                return Ok(None);
+                return Ok(Card::Nowhere);
             }
             let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
             if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
-                tx.rollback().await?;
-                return Ok(Some(id));
+                return Ok(Card::There(id));
             }
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
@@ -212,11 +223,28 @@ impl Storage {
                        values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
                 .await?;
-            tx.commit().await?;
-            Ok(Some(id))
+            Ok(Card::Added(id))
         };
-        add.await.map_err(Error::doing("add a briefing to a conversation"))
+        match add.await.map_err(Error::doing(DOING))? {
+            Card::Added(id) => {
+                quota::commit_within(tx, owner, account.quotas(), DOING).await?;
+                Ok(Some(id))
+            }
+            found => {
+                tx.rollback().await.map_err(Error::doing(DOING))?;
+                Ok(if let Card::There(id) = found { Some(id) } else { None })
+            }
+        }
     }
+}
+
+/// What became of a briefing's card.
+enum Card {
+    Added(Uuid),
+    /// It was in the conversation before.
+    There(Uuid),
+    /// There is no such conversation.
+    Nowhere,
 }
 
 /// The time as both databases keep it; a leap second is the second after it.

@@ -9,12 +9,14 @@ use super::{
     Error, Storage,
     cut::{Cut, cut_page, page_of},
     database::{Tx, args},
+    quota,
     rows::{ConversationRow, conversation_columns},
 };
 use crate::{
     conversation::Conversation,
     event_id::EventId,
     page::{Page, PageSize},
+    quotas::{Account, Exceeded},
     tool::ToolCallStatus,
     trace::{Checkpoint, CheckpointState, Node},
 };
@@ -95,22 +97,35 @@ impl Storage {
     /// then, and what the run had said by then. `None` if there is no such checkpoint.
     pub async fn fork_conversation(
         &self,
-        owner: &str,
+        account: impl Into<Account<'_>>,
         conversation_id: Uuid,
         checkpoint_id: Uuid,
     ) -> Result<Option<Conversation>, Error> {
-        let Some(state) = self.checkpoint(owner, conversation_id, checkpoint_id).await? else { return Ok(None) };
-        let fork = async {
-            let mut tx = self.database.begin().await?;
-            let forked = write_fork(&mut tx, owner, &state).await?;
-            tx.commit().await?;
-            Ok(forked)
+        const DOING: &str = "fork a conversation";
+        let account = account.into();
+        let Some(state) = self.checkpoint(account.owner, conversation_id, checkpoint_id).await? else {
+            return Ok(None);
         };
-        fork.await.map(Some).map_err(Error::doing("fork a conversation"))
+        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+        match write_fork(&mut tx, account, &state).await.map_err(Error::doing(DOING))? {
+            Ok(forked) => {
+                quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
+                Ok(Some(forked))
+            }
+            Err(exceeded) => {
+                tx.rollback().await.map_err(Error::doing(DOING))?;
+                Err(Error::Quota { doing: DOING, exceeded })
+            }
+        }
     }
 }
 
-async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result<Conversation, sqlx::Error> {
+async fn write_fork(
+    tx: &mut Tx,
+    account: Account<'_>,
+    state: &CheckpointState,
+) -> Result<Result<Conversation, Exceeded>, sqlx::Error> {
+    let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(
         "insert into chat_conversations (id, owner_id, title, agent_definition_id, forked_from, created_at, activity_at) \
@@ -120,17 +135,25 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
     .await?;
     // What the run went on from, and its input. A checkpoint of a fork itself has no run there: all messages that were copied
     // then are older than any run's.
-    let messages = tx.fetch_all::<(Uuid,)>(
-        "select m.id from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
+    let messages = tx.fetch_all::<(Uuid, i64)>(
+        "select m.id, cast(octet_length(m.content) as bigint) from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
          then (m.superseded_at is null or m.superseded_at > $3) and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
          else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) end \
          order by m.id = r.input_message_id, m.turn, m.position",
         args![source, run_id, Some(state.checkpoint.created_at)],
     );
+    let messages = messages.await?;
+    // A fork that the quota refuses anyway copies nothing.
+    let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
+    let mut usage = quota::usage(tx, owner, account.quotas()).await?;
+    usage.bytes += copied as usize;
+    if let Some(exceeded) = quota::exceeded(account.quotas(), usage) {
+        return Ok(Err(exceeded));
+    }
     let copies: Vec<Value> = (1_i64..)
-        .zip(messages.await?)
-        .map(|(position, (message,))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
+        .zip(messages)
+        .map(|(position, (message, _))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
         .collect();
     let mut position = copies.len() as i64;
     tx.execute(
@@ -140,9 +163,6 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         args![id, Value::from(copies)],
     )
     .await?;
-    let sql = "update chat_conversations set bytes = bytes + (select coalesce(sum(octet_length(content)), 0) \
-               from chat_messages where conversation_id = $1) where id = $1";
-    tx.execute(sql, args![id]).await?;
     let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
     if !said.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
@@ -167,10 +187,12 @@ async fn write_fork(tx: &mut Tx, owner: &str, state: &CheckpointState) -> Result
         ],
     )
     .await?;
-    let sql = "update chat_conversations set last_position = $2, last_message_at = case when $2 > 0 then {now} end where id = $1";
+    let sql = "update chat_conversations set last_position = $2, last_message_at = case when $2 > 0 then {now} end, \
+               bytes = bytes + (select coalesce(sum(octet_length(content)), 0) from chat_messages where conversation_id = $1) \
+               where id = $1";
     tx.execute(sql, args![id, position]).await?;
     let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+    Ok(Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into()))
 }
 
 fn assistant_text(said: &crate::trace::TraceMessage) -> Option<&str> {

@@ -8,6 +8,7 @@ use super::{
     EndedRun, Error, Storage,
     database::args,
     newest::NewestFirst,
+    quota,
     rows::{ConversationRow, conversation_columns},
     submit::{HANDLE_TRIES, cancel_all, unfinished_runs},
 };
@@ -15,6 +16,7 @@ use crate::{
     approval::ApprovalStatus,
     conversation::{Conversation, Found, Handle, excerpt_of},
     page::Page,
+    quotas::Account,
 };
 
 /// Whether a column has the word of a row of `{each:$n}`.
@@ -37,24 +39,34 @@ impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent.
     pub async fn create_conversation(
         &self,
-        owner: &str,
+        account: impl Into<Account<'_>>,
         id: Uuid,
         title: Option<String>,
         agent_id: Option<Uuid>,
     ) -> Result<Option<Conversation>, Error> {
-        let created = self.database.write::<ConversationRow>(
+        const DOING: &str = "create a conversation";
+        let account = account.into();
+        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+        let created = tx.fetch_optional::<ConversationRow>(
             "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
              select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
              returning id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id",
-            args![id, owner, title, agent_id],
+            args![id, account.owner, title, agent_id],
         );
-        let rows = created.await.map_err(Error::doing("create a conversation"))?;
-        Ok(rows.into_iter().next().map(Conversation::from))
+        let created = created.await.map_err(Error::doing(DOING))?;
+        quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
+        Ok(created.map(Conversation::from))
     }
 
     /// The owner's conversation with this handle, made if there is none; `None` if it would need an agent that there is not.
-    pub async fn conversation_by_handle(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
-        let doing = || Error::doing("find a conversation by its handle");
+    pub async fn conversation_by_handle(
+        &self,
+        account: impl Into<Account<'_>>,
+        handle: &Handle,
+    ) -> Result<Option<Conversation>, Error> {
+        const DOING: &str = "make a conversation with a handle";
+        let account = account.into();
+        let owner = account.owner;
         // Whoever is second finds what the first has made.
         let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, created_at, activity_at) \
                    select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
@@ -65,9 +77,9 @@ impl Storage {
                 return Ok(Some(found));
             }
             let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
-            let mut tx = self.database.begin().await.map_err(doing())?;
-            tx.execute(sql, args).await.map_err(doing())?;
-            tx.commit().await.map_err(doing())?;
+            let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+            tx.execute(sql, args).await.map_err(Error::doing(DOING))?;
+            quota::commit_within(tx, owner, account.quotas(), DOING).await?;
         }
         self.find_conversation(owner, handle).await
     }

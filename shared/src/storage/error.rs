@@ -4,6 +4,8 @@ use std::path::Path;
 
 use sqlx::migrate::MigrateError;
 
+use crate::quotas::Exceeded;
+
 /// A call to the database failed; nothing of it was committed, unless the answer to a commit was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -38,6 +40,10 @@ pub enum Error {
         "the database ignores search_path = kb, which each connection asks for; a pooler may drop it: set it on the role (`alter role … in database … set search_path = kb`), or connect directly"
     )]
     NoSearchPath,
+
+    /// A write that the owner's quota refuses.
+    #[error("could not {doing}: {exceeded}")]
+    Quota { doing: &'static str, exceeded: Exceeded },
 
     #[error("the archive of run {run_id} cannot be read")]
     Damaged { run_id: uuid::Uuid, source: crate::event::Damaged },

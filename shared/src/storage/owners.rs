@@ -8,9 +8,13 @@ use super::{
     EndedRun, Error, Storage,
     database::{Tx, args},
     end,
+    quota::{self, Usage},
     submit::unfinished_runs,
 };
-use crate::approval::ApprovalStatus;
+use crate::{
+    approval::ApprovalStatus,
+    quotas::{Exceeded, Quotas},
+};
 
 /// One step of an erasure.
 #[derive(Debug, Default)]
@@ -79,52 +83,86 @@ impl Storage {
         Ok(erased)
     }
 
-    /// Moves all that one owner has to another, in one transaction. A conversation loses its handle, and a run its idempotency
-    /// key, where the new owner has the same already. Returns how many conversations the new owner sees more.
-    pub async fn move_owner(&self, from: &str, to: &str) -> Result<usize, Error> {
+    /// Moves all that one owner has to another, in one transaction, unless a quota of the new owner speaks against it. A
+    /// conversation loses its handle, and a run its idempotency key, where the new owner has the same already. Returns how many
+    /// conversations the new owner sees more.
+    pub async fn move_owner(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
         for _ in 1..MOVE_TRIES {
-            match self.try_move(from, to).await.map_err(Error::doing("move what an owner has to another")) {
+            match self.try_move(from, to, quotas).await {
                 Err(error) if error.is_unique_violation() => {}
                 moved => return moved,
             }
         }
-        self.try_move(from, to).await.map_err(Error::doing("move what an owner has to another"))
+        self.try_move(from, to, quotas).await
     }
 
-    async fn try_move(&self, from: &str, to: &str) -> Result<usize, sqlx::Error> {
-        let mut tx = self.database.begin().await?;
-        // Order matters: an erasure locks the user's row and then the conversations, too, so neither waits for the other in a
-        // circle. Conversations are locked before runs, and no message joins them from here on.
-        let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
-        tx.fetch_all::<(String,)>(sql, args![from]).await?;
-        let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
-        tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
-        let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
-                   where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
-                   then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
-        let moved = tx.fetch_all::<(Uuid, bool)>(sql, args![from, to]).await?;
-        let shown = moved.iter().filter(|(_, is_shown)| *is_shown).count();
-        let ids: Vec<Uuid> = moved.into_iter().map(|(id, _)| id).collect();
-        let key_is_free = "update agent_runs set owner_id = $2, idempotency_key = case when exists (select 1 from agent_runs own \
-                           where own.owner_id = $2 and own.idempotency_key = agent_runs.idempotency_key) \
-                           then null else idempotency_key end where owner_id = $1 and conversation_id {in:$3}";
-        tx.execute(key_is_free, args![from, to, ids.clone()]).await?;
-        let sql = "update chat_messages set owner_id = $2 where owner_id = $1 and conversation_id {in:$3}";
-        tx.execute(sql, args![from, to, ids.clone()]).await?;
-        let sql = "update agent_run_approvals set decided_by = $2 where decided_by = $1 \
-                   and run_id in (select id from agent_runs where conversation_id {in:$3})";
-        tx.execute(sql, args![from, to, ids]).await?;
-        tx.execute("update briefings set owner_id = $2 where owner_id = $1", args![from, to]).await?;
-        let sql = "update briefings set author_id = $2, idempotency_key = case when exists (select 1 from briefings own \
-                   where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
-                   then null else idempotency_key end where author_id = $1";
-        tx.execute(sql, args![from, to]).await?;
-        // A conversation that began meanwhile stays with its owner, whom a later claim or the sweeper must find.
-        let sql = "delete from anonymous_users where owner_id = $1 and not exists (select 1 from chat_conversations c where c.owner_id = $1)";
-        tx.execute(sql, args![from]).await?;
-        tx.commit().await?;
+    async fn try_move(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
+        const DOING: &str = "move what an owner has to another";
+        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+        lock_rows(&mut tx, from).await.map_err(Error::doing(DOING))?;
+        let quotas = match quotas_of_move(&mut tx, from, to, quotas).await.map_err(Error::doing(DOING))? {
+            Ok(quotas) => quotas,
+            Err(exceeded) => {
+                tx.rollback().await.map_err(Error::doing(DOING))?;
+                return Err(Error::Quota { doing: DOING, exceeded });
+            }
+        };
+        let shown = move_rows(&mut tx, from, to).await.map_err(Error::doing(DOING))?;
+        quota::commit_within(tx, to, quotas, DOING).await?;
         Ok(shown)
     }
+}
+
+async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
+    // Order matters: an erasure locks the user's row and then the conversations, too, so neither waits for the other in a
+    // circle. Conversations are locked before runs, and no message joins them from here on.
+    let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
+    tx.fetch_all::<(String,)>(sql, args![from]).await?;
+    let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
+    tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
+    Ok(())
+}
+
+/// The quotas that speak about a move: those of which it brings something. A move that they refuse anyway changes no row.
+async fn quotas_of_move(
+    tx: &mut Tx,
+    from: &str,
+    to: &str,
+    quotas: &Quotas,
+) -> Result<Result<Quotas, Exceeded>, sqlx::Error> {
+    let brings = quota::usage(tx, from, *quotas).await?;
+    let kept = quota::usage(tx, to, *quotas).await?;
+    let quotas =
+        Quotas { runs: quotas.runs.filter(|_| brings.runs > 0), bytes: quotas.bytes.filter(|_| brings.bytes > 0) };
+    let together = Usage { runs: brings.runs + kept.runs, bytes: brings.bytes + kept.bytes };
+    Ok(quota::exceeded(quotas, together).map_or(Ok(quotas), Err))
+}
+
+async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, sqlx::Error> {
+    let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
+               where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
+               then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
+    let moved = tx.fetch_all::<(Uuid, bool)>(sql, args![from, to]).await?;
+    let shown = moved.iter().filter(|(_, is_shown)| *is_shown).count();
+    let ids: Vec<Uuid> = moved.into_iter().map(|(id, _)| id).collect();
+    let key_is_free = "update agent_runs set owner_id = $2, idempotency_key = case when exists (select 1 from agent_runs own \
+                       where own.owner_id = $2 and own.idempotency_key = agent_runs.idempotency_key) \
+                       then null else idempotency_key end where owner_id = $1 and conversation_id {in:$3}";
+    tx.execute(key_is_free, args![from, to, ids.clone()]).await?;
+    let sql = "update chat_messages set owner_id = $2 where owner_id = $1 and conversation_id {in:$3}";
+    tx.execute(sql, args![from, to, ids.clone()]).await?;
+    let sql = "update agent_run_approvals set decided_by = $2 where decided_by = $1 \
+               and run_id in (select id from agent_runs where conversation_id {in:$3})";
+    tx.execute(sql, args![from, to, ids]).await?;
+    tx.execute("update briefings set owner_id = $2 where owner_id = $1", args![from, to]).await?;
+    let sql = "update briefings set author_id = $2, idempotency_key = case when exists (select 1 from briefings own \
+               where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
+               then null else idempotency_key end where author_id = $1";
+    tx.execute(sql, args![from, to]).await?;
+    // A conversation that began meanwhile stays with its owner, whom a later claim or the sweeper must find.
+    let sql = "delete from anonymous_users where owner_id = $1 and not exists (select 1 from chat_conversations c where c.owner_id = $1)";
+    tx.execute(sql, args![from]).await?;
+    Ok(shown)
 }
 
 async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Error> {

@@ -2,13 +2,11 @@
 //!
 //! A conversation's row knows its bytes, which are written with its position; so the sum of an owner's rows costs no write.
 
-use uuid::Uuid;
-
 use super::{
-    Error, Storage, Submitted,
+    Error, Storage,
     database::{Tx, args},
 };
-use crate::quotas::Quotas;
+use crate::quotas::{Account, Exceeded, Quotas};
 
 /// The bytes that the owner of this parameter keeps.
 macro_rules! kept_bytes {
@@ -40,72 +38,142 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// For a transaction, which asks for a `refusal` later.
+    /// For a transaction, which asks for `nearness` later.
     pub const fn unchecked(brings: usize) -> Self {
         Self { brings, max_runs: None, max_bytes: None }
     }
 
-    /// For a message that is accepted without a lock, because its owner is far below the quota of runs.
+    /// For a message that is accepted without a lock, because its owner is far below both quotas.
     pub fn far_below(quotas: &Quotas, brings: usize) -> Self {
-        Self { brings, max_runs: quotas.runs.map(lock_threshold), max_bytes: quotas.bytes }
+        let max_bytes = quotas.bytes.map(|max| bytes_without_lock(max, brings));
+        Self { brings, max_runs: quotas.runs.map(lock_threshold), max_bytes }
     }
 }
 
 /// Requests of one owner that see each other only after their commits. Beside fewer, an owner far below the quota keeps to it.
 const AT_ONCE: usize = 50;
 
+/// The bytes that a conversation counts without its messages, as its migration says.
+const CONVERSATION: usize = 256;
+
+/// The bytes of a message, with its conversation, that is accepted without a lock.
+const SMALL: usize = 64 * 1024;
+
 /// The unfinished runs from which an owner is near the quota.
 fn lock_threshold(max: usize) -> usize {
     max.saturating_sub(AT_ONCE).min(max / 2)
 }
 
-/// Whether a quota speaks against the message that this transaction has begun to store. Runs that the message has asked to
-/// stop, `stopping`, make room for it. Near the quota of runs, the owner is locked until the transaction ends, so that its
-/// requests are counted one after the other.
-pub(super) async fn refusal(
-    tx: &mut Tx,
-    owner: &str,
-    quotas: &Quotas,
-    stopping: usize,
-) -> Result<Option<Submitted>, sqlx::Error> {
-    if *quotas == Quotas::default() {
-        return Ok(None);
-    }
-    let most_runs = quotas.runs.map_or(0, |max| max + stopping);
-    let (runs, bytes) = usage(tx, owner, most_runs, quotas.bytes.is_some()).await?;
-    if let Some(max) = quotas.bytes.filter(|max| bytes > *max) {
-        return Ok(Some(Submitted::QuotaExceeded(max)));
-    }
-    let Some(max) = quotas.runs.filter(|max| runs >= lock_threshold(*max)) else { return Ok(None) };
-    // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
-    tx.execute("select {lock name:$1}", args![owner]).await?;
-    let (runs, _) = usage(tx, owner, most_runs, false).await?;
-    Ok((runs >= most_runs).then_some(Submitted::TooManyRuns(max)))
+/// The bytes up to which an owner is far below the quota, for a message that brings this many: `AT_ONCE` small messages fit
+/// beside them. A larger message always needs the lock.
+fn bytes_without_lock(max: usize, brings: usize) -> usize {
+    let reserve = (AT_ONCE * SMALL).min(max / 2);
+    if brings + CONVERSATION > reserve / AT_ONCE { 0 } else { max - reserve }
 }
 
-/// The unfinished runs of an owner, up to `most_runs`, and the bytes that it keeps, if they are to be added up.
-async fn usage(tx: &mut Tx, owner: &str, most_runs: usize, adds_bytes: bool) -> Result<(usize, usize), sqlx::Error> {
+/// The unfinished runs and the bytes of an owner.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usage {
+    pub runs: usize,
+    pub bytes: usize,
+}
+
+/// How near an owner is to its quotas, for a message that is not stored yet.
+pub(super) enum Nearness {
+    /// Far below them: nothing more needs to be asked.
+    Far,
+    /// `expect_room` decides, once the message is stored.
+    Near,
+    Beyond(Exceeded),
+}
+
+/// Looks at the quotas before a message of `brings` bytes is stored. Its conversation counts the bytes already.
+pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: usize) -> Result<Nearness, sqlx::Error> {
+    if quotas == Quotas::default() {
+        return Ok(Nearness::Far);
+    }
+    let mut seen = usage(tx, owner, quotas).await?;
+    let near_runs = quotas.runs.is_some_and(|max| seen.runs >= lock_threshold(max));
+    let near_bytes = quotas.bytes.is_some_and(|max| seen.bytes > bytes_without_lock(max, brings));
+    // The message's own.
+    seen.runs += 1;
+    Ok(match exceeded(quotas, seen) {
+        Some(exceeded) => Nearness::Beyond(exceeded),
+        None if near_runs || near_bytes => Nearness::Near,
+        None => Nearness::Far,
+    })
+}
+
+/// The quota that an owner exceeds with what this transaction has stored. Writes of one owner pass here one after the other:
+/// the owner is locked until the transaction ends.
+///
+/// Order matters: this is the last step before the commit, so the holder of the lock waits for no other lock.
+pub(super) async fn expect_room(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Option<Exceeded>, sqlx::Error> {
+    if quotas == Quotas::default() {
+        return Ok(None);
+    }
+    // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
+    tx.execute("select {lock name:$1}", args![owner]).await?;
+    Ok(exceeded(quotas, usage(tx, owner, quotas).await?))
+}
+
+/// Commits what this transaction has stored for an owner, or rolls it back because a quota speaks against it. So two writes
+/// never exceed a quota together.
+pub(super) async fn commit_within(mut tx: Tx, owner: &str, quotas: Quotas, doing: &'static str) -> Result<(), Error> {
+    match expect_room(&mut tx, owner, quotas).await.map_err(Error::doing(doing))? {
+        None => tx.commit().await.map_err(Error::doing(doing)),
+        Some(exceeded) => {
+            tx.rollback().await.map_err(Error::doing(doing))?;
+            Err(Error::Quota { doing, exceeded })
+        }
+    }
+}
+
+impl Account<'_> {
+    /// The quota of bytes alone, for a write that starts no run.
+    pub(super) const fn quotas(&self) -> Quotas {
+        Quotas { runs: None, bytes: self.max_bytes }
+    }
+}
+
+pub(super) fn exceeded(quotas: Quotas, usage: Usage) -> Option<Exceeded> {
+    let bytes = quotas.bytes.filter(|max| usage.bytes > *max).map(Exceeded::Bytes);
+    bytes.or_else(|| quotas.runs.filter(|max| usage.runs > *max).map(Exceeded::Runs))
+}
+
+/// The unfinished runs of an owner, up to one more than its quota, and the bytes that it keeps; each only where a quota is set.
+pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Usage, sqlx::Error> {
     let sql = concat!(
         "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
         "case when $3 then ",
         kept_bytes!("$1"),
         " else 0 end"
     );
-    let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, adds_bytes]).await?;
-    Ok((runs as usize, bytes as usize))
+    let most_runs = quotas.runs.map_or(0, |max| max + 1);
+    let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, quotas.bytes.is_some()]).await?;
+    Ok(Usage { runs: runs as usize, bytes: bytes as usize })
 }
 
 impl Storage {
-    /// The bytes that the owner's conversation keeps, roughly; `None` if there is no such conversation.
-    pub async fn conversation_bytes(&self, owner: &str, id: Uuid) -> Result<Option<usize>, Error> {
-        let sql = "select bytes from chat_conversations where owner_id = $1 and id = $2 and deleted_at is null";
-        let kept = self.database.fetch_optional::<(i64,)>(sql, args![owner, id]).await;
-        Ok(kept.map_err(Error::doing("look up what a conversation keeps"))?.map(|(bytes,)| bytes as usize))
-    }
-
     /// The bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
         let kept = self.database.fetch_optional::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await;
         Ok(kept.map_err(Error::doing("add up what an owner keeps"))?.map_or(0, |row| row.0 as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifty_small_messages_fit_above_the_bytes_that_need_no_lock() {
+        for max in [0, 1_000, 1_000_000, 268_435_456] {
+            let unlocked = (0..=SMALL).rev().find(|brings| bytes_without_lock(max, *brings) > 0);
+            let most = unlocked.map_or(0, |brings| AT_ONCE * (brings + CONVERSATION));
+            assert!(bytes_without_lock(max, 0) + most <= max, "of {max}");
+        }
+        assert_eq!(bytes_without_lock(268_435_456, SMALL - CONVERSATION), 268_435_456 - AT_ONCE * SMALL);
+        assert_eq!(bytes_without_lock(268_435_456, SMALL - CONVERSATION + 1), 0, "a larger message needs the lock");
     }
 }

@@ -12,7 +12,7 @@ use super::{
     database::{Tx, args},
     end::{self, EndedRun},
     fenced::Statement,
-    quota::{self, Share, kept_bytes},
+    quota::{self, Nearness, Share, kept_bytes},
     rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
     supersede,
 };
@@ -22,7 +22,7 @@ use crate::{
     event::Event,
     idempotency::IdempotencyKey,
     message::{Message, Role},
-    quotas::Quotas,
+    quotas::{Exceeded, Quotas},
     run::{Run, RunStatus, SubmitMode},
 };
 
@@ -153,10 +153,12 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
-    // Order matters: the holder of an owner's lock waits for no other lock.
-    if let Some(refused) = quota::refusal(tx, owner, quotas, cancel_requested.len()).await.map_err(doing())? {
-        return Ok(refused);
-    }
+    // Runs that the message has asked to stop make room for it.
+    let room = Quotas { runs: quotas.runs.map(|max| max + cancel_requested.len()), ..*quotas };
+    let is_near = match quota::nearness(tx, owner, room, new.bytes()).await.map_err(doing())? {
+        Nearness::Beyond(exceeded) => return Ok(refused(exceeded, quotas)),
+        nearness => matches!(nearness, Nearness::Near),
+    };
     let input = match new.said.content() {
         Some(content) => Input::New(content),
         None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
@@ -170,7 +172,17 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
     let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
+    if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await.map_err(doing())? {
+        return Ok(refused(exceeded, quotas));
+    }
     Ok(accepted(conversation, acceptance.written(created_at), &new.said, ended, cancel_requested))
+}
+
+fn refused(exceeded: Exceeded, quotas: &Quotas) -> Submitted {
+    match exceeded {
+        Exceeded::Bytes(max) => Submitted::QuotaExceeded(max),
+        Exceeded::Runs(room) => Submitted::TooManyRuns(quotas.runs.unwrap_or(room)),
+    }
 }
 
 fn accepted(

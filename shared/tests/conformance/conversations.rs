@@ -74,7 +74,7 @@ async fn answer(places: &Places, claim: &Claim, text: &str) -> Uuid {
     claim.output_message_id
 }
 
-async fn claim_of(places: &Places, run_id: Uuid) -> Claim {
+pub async fn claim_of(places: &Places, run_id: Uuid) -> Claim {
     places.claim(100).await.into_iter().find(|claim| claim.run_id == run_id).unwrap()
 }
 
@@ -453,7 +453,7 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: 
 }
 
 /// A checkpoint of the claim's run, behind its input.
-async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
+pub async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
     use holdfast_shared::{
         event::{Event, EventBody},
         storage::{Chunk, NewCheckpoint, Progress},

@@ -249,7 +249,7 @@ async fn only_anonymous_users_who_do_not_come_back_are_forgotten(places: Places)
 
 async fn all_that_an_owner_has_moves_to_another(places: Places) {
     let claim = use_everything(&places, "anonymous_a", "zitronenfalter").await;
-    let moved = places.storage.move_owner("anonymous_a", "ann").await.unwrap();
+    let moved = places.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap();
     assert_eq!((moved, places.storage.count_conversations("ann").await.unwrap()), (4, 4));
     assert_eq!(places.storage.count_conversations("anonymous_a").await.unwrap(), 0);
     let answer = Answer { text: "said after the move".into(), ..Answer::default() };
@@ -259,7 +259,7 @@ async fn all_that_an_owner_has_moves_to_another(places: Places) {
     assert_eq!(messages(&places, "ann", claim.conversation_id).await.len(), 2);
     assert_eq!(messages(&places, "anonymous_a", claim.conversation_id).await.len(), 0);
     assert_eq!(places.storage.briefings("ann", 9, None).await.unwrap().unwrap().items.len(), 1);
-    assert_eq!(places.storage.move_owner("anonymous_a", "ann").await.unwrap(), 0);
+    assert_eq!(places.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap(), 0);
     let Some(mut raw) = places.raw().await else { return };
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
 }
@@ -271,7 +271,7 @@ async fn what_the_new_owner_has_already_keeps_its_name(places: Places) {
     let (_, own) = submit(&places, "ann", keyed(named("both"))).await;
     let (run, moved) = submit(&places, "anonymous_a", keyed(named("both"))).await;
     let (_, other) = submit(&places, "anonymous_a", new_run(named("other"), "hi")).await;
-    assert_eq!(places.storage.move_owner("anonymous_a", "ann").await.unwrap(), 2);
+    assert_eq!(places.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap(), 2);
     let find = async |name: &str| {
         places.storage.find_conversation("ann", &Handle::Session(name.into())).await.unwrap().map(|found| found.id)
     };

@@ -9,6 +9,7 @@ mod owners;
 mod pages;
 mod places;
 mod queue;
+mod quotas;
 mod rate_limit;
 mod raw;
 mod refusals;
