@@ -20,6 +20,7 @@ on_each_backend!(
     a_briefing_is_in_a_conversation_once,
     a_briefing_is_stored_once_per_key_of_its_author,
     a_deleted_briefing_is_gone_and_its_card_stays,
+    a_deleted_briefing_frees_its_key,
 );
 
 /// Stores a briefing of ann's.
@@ -104,6 +105,16 @@ async fn a_briefing_is_stored_once_per_key_of_its_author(places: Places) {
         "keys are the author's own"
     );
     assert_eq!(places.storage.briefings("ann", 9, None).await.unwrap().unwrap().items, std::slice::from_ref(first));
+}
+
+async fn a_deleted_briefing_frees_its_key(places: Places) {
+    let agent_id = agent(&places).await;
+    let authored = || Some(("ann".to_owned(), IdempotencyKey::new("k".into(), &["t"])));
+    let keyed = || NewBriefing { authored: authored(), ..briefing(agent_id, "t") };
+    let first = stored(&places, keyed()).await;
+    assert!(places.storage.delete_briefing("ann", first.id).await.unwrap());
+    assert_eq!(places.storage.repeated_briefing(authored().as_ref()).await.unwrap(), None);
+    assert_ne!(stored(&places, keyed()).await.id, first.id);
 }
 
 async fn a_deleted_briefing_is_gone_and_its_card_stays(places: Places) {
