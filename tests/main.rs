@@ -50,6 +50,7 @@ mod takeover;
 mod tls;
 mod tools;
 mod traces;
+mod unread;
 mod users;
 mod watchers;
 mod wires;

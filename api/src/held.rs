@@ -34,6 +34,11 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         drop(counts);
         Some(Held { counts: Arc::clone(self), holder, amount })
     }
+
+    /// What the holder has in all.
+    pub fn held_by(&self, holder: &K) -> usize {
+        self.lock().get(holder).copied().unwrap_or(0)
+    }
 }
 
 impl<K> Counts<K> {

@@ -2,7 +2,7 @@
 //!
 //! In the order of a request's way: `serve` (sockets), `guard` (around every request), `auth` (who is asking), `routes` (the
 //! whole HTTP surface), `app` (the use cases), `strangers` (how often those may ask), `seen` (when anonymous
-//! users were last here), `relay` (replay, then tail, of a run's
+//! users were last here), `unread` (answers that clients have not read yet), `relay` (replay, then tail, of a run's
 //! log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
 
 mod app;
@@ -11,9 +11,11 @@ mod bodies;
 mod cors;
 mod extract;
 mod guard;
+mod hang_up;
 mod headers;
 mod held;
 mod host;
+mod in_flight;
 mod metrics;
 mod problem;
 mod relay;
@@ -25,6 +27,7 @@ mod serve;
 mod spans;
 mod strangers;
 mod streams;
+mod unread;
 mod wire;
 
 use std::{sync::Arc, time::Duration};

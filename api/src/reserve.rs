@@ -19,7 +19,7 @@ use crate::{
 pub struct Reserved;
 
 /// What probes and Prometheus ask for.
-const FOR_PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+pub const FOR_PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Refuses a request on a reserved connection, unless a probe or an operator sends it.
 pub async fn keep(caller: Result<Caller, Problem>, request: Request, next: Next) -> Response {

@@ -33,6 +33,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::{Peer, one_client},
+    hang_up::HangUp,
     held::{Counts, Held},
     reserve::Reserved,
 };
@@ -196,8 +197,11 @@ async fn serve_connection(
     let mut socket = TimeoutStream::new(socket);
     socket.set_write_timeout(Some(stall));
     let router = TowerToHyperService::new(router);
+    let hang_up = HangUp::default();
+    let ends = hang_up.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(hang_up.clone());
         if is_reserved {
             request.extensions_mut().insert(Reserved);
         }
@@ -208,11 +212,21 @@ async fn serve_connection(
     // A reserved connection serves one request, and is free again.
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
+    let served = async {
+        tokio::select! {
+            served = &mut connection => served,
+            () = shutdown.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    };
     let served = tokio::select! {
-        served = &mut connection => served,
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+        served = served => served,
+        () = ends.wanted() => {
+            metrics::counter!("holdfast_connections_stalled_total").increment(1);
+            tracing::trace!("a client read its answer too slowly");
+            return;
         }
     };
     if let Err(error) = served {

@@ -10,6 +10,11 @@ pub struct PageSize {
     pub bytes: usize,
 }
 
+impl PageSize {
+    /// All of a list.
+    pub const WHOLE: Self = Self { items: u32::MAX as usize, bytes: i64::MAX as usize };
+}
+
 impl From<usize> for PageSize {
     /// As many items, however long they are.
     fn from(items: usize) -> Self {

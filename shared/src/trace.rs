@@ -105,11 +105,13 @@ pub struct Checkpoint {
     pub created_at: DateTime<Utc>,
 }
 
-/// A checkpoint with everything that was known by then.
+/// A checkpoint with a page of what was known by then: the trace, and the calls that its messages ask for.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct CheckpointState {
     #[serde(flatten)]
     pub checkpoint: Checkpoint,
     pub trace: Vec<TraceMessage>,
     pub tool_calls: Vec<ToolCall>,
+    /// The cursor of the page after this one, absent at the end.
+    pub next: Option<String>,
 }

@@ -37,6 +37,7 @@ use crate::{
     spans,
     strangers::Strangers,
     streams::Streams,
+    unread::Unread,
 };
 
 /// What the use cases are made of.
@@ -72,6 +73,7 @@ pub struct App {
     model: Option<ModelChoice>,
     schemas: SchemaChecks,
     bodies: Bodies,
+    unread: Unread,
     searches: Searches,
     metrics: Metrics,
     /// What must come to an end although no request waits for it.
@@ -107,6 +109,7 @@ impl App {
         } = parts;
         let schemas = SchemaChecks::new(&tools);
         let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
+        let unread = Unread::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
         let searches = Searches::new(config.searches);
         Arc::new(Self {
             seen: Arc::new(seen),
@@ -123,6 +126,7 @@ impl App {
             model,
             schemas,
             bodies,
+            unread,
             searches,
             metrics,
             pending: TaskTracker::new(),
@@ -155,6 +159,10 @@ impl App {
 
     pub const fn bodies(&self) -> &Bodies {
         &self.bodies
+    }
+
+    pub const fn unread(&self) -> &Unread {
+        &self.unread
     }
 
     pub const fn streams(&self) -> &Streams {

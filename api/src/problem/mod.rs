@@ -2,6 +2,7 @@
 //! messages, answers and quotas have files of their own.
 
 mod answers;
+mod in_flight;
 mod messages;
 mod quotas;
 
@@ -116,12 +117,6 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_client_tool", format!("{problem}."))
     }
 
-    /// Too many searches run at the same time.
-    pub fn search_busy() -> Self {
-        let detail = "Other searches are running, and this one found no time: try again in a moment.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "search_busy", detail)
-    }
-
     pub fn schemas_busy() -> Self {
         let detail = "The server is busy checking other schemas. Try again in a moment; nothing was stored.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "schemas_busy", detail)
@@ -226,23 +221,6 @@ impl Problem {
             "body_timeout",
             "The request's body took too long to arrive; nothing was stored.",
         )
-    }
-
-    pub fn too_many_streams(holder: &str, most: usize) -> Self {
-        let detail =
-            format!("{holder} may hold {most} streams and waits open at this server; close one, or try again later.");
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail).retried_after(5)
-    }
-
-    pub fn too_many_bodies(most: usize) -> Self {
-        let detail =
-            format!("The server reads at most {most} bytes of one caller's requests at a time; send fewer at once.");
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bodies", detail)
-    }
-
-    pub fn bodies_busy() -> Self {
-        let detail = "The server is reading as many requests as it can; try again in a moment. Nothing was stored.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "bodies_busy", detail)
     }
 
     pub fn connections_exhausted() -> Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use holdfast_shared::{
     approval::{Approval, Decision},
+    page::Page,
     run::Run,
     storable::has_nul,
     storage::ClientResult,
@@ -12,19 +13,22 @@ use holdfast_shared::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::{ListQuery, page_size};
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, Body, PartOf, RunId},
+    extract::{self, Body, PartOf, Query, RunId},
     problem::Problem,
 };
 
-/// All that a run has asked humans, in order.
+/// What a run has asked humans, in order.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Approvals {
     /// Whether the caller is one of those who decide.
     may_decide: bool,
     items: Vec<Approval>,
+    /// The cursor of the page after this one, null at the end.
+    next: Option<String>,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -60,16 +64,20 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 /// Read what a run has asked humans.
-#[utoipa::path(get, path = "/v1/runs/{id}/approvals", tag = "runs", params(("id" = Uuid, Path)), responses(
+#[utoipa::path(get, path = "/v1/runs/{id}/approvals", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Approvals), (status = 404, body = Problem, description = "run_not_found")
 ))]
 pub async fn approvals(
     State(app): State<Arc<App>>,
     caller: Caller,
     RunId(id): RunId,
+    Query(query): Query<ListQuery>,
 ) -> Result<Json<Approvals>, Problem> {
+    let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     let (_, may_decide) = app.asked_run(&caller, id).await?;
-    Ok(Json(Approvals { may_decide, items: app.storage().approvals(id).await? }))
+    let page = app.storage().approvals_page(id, size, query.cursor.as_deref()).await?;
+    let Page { items, next } = page.ok_or_else(Problem::invalid_cursor)?;
+    Ok(Json(Approvals { may_decide, items, next }))
 }
 
 /// Approve or deny a call. The first decision counts; the run goes on when nothing else is open.

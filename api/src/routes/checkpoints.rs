@@ -16,7 +16,7 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ListQuery, trace::shown_to};
+use super::{ListQuery, page_size, trace::shown_to};
 use crate::{
     app::App,
     auth::Caller,
@@ -47,9 +47,9 @@ pub async fn list(
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
-/// Read a checkpoint with everything that was known by then.
+/// Read a checkpoint with a page of what was known by then: the trace in order, and the calls that it asks for.
 #[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", operation_id = "read_checkpoint", tag = "conversations",
-    params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path)), responses(
+    params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = CheckpointState),
     (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")
 ))]
@@ -57,13 +57,17 @@ pub async fn read(
     State(app): State<Arc<App>>,
     caller: Caller,
     PartOf(ConversationId(id), checkpoint_id): PartOf<ConversationId>,
+    Query(query): Query<ListQuery>,
 ) -> Result<Json<CheckpointState>, Problem> {
+    let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     let checkpoint_id = extract::id(&checkpoint_id).map_err(Problem::checkpoint_not_found)?;
     expect_conversation(&app, &caller, id).await?;
+    let _assembled = app.unread().assemble(&caller, size.bytes)?;
     let checkpoint = app.storage().checkpoint(&caller.owner, id, checkpoint_id).await?;
-    let CheckpointState { checkpoint, trace, tool_calls } =
-        checkpoint.ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))?;
-    Ok(Json(CheckpointState { checkpoint, trace: shown_to(&caller, trace), tool_calls }))
+    let checkpoint = checkpoint.ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))?;
+    let state = app.storage().checkpoint_state(checkpoint, size, query.cursor.as_deref()).await?;
+    let CheckpointState { checkpoint, trace, tool_calls, next } = state.ok_or_else(Problem::invalid_cursor)?;
+    Ok(Json(CheckpointState { checkpoint, trace: shown_to(&caller, trace), tool_calls, next }))
 }
 
 /// Make a conversation that goes on from a checkpoint; this one stays as it is.

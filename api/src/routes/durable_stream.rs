@@ -1,6 +1,6 @@
 //! `/v1/stream/runs/{id}`: a run's events for clients of Durable Streams, who read and never write.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::{Body, Bytes},
@@ -9,12 +9,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::Utc;
-use futures::stream;
 use holdfast_shared::run::Run;
 use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::events::unsent;
 use crate::{
     app::App,
     auth::Caller,
@@ -71,9 +71,7 @@ pub async fn read(
 ))]
 pub async fn metadata(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Response {
     let tail = async { app.relay().tail(&own_run(&app, &caller, id).await?).await };
-    // A body of unknown length: an empty one would promise that the stream has no bytes.
-    let body = Body::from_stream(stream::empty::<Result<Bytes, Infallible>>());
-    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE], body).into_response()))
+    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE], unsent()).into_response()))
 }
 
 const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,14 +1,15 @@
 //! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON; on demand led by a snapshot of what there is.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Json,
-    body::Body,
+    body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use futures::stream;
 use holdfast_shared::{
     agent::StreamMode, event_id::EventId, page::PageSize, run::Run, snapshot::Snapshot, storage::StreamDefaults,
 };
@@ -73,6 +74,7 @@ pub async fn follow(
     State(app): State<Arc<App>>,
     caller: Caller,
     RunId(id): RunId,
+    method: Method,
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
@@ -83,18 +85,25 @@ pub async fn follow(
         return Err(Problem::no_snapshot_on_this_wire());
     }
     let wants_json = accepts_json(&headers) && !accepts_event_stream(&headers);
+    if method == Method::HEAD {
+        return Ok(head(id, wants_json));
+    }
     let stream = match wants_json {
         true => None,
         false => Some(app.streams().open(&caller)?),
     };
     // A browser that reconnects repeats its URL: it has the snapshot, and wants what comes behind its cursor.
     if query.snapshot && cursor == EventId::ORIGIN {
+        let _assembled = app.unread().assemble(&caller, size.bytes)?;
         return match stream {
             None => snapshot_as_json(&app, id).await,
             Some(stream) => snapshot_and_tail(&app, &caller.owner, &run, query.stream_mode, stream).await,
         };
     }
-    let Some(stream) = stream else { return page(&app, id, cursor, size).await };
+    let Some(stream) = stream else {
+        let _assembled = app.unread().assemble(&caller, size.bytes)?;
+        return page(&app, id, cursor, size).await;
+    };
     let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
     if query.wire.has_blocks()
         && let Opened::Stream(follower) = opened
@@ -161,6 +170,17 @@ fn stream_as(view: View, opened: Opened) -> Response {
         Opened::Stream(follower) => event_stream(view.run_id, Body::from_stream(follower.into_frames(view))),
         Opened::Finished => (StatusCode::NO_CONTENT, [run_header(view.run_id)]).into_response(),
     }
+}
+
+/// What HEAD says of a run's events. It opens no stream and reads no event.
+fn head(run_id: Uuid, is_json: bool) -> Response {
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    if is_json { (json, unsent()).into_response() } else { event_stream(run_id, unsent()) }
+}
+
+/// The body of an answer to HEAD, of unknown length: an empty one would promise that GET has no bytes.
+pub fn unsent() -> Body {
+    Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
 }
 
 /// Answers with frames of a run.

@@ -54,7 +54,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    reserve, seen, spans, strangers,
+    reserve, seen, spans, strangers, unread,
 };
 
 /// Every route, with what holds for all of them.
@@ -64,8 +64,10 @@ pub fn router(app: Arc<App>) -> Router {
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
-        .merge(page())
         .route("/openapi.json", get(|| async move { Json(document) }))
+        // The page's files are in the executable, so an unread one costs no memory.
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), unread::count))
+        .merge(page())
         .fallback(page::nowhere)
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
             Problem::method_not_allowed(method.as_str(), uri.path())

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, Method, StatusCode},
     response::Response,
 };
 use holdfast_shared::{
@@ -159,6 +159,7 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId)
 pub async fn wait(
     State(app): State<Arc<App>>,
     caller: Caller,
+    method: Method,
     RunId(id): RunId,
     Query(query): Query<WaitQuery>,
 ) -> Result<Json<Run>, Problem> {
@@ -167,7 +168,8 @@ pub async fn wait(
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
     }
     let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
-    if run.status.is_terminal() {
+    // The head of an answer says nothing that a client could wait for.
+    if run.status.is_terminal() || method == Method::HEAD {
         return Ok(Json(run));
     }
     let patience = caller.no_later_than(Instant::now() + patience).duration_since(Instant::now());

@@ -64,6 +64,18 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_BODIES_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
     pub bodies_per_caller_bytes: usize,
 
+    /// Bytes of answers that clients have not read yet; a request for more is answered 503.
+    #[arg(long, env = "HOLDFAST_ANSWERS_BYTES", default_value = "268435456", value_parser = bytes)]
+    pub answers_bytes: usize,
+
+    /// The same of one caller; further ones are answered 429.
+    #[arg(long, env = "HOLDFAST_ANSWERS_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
+    pub answers_per_caller_bytes: usize,
+
+    /// Longest time that a client may take to read an answer that is no stream, in ms; then its connection is closed.
+    #[arg(long = "answer-timeout-ms", env = "HOLDFAST_ANSWER_TIMEOUT_MS", default_value = "120000", value_parser = milliseconds)]
+    pub answer_timeout: Duration,
+
     /// Newest messages that the history of a session or of a chat has.
     #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
     pub max_history: usize,

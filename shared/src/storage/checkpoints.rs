@@ -67,30 +67,39 @@ impl Storage {
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// A checkpoint with everything that was known by then.
-    pub async fn checkpoint(
-        &self,
-        owner: &str,
-        conversation_id: Uuid,
-        id: Uuid,
-    ) -> Result<Option<CheckpointState>, Error> {
+    /// The checkpoint of the owner's conversation.
+    pub async fn checkpoint(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Option<Checkpoint>, Error> {
         let sql = concat!(select_checkpoints!(), "and k.id = $3");
         let row = self.database.fetch_optional::<CheckpointRow>(sql, args![owner, conversation_id, id]).await;
-        let Some(row) = row.map_err(Error::doing("read a checkpoint"))? else { return Ok(None) };
-        let checkpoint = Checkpoint::from(row);
-        let mut trace = self.trace(checkpoint.run_id).await?;
-        trace.truncate(checkpoint.messages as usize);
-        let mut tool_calls = self.tool_calls(checkpoint.run_id).await?;
+        Ok(row.map_err(Error::doing("read a checkpoint"))?.map(Checkpoint::from))
+    }
+
+    /// The checkpoint with a page of what was known by then. `None` for a cursor that no page gave out.
+    pub async fn checkpoint_state(
+        &self,
+        checkpoint: Checkpoint,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<CheckpointState>, Error> {
+        let (run_id, messages) = (checkpoint.run_id, checkpoint.messages);
+        let Some(Page { items: trace, next }) = self.trace_up_to(run_id, messages, size, cursor).await? else {
+            return Ok(None);
+        };
+        let (Some(first), Some(last)) = (trace.first(), trace.last()) else {
+            return Ok(Some(CheckpointState { checkpoint, trace, tool_calls: Vec::new(), next }));
+        };
+        let mut tool_calls = self.tool_calls_of_steps(run_id, first.step, last.step).await?;
+        let answered = self.calls_answered_up_to(run_id, messages).await?;
         tool_calls
             .retain(|call| trace.iter().flat_map(|said| &said.tool_calls).any(|asked| asked.call_id == call.call_id));
         for call in &mut tool_calls {
             // What came after the checkpoint was not known by then.
-            if !trace.iter().any(|said| said.call_id.as_deref() == Some(call.call_id.as_str())) {
+            if !answered.contains(&call.call_id) {
                 call.status = ToolCallStatus::Requested;
                 (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
             }
         }
-        Ok(Some(CheckpointState { checkpoint, trace, tool_calls }))
+        Ok(Some(CheckpointState { checkpoint, trace, tool_calls, next }))
     }
 
     /// Makes a conversation that goes on from a checkpoint of another one: with its agent, copies of the messages as of
@@ -103,7 +112,9 @@ impl Storage {
     ) -> Result<Option<Conversation>, Error> {
         const DOING: &str = "fork a conversation";
         let account = account.into();
-        let Some(state) = self.checkpoint(account.owner, conversation_id, checkpoint_id).await? else {
+        let checkpoint = self.checkpoint(account.owner, conversation_id, checkpoint_id).await?;
+        let Some(checkpoint) = checkpoint else { return Ok(None) };
+        let Some(state) = self.checkpoint_state(checkpoint, PageSize::WHOLE, None).await? else {
             return Ok(None);
         };
         let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;

@@ -160,6 +160,74 @@ impl Storage {
         Ok(Some(page_of(rows, size, |last| format!("{}.{}", last.call.step, last.position))))
     }
 
+    /// A page of a run's trace up to a message, each counted with the calls that it asks for. `None` for a cursor that no
+    /// page gave out.
+    pub(super) async fn trace_up_to(
+        &self,
+        run_id: Uuid,
+        messages: u32,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<TraceMessage>>, Error> {
+        let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
+        let list = cut_page!(
+            "select m.position, m.step, m.role, m.content, m.tool_calls, m.call_id, m.is_error, m.usage, m.created_at, \
+             octet_length(m.content) + coalesce(octet_length(cast(m.tool_calls as text)), 0) + 300 \
+             + coalesce((select cast(sum(octet_length(cast(c.input as text)) + coalesce(octet_length(c.output), 0) \
+             + coalesce(octet_length(cast(c.error as text)), 0) + 500) as integer) from agent_run_tool_calls c \
+             where c.run_id = m.run_id and c.step = m.step and m.role = 'assistant'), 0) as page_bytes \
+             from agent_run_messages m where m.run_id = $1 and m.position <= $2 and ($3 is null or m.position > $3) \
+             order by m.position limit $4",
+            "position",
+            "$5"
+        );
+        let args = args![run_id, messages, after, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<TraceRow>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list a run's trace up to a checkpoint"))?;
+        Ok(Some(page_of(rows, size, |last| last.position.to_string())))
+    }
+
+    /// The calls whose results a run's trace has up to a message.
+    pub(super) async fn calls_answered_up_to(&self, run_id: Uuid, messages: u32) -> Result<Vec<String>, Error> {
+        let sql = "select call_id from agent_run_messages where run_id = $1 and position <= $2 and call_id is not null";
+        let rows = self.database.fetch_all::<(String,)>(sql, args![run_id, messages]).await;
+        Ok(rows.map_err(Error::doing("list the answered calls"))?.into_iter().map(|(call_id,)| call_id).collect())
+    }
+
+    /// The tool calls of some steps of a run, in the order in which the model asked for them.
+    pub(super) async fn tool_calls_of_steps(&self, run_id: Uuid, from: u32, to: u32) -> Result<Vec<ToolCall>, Error> {
+        let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
+                   from agent_run_tool_calls where run_id = $1 and step >= $2 and step <= $3 order by step, position";
+        let rows = self.database.fetch_all::<CallRow>(sql, args![run_id, from, to]).await;
+        Ok(rows.map_err(Error::doing("read the tool calls of some steps"))?.into_iter().map(ToolCall::from).collect())
+    }
+
+    /// A page of what a run has asked humans, in order. `None` for a cursor that no page gave out.
+    pub async fn approvals_page(
+        &self,
+        run_id: Uuid,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<Approval>>, Error> {
+        let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
+        let list = cut_page!(
+            concat!(
+                "select ",
+                approval_columns!(),
+                ", octet_length(cast(input as text)) + coalesce(octet_length(cast(edited_input as text)), 0) ",
+                "+ coalesce(octet_length(reason), 0) + 500 as page_bytes from agent_run_approvals where run_id = $1 and ($2 is null ",
+                "or (requested_at, id) > (select last.requested_at, last.id from agent_run_approvals last where last.id = $2)) ",
+                "order by requested_at, id limit $3"
+            ),
+            "requested_at, id",
+            "$4"
+        );
+        let args = args![run_id, after, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<ApprovalRow>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list a run's approvals"))?;
+        Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
+    }
+
     /// All that a run has asked humans, in order.
     pub async fn approvals(&self, run_id: Uuid) -> Result<Vec<Approval>, Error> {
         let sql = concat!(

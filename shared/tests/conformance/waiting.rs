@@ -32,6 +32,8 @@ on_each_backend!(
     progress_is_written_once_with_its_events,
     a_stale_claim_writes_no_progress,
     traces_and_calls_are_listed_in_pages_of_any_bytes,
+    approvals_are_listed_in_pages_of_any_bytes,
+    a_checkpoint_is_read_in_pages_of_any_bytes,
     the_next_attempt_goes_on_from_the_newest_position,
     an_answer_takes_an_attempt_and_queues_the_run,
     only_one_of_two_answers_counts,
@@ -220,6 +222,74 @@ async fn traces_and_calls_are_listed_in_pages_of_any_bytes(places: Places) {
     let size = PageSize { items: 1, bytes: 1 };
     assert!(storage.tool_calls_page(run_id, size, Some("x")).await.unwrap().is_none());
     assert!(storage.trace_page(run_id, size, Some("x")).await.unwrap().is_none());
+}
+
+async fn approvals_are_listed_in_pages_of_any_bytes(places: Places) {
+    let long = |n: usize| NewApproval { input: json!({"note": "x".repeat(1_000 * n)}), ..approval("c1", later()) };
+    let asked: Vec<NewApproval> = (0..4).map(long).collect();
+    let run_id = waiting(&places, asked, Vec::new()).await.run_id;
+    let storage = &places.storage;
+    let all = storage.approvals(run_id).await.unwrap();
+    for (items, bytes, expected) in [(9, 1, vec![1, 1, 1, 1]), (9, 2_100, vec![3, 1]), (3, 90_000, vec![3, 1])] {
+        let size = PageSize { items, bytes };
+        let (listed, sizes) =
+            pages(|cursor| async move { storage.approvals_page(run_id, size, cursor.as_deref()).await }).await;
+        assert_eq!(listed, all);
+        assert_eq!(sizes, expected, "approvals in pages of {items} and {bytes} bytes");
+    }
+    assert!(storage.approvals_page(run_id, PageSize::WHOLE, Some("x")).await.unwrap().is_none());
+}
+
+async fn a_checkpoint_is_read_in_pages_of_any_bytes(places: Places) {
+    let claim = executing(&places).await;
+    let result = |position: u32, call_id: &str| NewTraceMessage {
+        role: TraceRole::Tool,
+        call_id: Some(call_id.into()),
+        step: position / 2,
+        ..said(position, &[])
+    };
+    let done = |step: u32, call_id: &str| CallState {
+        step,
+        output: Some("x".repeat(1_000)),
+        ..call(call_id, ToolCallStatus::Completed, None)
+    };
+    let second = NewTraceMessage { step: 2, ..said(3, &["c2"]) };
+    let checkpoint = NewCheckpoint {
+        id: Uuid::now_v7(),
+        node: Node::Process,
+        step: 2,
+        event_id: EventId::new(1, 2),
+        messages: 3,
+        metadata: json!({}),
+    };
+    let progress = Progress {
+        messages: vec![said(1, &["c1"]), result(2, "c1"), second, result(4, "c2")],
+        calls: vec![done(1, "c1"), done(2, "c2")],
+        checkpoints: vec![checkpoint.clone()],
+        ..Progress::default()
+    };
+    places.storage.flush(&claim, &chunk(&claim, 2, progress), LEASE).await.unwrap();
+    let (storage, conversation_id) = (&places.storage, claim.conversation_id);
+    let point = storage.checkpoint("ann", conversation_id, checkpoint.id).await.unwrap().unwrap();
+    assert!(storage.checkpoint("eve", conversation_id, checkpoint.id).await.unwrap().is_none());
+    for (bytes, expected) in [(1, vec![1, 1, 1]), (1_000, vec![1, 2]), (90_000, vec![3])] {
+        let (mut positions, mut sizes, mut statuses, mut cursor) = (Vec::new(), Vec::new(), Vec::new(), None);
+        loop {
+            let size = PageSize { items: 9, bytes };
+            let state = storage.checkpoint_state(point.clone(), size, cursor.as_deref()).await.unwrap().unwrap();
+            sizes.push(state.trace.len());
+            positions.extend(state.trace.iter().map(|said| said.position));
+            statuses.extend(state.tool_calls.iter().map(|call| (call.call_id.clone(), call.status)));
+            cursor = state.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!((positions, sizes), (vec![1, 2, 3], expected), "in pages of {bytes} bytes");
+        let known = [("c1".into(), ToolCallStatus::Completed), ("c2".into(), ToolCallStatus::Requested)];
+        assert_eq!(statuses, known, "the second call's result came after the checkpoint");
+    }
+    assert!(storage.checkpoint_state(point, PageSize::WHOLE, Some("x")).await.unwrap().is_none());
 }
 
 async fn a_stale_claim_writes_no_progress(places: Places) {

@@ -21,7 +21,7 @@ use crate::{
     auth::Caller,
     problem::Problem,
     relay::{Aborted, Excerpt, Opened, Outline, is_left_out},
-    routes::events::view_of,
+    routes::events::{unsent, view_of},
     wire::{Before, View, Wire, ai_sdk},
 };
 
@@ -31,6 +31,26 @@ pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Re
         Some(run) if is_shown(app, &run) => whole(app, caller, &Arc::new(run)).await,
         _ => Ok(nothing_to_come()),
     }
+}
+
+/// What HEAD says of the chat's last answer, or of a segment. It opens no stream and reads no event.
+pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Problem> {
+    let segment = Segment::parse(id);
+    let run = match segment {
+        Some(segment) => app.storage().run_without_answer(&caller.owner, segment.run_id).await?,
+        None => None,
+    };
+    let (run, segment) = match (run, segment) {
+        (Some(run), Some(segment)) => (run, segment),
+        _ => match last_run(app, caller, id).await? {
+            Some(run) => {
+                let segment = Segment::first_of(run.id);
+                (run, segment)
+            }
+            None => return Ok(nothing_to_come()),
+        },
+    };
+    Ok(if is_shown(app, &run) { answer_with(segment, unsent()) } else { nothing_to_come() })
 }
 
 /// The answer of a run from its start, without what is superseded already, and what is still to come.

@@ -25,6 +25,7 @@ use crate::{
 /// The newest messages, as many as a page may have, oldest first.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
     let size = history_size(app);
+    let _assembled = app.unread().assemble(caller, size.bytes)?;
     let said = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
     // A failed answer without a word is none to the model, but a client has seen what it was about to do.
     let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;

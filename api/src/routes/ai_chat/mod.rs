@@ -17,7 +17,7 @@ use axum::{
     Json,
     body::Body as ResponseBody,
     extract::{Path, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -92,8 +92,12 @@ pub async fn stream(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    method: Method,
     Query(query): Query<FollowQuery>,
 ) -> Result<Response, Problem> {
+    if method == Method::HEAD {
+        return follow::head(&app, &caller, &id).await;
+    }
     match query.start_index {
         None => follow::last_answer(&app, &caller, &id).await,
         Some(start) => follow::from_index(&app, &caller, &id, start).await,
