@@ -1,25 +1,30 @@
 //! The limit on searches: a search reads all that its owner has said, so few of them hold a database connection at a time.
+//!
+//! A caller's further search waits behind its first. It is not refused at once, because a page sends the next search while
+//! the one before still runs, as its user types.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use holdfast_shared::turns::{NoTurn, Turn, Turns};
 
-use crate::problem::Problem;
+use crate::{auth::Caller, in_flight::Reader, problem::Problem};
 
 /// Longest wait for the end of other searches.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub struct Searches(Arc<Semaphore>);
+pub struct Searches(Turns);
 
 impl Searches {
     pub fn new(most: usize) -> Self {
-        Self(Arc::new(Semaphore::new(most)))
+        Self(Turns::new(most))
     }
 
-    /// Lets one more search run until the permit is dropped.
-    pub async fn begin(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
-        permit.ok().and_then(Result::ok).ok_or_else(Problem::search_busy)
+    /// Lets one more search run until the turn is dropped.
+    pub async fn begin(&self, caller: &Caller) -> Result<Turn, Problem> {
+        self.0.take(&Reader::of(caller).to_string(), PATIENCE).await.map_err(|no_turn| match no_turn {
+            NoTurn::OfCaller => Problem::too_many_searches(),
+            NoTurn::OfAll => Problem::search_busy(),
+        })
     }
 }
 
@@ -28,12 +33,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_search_beyond_the_limit_waits_and_is_refused() {
+    async fn a_search_beyond_a_limit_waits_and_is_refused() {
         let searches = Searches::new(2);
-        let first = searches.begin().await.unwrap();
-        let _second = searches.begin().await.unwrap();
-        assert_eq!(searches.begin().await.unwrap_err().code, "search_busy");
+        let [ann, bob, carl] = ["ann", "bob", "carl"].map(Caller::test);
+        let first = searches.begin(&ann).await.unwrap();
+        assert_eq!(searches.begin(&ann).await.unwrap_err().code, "too_many_searches");
+        let _second = searches.begin(&bob).await.unwrap();
+        assert_eq!(searches.begin(&carl).await.unwrap_err().code, "search_busy");
         drop(first);
-        assert!(searches.begin().await.is_ok());
+        assert!(searches.begin(&carl).await.is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: the words (`event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
 //! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
-//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `quotas` are what one owner may have. `config`
+//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `quotas` are what one owner may have; `turns` let callers work one at a time. `config`
 //! says which back ends they get; `redis_link` is how three of them reach Redis. `telemetry` exports spans, where that is wanted.
 
 pub mod agent;
@@ -36,4 +36,5 @@ pub mod tokens;
 pub mod tool;
 pub mod trace;
 pub mod transcript;
+pub mod turns;
 pub mod usage;

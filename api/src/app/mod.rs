@@ -306,7 +306,7 @@ impl App {
         self.strangers.admit(caller).await?;
         self.seen.before_write(caller).await?;
         self.expect_access_to(caller, &new.target).await?;
-        self.compile_client_tools(&new.options.client_tools).await?;
+        self.compile_client_tools(caller, &new.options.client_tools).await?;
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {

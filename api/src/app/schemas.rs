@@ -10,7 +10,7 @@ use holdfast_shared::{
 use uuid::Uuid;
 
 use super::App;
-use crate::problem::Problem;
+use crate::{auth::Caller, in_flight::Reader, problem::Problem};
 
 impl App {
     /// Refuses client tools by what is cheap to see: their number, names and sizes.
@@ -20,12 +20,12 @@ impl App {
     }
 
     /// Refuses client tools whose schemas do not compile.
-    pub(super) async fn compile_client_tools(&self, tools: &[ClientTool]) -> Result<(), Problem> {
+    pub(super) async fn compile_client_tools(&self, caller: &Caller, tools: &[ClientTool]) -> Result<(), Problem> {
         if tools.is_empty() {
             return Ok(());
         }
         let schemas = tools.iter().map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect();
-        self.schemas.compile_all(schemas).await.map_err(|unchecked| match unchecked {
+        self.schemas.compile_all(&Reader::of(caller).to_string(), schemas).await.map_err(|unchecked| match unchecked {
             Unchecked::Invalid(problem) => Problem::invalid_client_tool(&problem),
             Unchecked::Busy => Problem::schemas_busy(),
         })
@@ -50,8 +50,8 @@ impl App {
         }
         let Some(schema) = self.storage.approval_schema(owner, run_id, approval_id).await? else { return Ok(Ok(())) };
         // A server's broken schema refuses nothing: the server checks its own arguments.
-        let checked = match self.schemas.compile(schema).await {
-            Ok(schema) => self.schemas.validate(schema, input.clone()).await,
+        let checked = match self.schemas.compile(owner, schema).await {
+            Ok(schema) => self.schemas.validate(owner, schema, input.clone()).await,
             Err(Unchecked::Invalid(_)) => Ok(()),
             Err(busy) => Err(busy),
         };

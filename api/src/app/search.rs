@@ -5,26 +5,26 @@ use std::sync::Arc;
 use holdfast_shared::{conversation::Conversation, page::Page};
 
 use super::App;
-use crate::problem::Problem;
+use crate::{auth::Caller, problem::Problem};
 
 impl App {
-    /// A page of the owner's conversations: all, or those that have the words of a text. `None` for a cursor that no page gave.
+    /// A page of the caller's conversations: all, or those that have the words of a text. `None` for a cursor that no page gave.
     pub async fn conversations(
         self: &Arc<Self>,
-        owner: &str,
+        caller: &Caller,
         limit: usize,
         cursor: Option<String>,
         text: Option<&str>,
     ) -> Result<Option<Page<Conversation>>, Problem> {
         let Some(text) = text else {
-            return Ok(self.storage.conversations(owner, limit, cursor.as_deref(), None).await?);
+            return Ok(self.storage.conversations(&caller.owner, limit, cursor.as_deref(), None).await?);
         };
-        let permit = self.searches.begin().await?;
-        let (app, owner, text) = (Arc::clone(self), owner.to_owned(), text.to_owned());
-        // A client that hangs up does not end the statement, so the permit goes with the statement.
+        let turn = self.searches.begin(caller).await?;
+        let (app, owner, text) = (Arc::clone(self), caller.owner.clone(), text.to_owned());
+        // A client that hangs up does not end the statement, so the turn goes with the statement.
         self.to_its_end(async move {
             let found = app.storage.conversations(&owner, limit, cursor.as_deref(), Some(&text)).await;
-            drop(permit);
+            drop(turn);
             found
         })
         .await

@@ -118,6 +118,24 @@ impl Caller {
     }
 }
 
+#[cfg(test)]
+impl Caller {
+    /// A user whom a token names.
+    pub fn test(owner: &str) -> Self {
+        Self {
+            owner: owner.to_owned(),
+            kind: Kind::Jwt,
+            is_operator: false,
+            is_stranger: false,
+            is_newcomer: false,
+            address: IpAddr::from([192, 0, 2, 1]),
+            admission: Admission::default(),
+            expires_at: None,
+            session: None,
+        }
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 

@@ -108,7 +108,7 @@ pub async fn list(
 ) -> Result<Json<Page<Conversation>>, Problem> {
     let size = page_size(&app, query.limit)?;
     let text = query.q.as_deref().map(checked_search).transpose()?;
-    let page = app.conversations(&caller.owner, size.items, query.cursor, text).await?;
+    let page = app.conversations(&caller, size.items, query.cursor, text).await?;
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

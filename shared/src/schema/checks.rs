@@ -3,20 +3,23 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
-use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout_at},
+};
 
 use super::{Limits, Schema};
-use crate::config::ToolsConfig;
+use crate::{config::ToolsConfig, turns::Turns};
 
 /// Checks that run at the same time; the rest of the machine is for everything else.
 const AT_ONCE: usize = 2;
 
-/// Where one process compiles schemas and checks arguments; cheap to clone.
+/// Where one process compiles schemas and checks arguments, one piece at a time for each caller; cheap to clone.
 #[derive(Clone)]
 pub struct SchemaChecks {
     limits: Limits,
     patience: Duration,
-    permits: Arc<Semaphore>,
+    turns: Turns,
 }
 
 /// The reason why a check has not passed.
@@ -30,8 +33,7 @@ pub enum Unchecked {
 
 impl SchemaChecks {
     pub fn new(config: &ToolsConfig) -> Self {
-        let permits = Arc::new(Semaphore::new(AT_ONCE));
-        Self { limits: config.schema_limits(), patience: config.schema_patience, permits }
+        Self { limits: config.schema_limits(), patience: config.schema_patience, turns: Turns::new(AT_ONCE) }
     }
 
     pub const fn limits(&self) -> &Limits {
@@ -39,50 +41,49 @@ impl SchemaChecks {
     }
 
     /// Compiles a schema.
-    pub async fn compile(&self, schema: Value) -> Result<Arc<Schema>, Unchecked> {
+    pub async fn compile(&self, caller: &str, schema: Value) -> Result<Arc<Schema>, Unchecked> {
         let limits = self.limits;
-        self.off_thread(move || Schema::compile(schema, &limits).map(Arc::new)).await
+        self.off_thread(caller, move || Schema::compile(schema, &limits).map(Arc::new)).await
     }
 
     /// Compiles each schema, and names the first that fails.
-    pub async fn compile_all(&self, schemas: Vec<(String, Value)>) -> Result<(), Unchecked> {
+    pub async fn compile_all(&self, caller: &str, schemas: Vec<(String, Value)>) -> Result<(), Unchecked> {
         let limits = self.limits;
         let compile = move |(name, schema): (String, Value)| {
             Schema::compile(schema, &limits).map(drop).map_err(|problem| format!("input_schema of {name}: {problem}"))
         };
-        self.off_thread(move || schemas.into_iter().try_for_each(compile)).await
+        self.off_thread(caller, move || schemas.into_iter().try_for_each(compile)).await
     }
 
     /// Checks arguments against a schema.
-    pub async fn validate(&self, schema: Arc<Schema>, input: Value) -> Result<(), Unchecked> {
-        self.off_thread(move || schema.validate(&input)).await
+    pub async fn validate(&self, caller: &str, schema: Arc<Schema>, input: Value) -> Result<(), Unchecked> {
+        self.off_thread(caller, move || schema.validate(&input)).await
     }
 
     async fn off_thread<T: Send + 'static>(
         &self,
+        caller: &str,
         work: impl FnOnce() -> Result<T, String> + Send + 'static,
     ) -> Result<T, Unchecked> {
-        let permits = Arc::clone(&self.permits);
-        let run = async {
-            let permit = permits.acquire_owned().await.expect("nothing closes the semaphore");
-            // A thread cannot be interrupted: the permit stays with it until the work ends.
-            let worked = spawn_blocking(move || {
-                let worked = work();
-                drop(permit);
-                worked
-            });
-            worked.await
+        let until = Instant::now() + self.patience;
+        let busy = || {
+            tracing::warn!(patience_ms = self.patience.as_millis() as u64, "a check against a schema timed out");
+            Unchecked::Busy
         };
-        match timeout(self.patience, run).await {
+        let turn = self.turns.take(caller, self.patience).await.map_err(|_| busy())?;
+        // A thread cannot be interrupted: the turn stays with it until the work ends.
+        let worked = spawn_blocking(move || {
+            let worked = work();
+            drop(turn);
+            worked
+        });
+        match timeout_at(until, worked).await {
             Ok(Ok(worked)) => worked.map_err(Unchecked::Invalid),
             Ok(Err(panicked)) => {
                 tracing::error!(error = %panicked, "a check against a schema panicked");
                 Err(Unchecked::Busy)
             }
-            Err(_) => {
-                tracing::warn!(patience_ms = self.patience.as_millis() as u64, "a check against a schema timed out");
-                Err(Unchecked::Busy)
-            }
+            Err(_) => Err(busy()),
         }
     }
 }
@@ -93,25 +94,38 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_check_that_finds_no_thread_in_time_is_busy() {
-        let checks = SchemaChecks {
-            limits: Limits::default(),
-            patience: Duration::from_millis(50),
-            permits: Arc::new(Semaphore::new(1)),
-        };
+    /// Checks whose one thread a first check of ann's holds, and what ends that.
+    async fn held(at_once: usize) -> (SchemaChecks, mpsc::Sender<()>) {
+        let (limits, patience) = (Limits::default(), Duration::from_millis(50));
+        let checks = SchemaChecks { limits, patience, turns: Turns::new(at_once) };
         let (release, held) = mpsc::channel::<()>();
         let (started, running) = tokio::sync::oneshot::channel();
-        let slow = checks.off_thread(move || {
+        let slow = checks.off_thread("ann", move || {
             let _ = started.send(());
             held.recv().map_err(|error| error.to_string())
         });
         assert_eq!(slow.await, Err(Unchecked::Busy), "a slow check is given up");
         running.await.unwrap();
-        let waiting = checks.compile(Value::Bool(true)).await;
+        (checks, release)
+    }
+
+    #[tokio::test]
+    async fn a_check_that_finds_no_thread_in_time_is_busy() {
+        let (checks, release) = held(1).await;
+        let waiting = checks.compile("bob", Value::Bool(true)).await;
         assert_eq!(waiting.err(), Some(Unchecked::Busy), "the slow check still holds its thread");
         release.send(()).unwrap();
         let checks = SchemaChecks { patience: Duration::from_secs(10), ..checks };
-        assert!(checks.compile(Value::Bool(true)).await.is_ok(), "the next one takes over");
+        assert!(checks.compile("bob", Value::Bool(true)).await.is_ok(), "the next one takes over");
+    }
+
+    #[tokio::test]
+    async fn one_callers_schemas_leave_a_thread_to_the_others() {
+        let (checks, release) = held(AT_ONCE).await;
+        let waiting = checks.compile("ann", Value::Bool(true)).await;
+        assert_eq!(waiting.err(), Some(Unchecked::Busy), "ann's own check is in the way");
+        let checks = SchemaChecks { patience: Duration::from_secs(10), ..checks };
+        assert!(checks.compile("bob", Value::Bool(true)).await.is_ok());
+        release.send(()).unwrap();
     }
 }

@@ -79,10 +79,11 @@ async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, To
     let known = fresh
         .filter_map(|(index, state)| Some((index, Arc::clone(attempt.toolbox.get(&state.name)?), state.input.clone())));
     let (known, checks) = (known.collect::<Vec<_>>(), attempt.shared.schemas.clone());
+    let owner = attempt.claim.owner_id.clone();
     let checked = async move {
         let mut unfit = BTreeMap::new();
         for (index, tool, input) in known {
-            if let Err(error) = tool.check(&checks, &input).await {
+            if let Err(error) = tool.check(&checks, &owner, &input).await {
                 unfit.insert(index, error);
             }
         }

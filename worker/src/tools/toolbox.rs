@@ -170,13 +170,13 @@ impl Tool {
     }
 
     /// Refuses arguments that break the tool's schema. A broken schema refuses nothing: the server checks its own arguments.
-    pub async fn check(&self, checks: &SchemaChecks, input: &Value) -> Result<(), ToolError> {
+    pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
         if !input.is_object() {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
-        let checked = match self.compiled(checks).await {
-            Ok(Some(schema)) => checks.validate(Arc::clone(schema), input.clone()).await,
+        let checked = match self.compiled(checks, owner).await {
+            Ok(Some(schema)) => checks.validate(owner, Arc::clone(schema), input.clone()).await,
             Ok(None) => Ok(()),
             Err(busy) => Err(busy),
         };
@@ -188,9 +188,9 @@ impl Tool {
         })
     }
 
-    async fn compiled(&self, checks: &SchemaChecks) -> Result<&Option<Arc<Schema>>, Unchecked> {
+    async fn compiled(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, Unchecked> {
         let compile = || async {
-            match checks.compile(self.spec.input_schema.clone()).await {
+            match checks.compile(owner, self.spec.input_schema.clone()).await {
                 Ok(schema) => Ok(Some(schema)),
                 Err(Unchecked::Invalid(problem)) => {
                     tracing::debug!(tool.name = self.spec.name, problem, "arguments stay unchecked");

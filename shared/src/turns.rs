@@ -1,0 +1,124 @@
+//! Turns: work of which one caller does one piece at a time, and all callers together a few.
+//!
+//! A caller waits behind its own work first. So only one of its pieces ever waits among those of other callers.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+/// Where work waits for its turn; cheap to clone.
+#[derive(Clone)]
+pub struct Turns {
+    all: Arc<Semaphore>,
+    callers: Arc<Callers>,
+}
+
+/// The callers who work or wait. A caller who does neither takes no memory.
+#[derive(Default)]
+struct Callers(Mutex<HashMap<String, Arc<Semaphore>>>);
+
+/// The right to work, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    // Order matters: the permits are free before the caller's place is looked at.
+    _of_all: OwnedSemaphorePermit,
+    _of_caller: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// The reason why no turn came in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoTurn {
+    /// The caller's own work took all of it.
+    OfCaller,
+    /// The work of others did.
+    OfAll,
+}
+
+/// One caller's place in the map.
+struct Place {
+    callers: Arc<Callers>,
+    caller: String,
+    turns: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Place").field(&self.caller).finish()
+    }
+}
+
+impl Turns {
+    /// At most `most` turns at the same time.
+    pub fn new(most: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(most)), callers: Arc::default() }
+    }
+
+    /// Waits for a turn of the caller, for no longer than `patience`.
+    pub async fn take(&self, caller: &str, patience: Duration) -> Result<Turn, NoTurn> {
+        let until = Instant::now() + patience;
+        let place = self.callers.place(caller);
+        let of_caller = timeout_at(until, Arc::clone(&place.turns).acquire_owned()).await;
+        let of_caller = of_caller.map_err(|_| NoTurn::OfCaller)?.expect("nothing closes the semaphore");
+        let of_all = timeout_at(until, Arc::clone(&self.all).acquire_owned()).await;
+        let of_all = of_all.map_err(|_| NoTurn::OfAll)?.expect("nothing closes the semaphore");
+        Ok(Turn { _of_all: of_all, _of_caller: of_caller, _place: place })
+    }
+}
+
+impl Callers {
+    fn place(self: &Arc<Self>, caller: &str) -> Place {
+        let turns = Arc::clone(self.lock().entry(caller.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))));
+        Place { callers: Arc::clone(self), caller: caller.to_owned(), turns }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Semaphore>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut callers = self.callers.lock();
+        // The map has one reference and this place another; each further place, and each permit, has one too.
+        if Arc::strong_count(&self.turns) == 2 {
+            callers.remove(&self.caller);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn work_of_one_caller_waits_behind_its_own_and_leaves_the_others_their_turns() {
+        let turns = Turns::new(2);
+        let first = turns.take("ann", PATIENCE).await.unwrap();
+        let waiting: Vec<_> = (0..50)
+            .map(|_| {
+                let turns = turns.clone();
+                tokio::spawn(async move { turns.take("ann", PATIENCE).await.err() })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let bob = turns.take("bob", Duration::ZERO).await.expect("ann's work holds one turn of the two");
+        assert_eq!(turns.take("carl", PATIENCE).await.unwrap_err(), NoTurn::OfAll);
+        for refused in waiting {
+            assert_eq!(refused.await.unwrap(), Some(NoTurn::OfCaller));
+        }
+        drop(first);
+        let second = turns.take("ann", PATIENCE).await.unwrap();
+        drop((second, bob));
+        assert!(turns.callers.lock().is_empty(), "callers without work take no memory");
+    }
+}
