@@ -97,6 +97,15 @@ class Server:
             code = None
         return answer.status, code, text
 
+    def open(self, path, user):
+        """Asks for something on a connection with a small buffer; returns the socket and what came of the head."""
+        opened = socket.socket()
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        opened.settimeout(30)
+        opened.connect(("127.0.0.1", self.port))
+        opened.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token(user)}\r\n\r\n".encode())
+        return opened, opened.recv(1024)
+
     def stream(self, path, user):
         """Opens a stream from another address and leaves it open; returns the socket and the status line."""
         opened = socket.create_connection(("127.0.0.1", self.port), timeout=3, source_address=("127.0.0.2", 0))
@@ -257,6 +266,99 @@ def pages(program):
     return f"GET /v1/runs of 12 runs: {size / 1e6:.2f} MB; 30 clients that do not read", figures
 
 
+def status_of(head):
+    return int(head.split(b" ")[1])
+
+
+def counted(opened):
+    statuses = [status_of(head) for _, head in opened]
+    return ", ".join(f"{statuses.count(status)} × {status}" for status in sorted(set(statuses)))
+
+
+def trickle(program):
+    """100 clients of one user who read a list of 1 MB at 100 bytes a second"""
+    # The time is lowered in proportion, because two minutes are more than a benchmark needs.
+    server = Server(program, HOLDFAST_ANSWER_TIMEOUT_MS="10000")
+    operator = "Bearer " + token("operator", role="operator")
+    made = json.loads(server.ask("POST", "/v1/agents", {"name": "clerk", "system_prompt": ""}, authorization=operator)[2])
+    body = {"agent_id": made["id"], "title": "Briefing", "summary": "x" * 60_000, "data": {"x": "x" * 60_000}}
+    for _ in range(10):
+        server.ask("POST", "/v1/briefings", body, user=MALLORY)
+    server.before = server.peak = server.memory()
+    opened = [server.open("/v1/briefings", MALLORY) for _ in range(100)]
+    readers = [(reader, head) for reader, head in opened if status_of(head) == 200]
+    began = time.monotonic()
+    victim = server.ask("GET", "/v1/briefings", user=VICTIM)
+    while time.monotonic() - began < 15:
+        for reader, _ in readers:
+            try:
+                reader.recv(100)
+            except OSError:
+                pass
+        time.sleep(1)
+    kept = server.memory()
+    whole = 0
+    for reader, head in readers:
+        received = len(head)
+        try:
+            while chunk := reader.recv(65536):
+                received += len(chunk)
+                if received > 900_000:
+                    whole += 1
+                    break
+        except OSError:
+            pass
+    for reader, _ in opened:
+        reader.close()
+    return f"{counted(opened)}; after 15 s {whole} connections still have their answer ({kept:.0f} MiB in all); another user: {tally([victim])}", server.end()
+
+
+def searches(program):
+    """50 searches of one user at once, beside another user's search"""
+    server = Server(program)
+    runs = []
+    for _ in range(20):
+        answer = json.loads(server.ask("POST", "/v1/runs", {"input": "[tokens=100000] [delay=0]"}, user=MALLORY)[2])
+        runs.append(answer["run"]["id"])
+    for run_id in runs:
+        server.ask("GET", f"/v1/runs/{run_id}/wait?timeout_ms=120000", user=MALLORY, timeout=130)
+    path = "/v1/conversations?q=nothing+of+the+kind+is+ever+said"
+    began = time.monotonic()
+    server.ask("GET", path, user=MALLORY)
+    alone = time.monotonic() - began
+    results = []
+    attack = threading.Thread(target=lambda: results.extend(at_once(50, lambda _: server.ask("GET", path, user=MALLORY))))
+    attack.start()
+    time.sleep(0.3)
+    began = time.monotonic()
+    victim = server.ask("GET", path, user=VICTIM)
+    waited = time.monotonic() - began
+    attack.join()
+    return f"one search takes {alone * 1000:,.0f} ms; 50 at once: {tally(results)}; another user's search: {tally([victim])} after {waited * 1000:,.0f} ms", server.end()
+
+
+def approvals(program):
+    """the approvals of a run with inputs of 3.5 MB, asked for by 30 clients that do not read"""
+    # A model writes such inputs by itself; the scripted one repeats what its user says.
+    server = Server(program, HOLDFAST_MAX_CONTENT_BYTES="8000000", HOLDFAST_MAX_BODY_BYTES="8000000")
+    call = "[call=scripted__approval " + json.dumps({"action": "x" * 500_000}) + "] "
+    posted = server.ask("POST", "/v1/runs", {"input": call * 7 + "[parallel] [tokens=1]"}, user=MALLORY)
+    run_id = json.loads(posted[2])["run"]["id"]
+    for _ in range(600):
+        if json.loads(server.ask("GET", f"/v1/runs/{run_id}", user=MALLORY)[2])["status"] == "waiting":
+            break
+        time.sleep(0.1)
+    path = f"/v1/runs/{run_id}/approvals"
+    size = len(server.ask("GET", path, user=MALLORY)[2])
+    server.before = server.peak = server.memory()
+    opened = [server.open(path, MALLORY) for _ in range(30)]
+    time.sleep(2)
+    figures = server.end()
+    for reader, _ in opened:
+        reader.close()
+    return f"{size / 1e6:.2f} MB an answer; {counted(opened)}", figures
+
+
 def forwarded(program):
     """made-up X-Forwarded-For entries behind a trusted proxy"""
     server = Server(program, HOLDFAST_TRUSTED_PROXIES="127.0.0.1/32")
@@ -270,7 +372,7 @@ def forwarded(program):
     return f"100 runs under made-up addresses: {tally(made_up)}; the caller whose address was borrowed: {tally([victim])}", server.end()
 
 
-ATTACKS = [patterns, rules, streams, slots, writes, pages, forwarded]
+ATTACKS = [patterns, rules, streams, slots, writes, pages, trickle, searches, approvals, forwarded]
 
 if __name__ == "__main__":
     program, wanted = sys.argv[1], sys.argv[2:]
