@@ -9,6 +9,7 @@ import sys
 import time
 
 from client import Client, Violation
+from history import History
 from stack import APIS, WORKERS, Stack
 
 #: Every run is at work again within this time after the last fault.
@@ -16,14 +17,12 @@ AT_WORK_S = 30
 #: Later, the seed is given up.
 PATIENCE_S = 180
 
-UNFINISHED = "select id, attempt, archived_to from kb.agent_runs where status not in ('completed', 'failed', 'cancelled')"
-
 
 class Faults:
     """Faults of one seed, one at a time or beside one another."""
 
-    def __init__(self, stack, rng):
-        self.stack, self.rng, self.counts = stack, rng, collections.Counter()
+    def __init__(self, stack, rng, history):
+        self.stack, self.rng, self.history, self.counts = stack, rng, history, collections.Counter()
 
     async def go_on(self, until):
         healing = set()
@@ -34,6 +33,7 @@ class Faults:
                 self.kill_redis, self.empty_redis, self.stop_postgres, self.cut_clients, self.cut_clients,
                 self.cut_database, self.cut_redis])
             self.counts[fault.__name__] += 1
+            self.history.note(fault.__name__)
             healing.add(task := asyncio.ensure_future(fault()))
             task.add_done_callback(healing.discard)
         for task in list(healing):
@@ -46,15 +46,19 @@ class Faults:
     async def kill(self, names, longest):
         if alive := self.alive(names):
             self.stack.kill(name := self.rng.choice(alive))
+            self.history.note(f"{name} is killed")
             await asyncio.sleep(self.rng.uniform(0, longest))
             if not self.alive([name]):
+                self.history.note(f"{name} starts")
                 self.stack.start(name)
 
     async def stop(self, names, pauses):
         if alive := self.alive(names):
             self.stack.send(name := self.rng.choice(alive), signal.SIGSTOP)
+            self.history.note(f"{name} is stopped")
             await asyncio.sleep(self.rng.choice(pauses))
             if self.alive([name]):
+                self.history.note(f"{name} goes on")
                 self.stack.send(name, signal.SIGCONT)
 
     async def kill_worker(self):
@@ -85,6 +89,7 @@ class Faults:
             self.stack.kill("postgres", self.rng.choice([signal.SIGINT, signal.SIGQUIT]))
             await asyncio.sleep(self.rng.uniform(0, 6))
             if not self.alive(["postgres"]):
+                self.history.note("postgres starts")
                 self.stack.start("postgres")
 
     async def cut_clients(self):
@@ -98,21 +103,22 @@ class Faults:
         self.stack.gates["redis"].cut(self.rng, self.rng.choice([0.3, 1]))
 
 
-async def recover(stack, since):
-    """Seconds since the last fault until every run has written something again, and until all have ended."""
-    asleep = at_work = None
+async def recover(history, since):
+    """Seconds since the last fault until every run has written something again, and until all have ended. Also the run that
+    was at work last, and the runs that have not ended."""
+    asleep = at_work = slowest = None
     while time.monotonic() - since < PATIENCE_S:
-        rows = await asyncio.to_thread(stack.sql, UNFINISHED)
-        if rows is not None:
-            seen = {id: state for id, *state in (row.split("|") for row in rows)}
+        seen = await history.look()
+        if seen is not None:
             asleep = seen if asleep is None else {id: state for id, state in asleep.items() if seen.get(id) == state}
             elapsed = time.monotonic() - since
+            slowest = next(iter(asleep), slowest)
             if not asleep and at_work is None:
                 at_work = elapsed
             if not seen:
-                return at_work, elapsed, []
+                return at_work, elapsed, slowest, []
         await asyncio.sleep(0.3)
-    return at_work, None, list(seen)
+    return at_work, None, slowest, list(seen)
 
 
 async def play(stack, seed, args):
@@ -128,15 +134,23 @@ async def play(stack, seed, args):
             violations[str(error) or "a client has waited in vain"] += 1
             print(f"seed {seed}: run {client.run_id}: {error!r}", file=sys.stderr)
 
-    faults, until = Faults(stack, rng), time.monotonic() + args.seconds
+    history = History(stack)
+    watching = asyncio.ensure_future(history.watch())
+    faults, until = Faults(stack, rng, history), time.monotonic() + args.seconds
     faulting = asyncio.ensure_future(faults.go_on(until))
     while time.monotonic() < until:
         clients.append(asyncio.ensure_future(one(Client(stack, random.Random(rng.getrandbits(64)), totals, violations))))
         await asyncio.sleep(rng.expovariate(args.rate))
     await faulting
-    at_work, ended, left = await recover(stack, time.monotonic())
+    watching.cancel()
+    healed = time.monotonic()
+    history.note(f"all is healed, at {time.strftime('%H:%M:%S', time.gmtime())} UTC")
+    at_work, ended, slowest, left = await recover(history, healed)
     if at_work is None or at_work > AT_WORK_S:
         violations["not every run was at work again in time"] += 1
+        print(history.tell(slowest, healed), file=sys.stderr)
+    if args.keep:
+        history.write(stack.work / f"seed-{seed}.history", healed)
     if ended is None:
         violations[f"{len(left)} runs have not ended"] += 1
     await asyncio.gather(*clients)
@@ -161,8 +175,9 @@ async def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=float, default=8, help="new clients a second")
     parser.add_argument("--lease-ms", type=int, default=15_000)
+    parser.add_argument("--keep", help="a folder that keeps the logs of all processes and the databases")
     args = parser.parse_args()
-    stack = Stack(args.bin, args.lease_ms)
+    stack = Stack(args.bin, args.lease_ms, args.keep)
     rows = []
     try:
         await stack.open()

@@ -77,9 +77,11 @@ async def pump(source, sink):
 
 
 class Stack:
-    def __init__(self, bin_dir, lease_ms):
-        self.bin, self.lease_ms = pathlib.Path(bin_dir).resolve(), lease_ms
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
+    def __init__(self, bin_dir, lease_ms, keep=None):
+        self.bin, self.lease_ms, self.keep = pathlib.Path(bin_dir).resolve(), lease_ms, keep
+        if keep:
+            pathlib.Path(keep).mkdir(parents=True, exist_ok=True)
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="faults-", dir=keep))
         self.work.chmod(0o755)
         self.pg_bin = pathlib.Path(sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1])
         self.pg_port, self.redis_port = free_port(), free_port()
@@ -132,7 +134,7 @@ class Stack:
 
     def env(self, name=None):
         database = f"postgres://postgres@127.0.0.1:{self.gates['postgres'].port}/{self.database}"
-        env = {"PATH": os.environ["PATH"], "DATABASE_URL": database, "HOLDFAST_LOG": "warn"}
+        env = {"PATH": os.environ["PATH"], "DATABASE_URL": database, "HOLDFAST_LOG": "info" if self.keep else "warn"}
         env |= {"REDIS_URL": f"redis://127.0.0.1:{self.gates['redis'].port}", "HOLDFAST_LEASE_MS": str(self.lease_ms)}
         if name in APIS:
             env["HOLDFAST_ADDR"] = f"127.0.0.1:{self.ports[name]}"
@@ -189,4 +191,5 @@ class Stack:
                 process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-        shutil.rmtree(self.work, ignore_errors=True)
+        if not self.keep:
+            shutil.rmtree(self.work, ignore_errors=True)
