@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use test_servers::Redis;
 
-use crate::support::{Client, Embedded, Frame, ScaledOut, fold, until};
+use crate::support::{Client, Embedded, Events, Frame, ScaledOut, agent, fold, stream_of, tools::ToolServer, until};
 
 async fn assert_stored_is_folded(client: &Client, run_id: &str, frames: &[Frame]) {
     let run = client.run(run_id).await;
@@ -140,11 +141,81 @@ async fn one_poisonous_run_among_sixty_others_is_found_and_hurts_none_of_them() 
         deaths += 1;
     };
     assert_eq!((end.event.as_str(), end.data["error"]["code"].as_str()), ("run.failed", Some("max_attempts")));
-    assert!(deaths <= 8, "61, 30, 15, 7 and 3 suspects at once, and then one, but not {deaths} deaths");
+    assert!(deaths <= 9, "61, 31, 16, 8, 4 and 2 suspects at once, and then one, but not {deaths} deaths");
     let run = client.run(&poison.run_id).await;
     assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("max_attempts")));
     for run_id in &healthy {
         assert_eq!(client.ended(run_id).await["status"], "completed");
+    }
+}
+
+/// A deployment in which a suspect needs a worker for itself, because it was beside another run when its worker died. Both
+/// runs take much longer than a test.
+async fn after_a_death_that_leaves_a_narrow_suspect(client: &Client, scaled: &ScaledOut) -> (Events, Events) {
+    let mut suspect = client.stream("[tokens=5000] [delay=20] suspect").await;
+    for _ in 0..2 {
+        let worker = scaled.worker();
+        suspect.up_to("attempt.started").await;
+        suspect.up_to("message.delta").await;
+        worker.kill();
+    }
+    let worker = scaled.worker();
+    suspect.up_to("attempt.started").await;
+    suspect.up_to("message.delta").await;
+    let mut beside = client.stream("[tokens=5000] [delay=20] beside").await;
+    beside.up_to("message.delta").await;
+    worker.kill();
+    (suspect, beside)
+}
+
+#[tokio::test]
+async fn a_suspect_that_needs_a_worker_begins_in_time_although_every_worker_is_busy_for_long() {
+    let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 1_000).with("HOLDFAST_SWEEP_MS", 100);
+    let mut api = scaled.api();
+    let client = api.client();
+    let (mut suspect, mut beside) = after_a_death_that_leaves_a_narrow_suspect(&client, &scaled).await;
+    let killed = Instant::now();
+    let mut worker = scaled.worker();
+    beside.up_to("attempt.started").await;
+    let begun = suspect.up_to("attempt.started").await.pop().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(6), "it took {:?}", killed.elapsed());
+    assert_eq!((begun.data["reason"].as_str(), begun.data["crashes"].as_u64()), (Some("lease_expired"), Some(2)));
+    worker.wait_for_log("handing all runs over");
+    // The other run was handed over, which is no crash, and goes on at another worker.
+    let _other = scaled.worker();
+    let goes_on = beside.up_to("attempt.started").await.pop().unwrap();
+    assert_eq!((goes_on.data["reason"].as_str(), goes_on.data["crashes"].as_u64()), (Some("drain"), Some(1)));
+    for stream in [&suspect, &beside] {
+        client.cancel(&stream.run_id).await;
+        assert_eq!(client.ended(&stream.run_id).await["status"], "cancelled");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_must_not_be_repeated_ends_before_its_worker_makes_room_for_a_suspect() {
+    let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 1_000).with("HOLDFAST_SWEEP_MS", 100);
+    let mut api = scaled.api();
+    let client = api.client();
+    let mut server = ToolServer::start().await;
+    let agent_id =
+        agent(&client, json!([server.describe()]), json!({"tools": {"kb__count": {"effect": "once"}}})).await;
+    let (mut suspect, beside) = after_a_death_that_leaves_a_narrow_suspect(&client, &scaled).await;
+    let mut calling = stream_of(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\": \"one\"}]").await;
+    let mut worker = scaled.worker();
+    let arrival = server.arrival().await;
+    worker.wait_for_log("handing all runs over");
+    arrival.take_effect();
+    arrival.answer("counted");
+    suspect.up_to("attempt.started").await;
+    // The run goes on after the call, at a worker that is free.
+    let _other = scaled.worker();
+    let completed = calling.up_to("tool_call.completed").await.pop().unwrap();
+    assert_eq!(completed.data["output"], "counted");
+    assert_eq!(calling.rest().await.last().unwrap().event, "run.completed");
+    assert_eq!(server.effects(), 1);
+    for stream in [&suspect, &beside] {
+        client.cancel(&stream.run_id).await;
+        client.ended(&stream.run_id).await;
     }
 }
 

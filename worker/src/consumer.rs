@@ -4,8 +4,8 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use apalis::{layers::WorkerBuilderExt, prelude::*};
 use holdfast_shared::{
-    queue::{ClaimSettings, Claims},
-    storage::Claim,
+    queue::{ClaimSettings, Claims, MakeRoom},
+    storage::{Claim, Room},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -33,7 +33,12 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
         poll: config.poll,
         sweep: config.sweep,
     };
-    let claims = Claims::new(shared.worker.storage.clone(), shared.worker.queue.clone(), settings);
+    let claims = Claims::new(
+        shared.worker.storage.clone(),
+        shared.worker.queue.clone(),
+        settings,
+        make_room(Arc::clone(shared)),
+    );
     let tracker = TaskTracker::new();
     let context = Context { shared: Arc::clone(shared), tracker: tracker.clone() };
     let worker = WorkerBuilder::new(shared.holder.as_str())
@@ -60,7 +65,9 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
             report(result);
             finished = true;
         }
-        () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => shared.leases.signal_all(Signal::Drain),
+        () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => {
+            shared.leases.signal_all(Signal::Drain);
+        }
     }
     if !finished && let Ok(result) = tokio::time::timeout(LAST_WRITES, &mut working).await {
         report(result);
@@ -69,6 +76,21 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
     if tokio::time::timeout(Duration::ZERO, tracker.wait()).await.is_err() {
         tracing::warn!(runs = tracker.len(), "leaving runs behind; others take them over when their leases expire");
     }
+}
+
+/// Hands the worker's runs over for a suspect that needs the worker for itself.
+fn make_room(shared: Arc<Shared>) -> MakeRoom {
+    Box::new(move |room| {
+        let signal = match room {
+            Room::Clearing => Signal::Leave,
+            Room::Cleared => Signal::Yield,
+            Room::Enough | Room::Scarce | Room::Alone => return,
+        };
+        let runs = shared.leases.signal_all(signal);
+        if runs > 0 && signal == Signal::Yield {
+            tracing::info!(runs, "handing all runs over, because a suspect needs a worker for itself");
+        }
+    })
 }
 
 async fn drain_deadline(shutdown: &CancellationToken, drain: Duration) {

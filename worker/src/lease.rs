@@ -19,8 +19,10 @@ use crate::Shared;
 pub enum Signal {
     /// Go on.
     None,
-    /// The process is about to end: hand the run over at the next step.
+    /// The process is about to end, or another run needs it: hand the run over at the next step.
     Leave,
+    /// Another run needs the worker for itself: hand the run over, as soon as no call is under way that must not be repeated.
+    Yield,
     /// The process ends: hand the run over at once.
     Drain,
     /// The owner wants it to end.
@@ -59,9 +61,14 @@ impl Lease {
         *self.signal.borrow() >= Signal::Leave
     }
 
+    /// Whether the run should begin nothing more.
+    pub fn should_yield(&self) -> bool {
+        *self.signal.borrow() >= Signal::Yield
+    }
+
     /// Resolves when the run should stop, with the reason. Cancel-safe.
     pub async fn signalled(&mut self) -> Signal {
-        self.until(Signal::Drain).await
+        self.until(Signal::Yield).await
     }
 
     /// Resolves at the first signal that is at least `signal`. Cancel-safe.
@@ -91,11 +98,9 @@ impl Leases {
         }
     }
 
-    /// Tells every run of this process.
-    pub fn signal_all(&self, signal: Signal) {
-        for held in self.lock().values() {
-            held.raise(signal);
-        }
+    /// Tells every run of this process; returns how many did not have this signal yet.
+    pub fn signal_all(&self, signal: Signal) -> usize {
+        self.lock().values().filter(|held| held.raise(signal)).count()
     }
 
     fn attempts(&self) -> HashMap<Uuid, u32> {
@@ -108,12 +113,12 @@ impl Leases {
 }
 
 impl Held {
-    fn raise(&self, signal: Signal) {
+    fn raise(&self, signal: Signal) -> bool {
         self.signal.send_if_modified(|current| {
             let raised = signal > *current;
             *current = signal.max(*current);
             raised
-        });
+        })
     }
 }
 

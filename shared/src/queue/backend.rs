@@ -43,7 +43,12 @@ pub struct Claims {
     swept: Option<Instant>,
     /// What the last look for suspects has found.
     room: Room,
+    /// Has the worker's runs handed over, as far as the room asks for it.
+    make_room: MakeRoom,
 }
+
+/// Called with what each look for suspects has found.
+pub type MakeRoom = Box<dyn Fn(Room) + Send>;
 
 /// What one look is for.
 #[derive(Clone, Copy)]
@@ -86,14 +91,18 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 const LAST_CLAIM: Duration = Duration::from_secs(2);
 
 impl Claims {
-    pub fn new(storage: Storage, queue: Queue, settings: ClaimSettings) -> Self {
+    pub fn new(storage: Storage, queue: Queue, settings: ClaimSettings, make_room: MakeRoom) -> Self {
         // The first look needs no wake-up: there may be work from before this process was started.
         let state = State::Waiting(futures::future::ready(()).boxed());
-        Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None, room: Room::default() }
+        Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None, room: Room::default(), make_room }
     }
 
     fn wait(&self) -> State {
         let (queue, poll) = (self.queue.clone(), self.settings.poll);
+        if self.room.is_reserved() {
+            // A wake-up is for a worker that may claim: this one leaves it to the others.
+            return State::Waiting(tokio::time::sleep(poll).boxed());
+        }
         let wait = async move {
             if let Err(error) = queue.woken(poll).await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "looking for runs without wake-ups");
@@ -111,7 +120,7 @@ impl Claims {
         }
         let suspects = match self.room {
             // Whatever else the worker claimed first would take the room away.
-            Room::Clearing | Room::Alone => Some(Turn::First),
+            Room::Clearing | Room::Cleared | Room::Alone => Some(Turn::First),
             Room::Scarce => Some(Turn::Second),
             Room::Enough => expired.then_some(Turn::Second),
         };
@@ -182,7 +191,7 @@ impl Found {
 
     /// Whether further claims are welcome beside what was found.
     fn takes_more(&self, free: usize) -> bool {
-        self.claims.len() < free && !matches!(self.room, Some(Room::Clearing | Room::Alone))
+        self.claims.len() < free && !self.room.is_some_and(Room::is_reserved)
     }
 }
 
@@ -229,7 +238,10 @@ impl Backend for Claims {
                 State::Claiming(claiming) => {
                     let found = ready!(claiming.poll_unpin(cx));
                     self.ready.extend(found.claims);
-                    self.room = found.room.unwrap_or(self.room);
+                    if let Some(room) = found.room {
+                        self.room = room;
+                        (self.make_room)(room);
+                    }
                     self.state = self.wait();
                 }
                 State::Closing(_) => return Poll::Ready(None),

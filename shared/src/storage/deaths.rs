@@ -34,7 +34,8 @@ impl Verdict {
             (1, _) => Self::Charged,
             // Another run, which is no suspect yet, may be to blame.
             (_, 1) => Self::Narrowed(0),
-            _ => Self::Narrowed(suspects / 2),
+            // Rounded up, so that two workers execute all of them again, also where their number is odd.
+            _ => Self::Narrowed(suspects.div_ceil(2)),
         }
     }
 }
@@ -96,8 +97,8 @@ mod tests {
         check(2, 1, Narrowed(0));
         check(40, 1, Narrowed(0));
         check(2, 2, Narrowed(1));
-        check(3, 3, Narrowed(1));
-        check(61, 61, Narrowed(30));
+        check(3, 3, Narrowed(2));
+        check(61, 61, Narrowed(31));
         check(90, 60, Narrowed(30));
     }
 }

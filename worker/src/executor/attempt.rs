@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{Stop, age, compress, limits::Limits, memory::Memory};
 use crate::{
     Shared,
-    lease::Lease,
+    lease::{Lease, Signal},
     model::Chosen,
     recorder::Recorder,
     spans::Spans,
@@ -116,20 +116,26 @@ impl<'a> Attempt<'a> {
     /// Awaits `other` while events are written; ends early at a signal, and when the run's time is over. While the database
     /// is away, it first waits until there is room for what `other` will bring.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
+        self.alongside_until(Signal::Yield, other).await
+    }
+
+    /// The same, but only signals that are at least `signal` end it early.
+    pub async fn alongside_until<T>(&mut self, signal: Signal, other: impl Future<Output = T>) -> Result<T, Stop> {
         self.expect_no_refusal()?;
         tokio::select! {
             biased;
-            signal = self.lease.signalled() => Err(signal.into()),
+            signal = self.lease.until(signal) => Err(signal.into()),
             () = &mut self.deadline => Err(Stop::Failed(self.limits.duration_exceeded())),
             output = self.recorder.alongside_with_room(other) => Ok(output?),
         }
     }
 
     /// Waits until everything so far is in the database; what comes after it may then have effects.
-    pub async fn durable(&mut self) -> Result<(), Stop> {
+    /// Only signals that are at least `signal` end the wait early.
+    pub async fn durable_until(&mut self, signal: Signal) -> Result<(), Stop> {
         tokio::select! {
             biased;
-            signal = self.lease.signalled() => return Err(signal.into()),
+            signal = self.lease.until(signal) => return Err(signal.into()),
             () = &mut self.deadline => return Err(Stop::Failed(self.limits.duration_exceeded())),
             durable = self.recorder.durable() => durable?,
         }

@@ -57,7 +57,7 @@ impl From<Signal> for Stop {
     fn from(signal: Signal) -> Self {
         match signal {
             Signal::Cancel => Self::Cancelled,
-            Signal::Leave | Signal::Drain => Self::Drained,
+            Signal::Leave | Signal::Yield | Signal::Drain => Self::Drained,
             Signal::None | Signal::Fenced => Self::Fenced,
         }
     }

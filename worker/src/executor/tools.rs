@@ -26,7 +26,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{Next, Stop, attempt::Attempt, memory::Pending};
-use crate::tools::Tool;
+use crate::{lease::Signal, tools::Tool};
 
 /// What is to be done about one call.
 enum Plan {
@@ -137,7 +137,11 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     // Dropping the set cancels what is still under way.
     let mut under_way: JoinSet<Outcome> = JoinSet::new();
     loop {
-        let free = most.saturating_sub(under_way.len()).min(to_call.len());
+        let free = match attempt.lease.should_yield() {
+            true => 0,
+            false => most.saturating_sub(under_way.len()).min(to_call.len()),
+        };
+        let signal = signal_while(attempt, &under_way);
         let next: Vec<_> = to_call.drain(..free).collect();
         let before: Vec<CallState> =
             next.iter().map(|(index, ..)| attempt.memory.calls[*index].state.clone()).collect();
@@ -145,7 +149,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             intend(attempt, *index, tool, input.clone());
         }
         if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly)
-            && let Err(stop) = attempt.durable().await
+            && let Err(stop) = attempt.durable_until(signal).await
         {
             // None of them was made, so nobody need wonder.
             attempt.recorder.note(Progress { calls: before, ..Progress::default() });
@@ -166,7 +170,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             };
             under_way.spawn(calling.in_current_span());
         }
-        match attempt.alongside(under_way.join_next()).await? {
+        match attempt.alongside_until(signal_while(attempt, &under_way), under_way.join_next()).await? {
             None => return Ok(()),
             Some(Ok(outcome)) => complete(attempt, outcome),
             Some(Err(panicked)) => {
@@ -174,6 +178,16 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
                 std::panic::resume_unwind(panicked.into_panic());
             }
         }
+    }
+}
+
+/// The least signal that ends the run while these calls are under way: one that must not be repeated ends here, or at the end
+/// of the process.
+fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<Outcome>) -> Signal {
+    let is_once = |state: &CallState| state.status == ToolCallStatus::Called && state.effect == Effect::Once;
+    match !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
+        true => Signal::Drain,
+        false => Signal::Yield,
     }
 }
 
