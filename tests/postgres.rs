@@ -37,6 +37,36 @@ async fn a_run_finishes_although_postgres_is_restarted() {
 }
 
 #[tokio::test]
+async fn an_outage_longer_than_a_lease_is_no_workers_death() {
+    let mut postgres = Postgres::start();
+    let database = postgres.create_database();
+    let scaled = ScaledOut::on(database.url().to_owned(), None)
+        .with("HOLDFAST_LEASE_MS", 2_000)
+        .with("HOLDFAST_SWEEP_MS", 100)
+        .with("HOLDFAST_WORKER_CONCURRENCY", 1);
+    let (mut api, mut one, mut two) = (scaled.api(), scaled.worker(), scaled.worker());
+    let client = api.client();
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let mut stream = client.stream("[tokens=350] [delay=20] hi").await;
+        stream.up_to("message.delta").await;
+        streams.push(stream);
+    }
+    postgres.stop();
+    // A worker tries to renew its leases for 667 ms, and again after 133 ms.
+    for worker in [&mut one, &mut two] {
+        worker.wait_for_logs("renewing leases takes too long", 4);
+    }
+    postgres.restart();
+    for stream in streams {
+        let run_id = stream.run_id.clone();
+        stream.rest().await;
+        let run = client.run(&run_id).await;
+        assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("completed"), Some(1)));
+    }
+}
+
+#[tokio::test]
 async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_was_on() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();

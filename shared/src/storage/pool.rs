@@ -113,7 +113,10 @@ impl managed::Manager for Maker {
         loop {
             match PgConnection::connect_with(&self.0).await {
                 Ok(connection) => return Ok(Line { connection, made: Instant::now(), returned: Instant::now() }),
-                Err(error) if is_starting(&error) => tokio::time::sleep(STARTING).await,
+                Err(error) if is_starting(&error) => {
+                    lost::note(&error);
+                    tokio::time::sleep(STARTING).await;
+                }
                 Err(error) => return Err(error),
             }
         }
