@@ -103,6 +103,11 @@ impl Error {
         }
     }
 
+    /// Whether PostgreSQL ended the transaction for the sake of another one, so that the same transaction may succeed at once.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.code().is_some_and(|code| matches!(code.as_str(), "40001" | "40P01"))
+    }
+
     /// Whether another transaction has already written a row with the same unique key.
     pub(super) fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Database { source: sqlx::Error::Database(error), .. } if error.is_unique_violation())

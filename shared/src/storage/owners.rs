@@ -40,8 +40,9 @@ pub enum Erasure {
 const CONVERSATIONS: i64 = 10;
 const BRIEFINGS: i64 = 500;
 
-/// Times that a move is tried while the new owner makes conversations and runs of the same names.
-const MOVE_TRIES: usize = 3;
+/// Times that a transaction is tried which locks many rows of an owner: PostgreSQL may end it as one of a circle of waiting
+/// transactions, and the new owner of a move may make conversations and runs of the same names.
+const TRIES: usize = 5;
 
 impl Storage {
     /// Notes that an anonymous user is here, and that there may be something to forget later.
@@ -77,6 +78,16 @@ impl Storage {
     /// Removes a part of what the owner has, to be called until nothing is left. A run that has not ended is ended by the write
     /// rule first, also while a worker holds it; so that worker writes nothing after it.
     pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+        for _ in 1..TRIES {
+            match self.try_erase(owner, erasure).await {
+                Err(error) if error.is_conflict() => {}
+                erased => return erased,
+            }
+        }
+        self.try_erase(owner, erasure).await
+    }
+
+    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to erase an owner"))?;
         let erased = erase(&mut tx, owner, erasure).await?;
         tx.commit().await.map_err(Error::doing("erase what an owner has"))?;
@@ -87,9 +98,9 @@ impl Storage {
     /// conversation loses its handle, and a run its idempotency key, where the new owner has the same already. Returns how many
     /// conversations the new owner sees more.
     pub async fn move_owner(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
-        for _ in 1..MOVE_TRIES {
+        for _ in 1..TRIES {
             match self.try_move(from, to, quotas).await {
-                Err(error) if error.is_unique_violation() => {}
+                Err(error) if error.is_unique_violation() || error.is_conflict() => {}
                 moved => return moved,
             }
         }
@@ -119,8 +130,8 @@ async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
     let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
     tx.fetch_all::<(String,)>(sql, args![from]).await?;
     let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
-    tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
-    Ok(())
+    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
+    lock_running(tx, conversations.into_iter().map(|(id,)| id).collect()).await
 }
 
 /// The quotas that speak about a move: those of which it brings something. A move that they refuse anyway changes no row.
@@ -182,6 +193,7 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Err
     let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
     let conversations: Vec<Uuid> =
         conversations.map_err(Error::doing("find what is to be erased"))?.into_iter().map(|row| row.0).collect();
+    lock_running(tx, conversations.clone()).await.map_err(Error::doing("find the runs that are to be erased"))?;
     let mut ended = Vec::new();
     for conversation in &conversations {
         for run in
@@ -194,6 +206,13 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Err
     let is_done = (conversations.len() as i64) < CONVERSATIONS
         && remove_rest(tx, owner).await.map_err(Error::doing("erase what is not part of a conversation"))?;
     Ok(Erased { ended, runs, conversations, is_done })
+}
+
+/// Locks the runs of conversations that workers hold. Order matters: the settlement of a worker's death locks its runs in the
+/// order of their ids, too, so neither waits for the other in a circle.
+async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), sqlx::Error> {
+    let sql = "select id from agent_runs where conversation_id {in:$1} and status = 'running' order by id {for update}";
+    tx.fetch_all::<(Uuid,)>(sql, args![conversations]).await.map(drop)
 }
 
 /// Removes conversations with all that was said and done in them; returns their runs.

@@ -37,6 +37,7 @@ on_each_backend!(
     only_anonymous_users_who_do_not_come_back_are_forgotten,
     all_that_an_owner_has_moves_to_another,
     what_the_new_owner_has_already_keeps_its_name,
+    a_move_that_postgres_ends_for_another_transaction_is_made_again,
     removed_logs_are_empty,
 );
 
@@ -262,6 +263,27 @@ async fn all_that_an_owner_has_moves_to_another(places: Places) {
     assert_eq!(places.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap(), 0);
     let Some(mut raw) = places.raw().await else { return };
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
+}
+
+async fn a_move_that_postgres_ends_for_another_transaction_is_made_again(places: Places) {
+    let (first, _) = places.submit_as("anonymous_a", NEW, "hi").await;
+    let (second, _) = places.submit_as("anonymous_a", NEW, "hi").await;
+    assert_eq!(places.claim(2).await.len(), 2);
+    let Some(mut raw) = places.raw().await else { return };
+    // Only PostgreSQL locks rows, and ends the one that waited first in a circle.
+    let lock = |run_id: Uuid| format!("select 1 from agent_runs where id = '{run_id}' for update");
+    raw.execute("begin", "select 1").await;
+    raw.execute(&lock(second), "select 1").await;
+    let circle = async {
+        let until_it_waits = "do $$ begin while not exists (select 1 from pg_stat_activity where wait_event_type = 'Lock' \
+                              and datname = current_database()) loop perform pg_sleep(0.01); perform pg_stat_clear_snapshot(); \
+                              end loop; end $$";
+        raw.execute(until_it_waits, "select 1").await;
+        raw.execute(&lock(first), "select 1").await;
+        raw.execute("rollback", "select 1").await;
+    };
+    let (moved, ()) = tokio::join!(places.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS), circle);
+    assert_eq!(moved.unwrap(), 2);
 }
 
 async fn what_the_new_owner_has_already_keeps_its_name(places: Places) {
