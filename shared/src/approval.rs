@@ -31,6 +31,17 @@ pub struct Approval {
     pub decided_by: Option<String>,
 }
 
+/// A question that the caller may decide now, as the list of all of them shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct OpenApproval {
+    #[serde(flatten)]
+    pub approval: Approval,
+    /// The agent of the run; null for a plain conversation.
+    pub agent_id: Option<Uuid>,
+    /// The conversation of a run that the caller owns; null for another owner's.
+    pub conversation_id: Option<Uuid>,
+}
+
 /// Why a human is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -4,6 +4,7 @@ mod agent_stream;
 mod agents;
 mod ai_chat;
 mod answers;
+mod approvals;
 mod briefings;
 mod chat_stream;
 mod checkpoints;
@@ -109,6 +110,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(trace::messages))
         .routes(routes!(trace::tool_calls))
         .routes(routes!(durable_stream::read, durable_stream::metadata))
+        .routes(routes!(approvals::list))
         .routes(routes!(answers::approvals))
         .routes(routes!(answers::decide))
         .routes(routes!(answers::complete))

@@ -10,6 +10,7 @@ mod accept;
 mod access;
 mod agents;
 mod answer;
+mod approvals;
 mod archive;
 mod begin;
 mod briefings;

@@ -1,0 +1,24 @@
+//! `/v1/approvals`: what waits for a decision of the caller, over all runs. `answers` has the routes of one run.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use holdfast_shared::{approval::OpenApproval, page::Page};
+
+use super::ListQuery;
+use crate::{app::App, auth::Caller, extract::Query, problem::Problem};
+
+/// List the approvals that the caller may decide now, oldest first: of the caller's own runs, and of runs whose agent names
+/// the caller among its `approvers`.
+#[utoipa::path(get, path = "/v1/approvals", operation_id = "list_approvals", tag = "runs", params(ListQuery), responses(
+    (status = 200, body = Page<OpenApproval>),
+    (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
+))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<OpenApproval>>, Problem> {
+    let page = app.storage().open_approvals(caller.standing(), query.size(&app)?, query.cursor.as_deref()).await?;
+    page.map(Json).ok_or_else(Problem::invalid_cursor)
+}

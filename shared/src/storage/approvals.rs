@@ -1,0 +1,98 @@
+//! The approvals that a caller may decide: of its own runs, and of runs whose agent names it as an approver.
+//!
+//! `access` decides about one run by the same rule. `answer` stores a decision.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Error, Storage,
+    cut::{Cut, cut_page, page_of},
+    database::args,
+    trace::{ApprovalRow, approval_columns},
+};
+use crate::{
+    agent::{Approvers, Standing},
+    approval::OpenApproval,
+    page::{Page, PageSize},
+};
+
+#[derive(FromRow)]
+struct OpenRow {
+    #[sqlx(flatten)]
+    approval: ApprovalRow,
+    place: Uuid,
+    agent_id: Option<Uuid>,
+    conversation_id: Option<Uuid>,
+}
+
+/// Holds of a run `r` and its approval `a`, if a decision counts now.
+macro_rules! is_open {
+    () => {
+        "r.status = 'waiting' and a.status = 'pending' and a.expires_at >= {now} and exists \
+         (select 1 from chat_conversations c where c.id = r.conversation_id and c.deleted_at is null)"
+    };
+}
+
+impl Storage {
+    /// The approvals that the caller may decide now, oldest first. `None` for a cursor that no page gave out.
+    pub async fn open_approvals(
+        &self,
+        caller: Standing<'_>,
+        size: PageSize,
+        cursor: Option<&str>,
+    ) -> Result<Option<Page<OpenApproval>>, Error> {
+        let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
+        let entrusted = self.entrusted_to(caller).await?;
+        let list = cut_page!(
+            concat!(
+                "select ",
+                approval_columns!(),
+                ", id as place, agent_id, conversation_id, octet_length(cast(input as text)) + 600 as page_bytes from (",
+                "select a.*, r.agent_definition_id as agent_id, r.conversation_id ",
+                "from agent_runs r join agent_run_approvals a on a.run_id = r.id ",
+                "left join agent_definition_versions v ",
+                "on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version ",
+                "where r.owner_id = $1 and r.finished_at is null ",
+                "and coalesce(v.definition ->> 'approvers', 'owner') = 'owner' and ",
+                is_open!(),
+                " union all ",
+                "select a.*, r.agent_definition_id, case when r.owner_id = $1 then r.conversation_id end ",
+                "from {each:$2} join agent_runs r on r.agent_definition_id = {uuid:value->>'agent'} ",
+                "and r.agent_version = cast(value->>'version' as bigint) ",
+                "join agent_run_approvals a on a.run_id = r.id where ",
+                is_open!(),
+                ") pending where ($3 is null or id > $3) order by id limit $4"
+            ),
+            "id",
+            "$5"
+        );
+        let args = args![caller.owner, entrusted, after, size.items + 1, size.bytes];
+        let rows = self.database.fetch_all::<Cut<OpenRow>>(list, args).await;
+        let rows = rows.map_err(Error::doing("list the approvals that a caller may decide"))?;
+        Ok(Some(page_of(rows, size, |last| last.place.simple().to_string())))
+    }
+
+    /// The definitions with waiting runs that name the caller as an approver, as `[{agent, version}]`.
+    async fn entrusted_to(&self, caller: Standing<'_>) -> Result<Value, Error> {
+        let sql = "select v.agent_definition_id, v.version, v.definition -> 'approvers' from agent_definition_versions v \
+                   where (v.definition ->> 'approvers') is not null and exists (select 1 from agent_runs r \
+                   where r.agent_definition_id = v.agent_definition_id and r.agent_version = v.version and r.status = 'waiting')";
+        let waiting = self.database.fetch_all::<(Uuid, i64, Json<Value>)>(sql, args![]).await;
+        let waiting = waiting.map_err(Error::doing("look for definitions that name approvers"))?;
+        let entrusted = waiting.into_iter().filter_map(|(agent, version, Json(approvers))| {
+            // No owner has the empty name, so a definition that names the owner entrusts its runs to no other caller.
+            let is_named = Approvers::deserialize(&approvers).is_ok_and(|approvers| approvers.include(caller, ""));
+            is_named.then(|| json!({"agent": agent.simple(), "version": version}))
+        });
+        Ok(entrusted.collect())
+    }
+}
+
+impl From<OpenRow> for OpenApproval {
+    fn from(row: OpenRow) -> Self {
+        Self { approval: row.approval.into(), agent_id: row.agent_id, conversation_id: row.conversation_id }
+    }
+}
