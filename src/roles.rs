@@ -54,8 +54,7 @@ pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Res
     let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_where_it_listens(&listener, &auth);
-    let model = settings.model.stated_choice();
-    make_api(places, auth, rate_limit, &settings, model, metrics).run(listener, shutdown).await;
+    make_api(places, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
     Ok(())
 }
 
@@ -67,6 +66,7 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
     let metrics = Metrics::install(Role::Worker, shutdown.clone());
     let Some(places) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
     say_what_it_uses(&stores, &places.storage, &settings)?;
+    note_model(&places.storage, &settings.model.choice()?).await;
     if let Some(address) = settings.run.metrics_addr {
         // Whoever watches a drain sees it to its end.
         let stop = CancellationToken::new();
@@ -227,6 +227,13 @@ fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> 
         provider => tracing::info!("model: {provider}, {}", choice.name),
     }
     Ok(())
+}
+
+/// Notes the model for APIs, which only show it: a worker without this note works as well.
+async fn note_model(storage: &Storage, choice: &ModelChoice) {
+    if let Err(error) = storage.note_model(&choice.provider.to_string(), &choice.name).await {
+        tracing::warn!(error = &error as &dyn Error, "failed to note the model; GET /v1/server may show an older one");
+    }
 }
 
 fn say_where_it_listens(listener: &Listener, auth: &Auth) {

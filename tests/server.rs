@@ -30,11 +30,15 @@ async fn a_server_that_fell_back_to_memory_warns_its_users() {
 }
 
 #[tokio::test]
-async fn an_api_alone_names_only_the_model_that_its_own_settings_state() {
+async fn an_api_alone_names_the_model_of_the_newest_worker() {
     let scaled = ScaledOut::new();
-    let shown = scaled.api().client().get("/v1/server").await.unwrap();
-    assert_eq!((&shown["model"], &shown["storage"]), (&json!(null), &json!("postgres")));
-    let stated = scaled.with("CHAT_MODEL_PROVIDER", "scripted");
-    let shown = stated.api().client().get("/v1/server").await.unwrap();
-    assert_eq!(shown["model"]["is_real"], false);
+    let mut api = scaled.api();
+    let client = api.client();
+    let model = async || client.get("/v1/server").await.unwrap()["model"].clone();
+    assert_eq!(model().await, json!(null), "no worker has started");
+    scaled.worker().wait_for_log("worker started");
+    assert_eq!(model().await, json!({"provider": "scripted", "name": "scripted", "is_real": false}));
+    let real = scaled.with("CHAT_MODEL_PROVIDER", "ollama").with("CHAT_MODEL_NAME", "llama3.2");
+    real.worker().wait_for_log("worker started");
+    assert_eq!(model().await, json!({"provider": "ollama", "name": "llama3.2", "is_real": true}));
 }

@@ -178,7 +178,7 @@ impl App {
         self.tools.mcp_stdio
     }
 
-    /// The deployment's model, where this process knows it.
+    /// The deployment's model, where this process is a worker, too.
     pub const fn model(&self) -> Option<&ModelChoice> {
         self.model.as_ref()
     }

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use holdfast_shared::{
-    config::{ModelChoice, Provider},
-    storage::BackEnd,
-};
+use holdfast_shared::{config::Provider, storage::BackEnd};
 use serde::Serialize;
 
 use crate::{app::App, auth::Caller, problem::Problem};
@@ -16,7 +13,7 @@ use crate::{app::App, auth::Caller, problem::Problem};
 pub struct Server {
     /// The version of the API.
     version: &'static str,
-    /// The model of plain conversations; null where only the workers know it.
+    /// The model of plain conversations; null for an API alone before the first worker has started.
     #[schema(required)]
     model: Option<Model>,
     storage: BackEnd,
@@ -35,13 +32,10 @@ pub struct Model {
     is_real: bool,
 }
 
-impl From<&ModelChoice> for Model {
-    fn from(choice: &ModelChoice) -> Self {
-        Self {
-            provider: choice.provider.to_string(),
-            name: choice.name.clone(),
-            is_real: choice.provider != Provider::Scripted,
-        }
+impl Model {
+    fn new(provider: String, name: String) -> Self {
+        let is_real = provider != Provider::Scripted.to_string();
+        Self { provider, name, is_real }
     }
 }
 
@@ -52,9 +46,14 @@ impl From<&ModelChoice> for Model {
 ))]
 pub async fn show(State(app): State<Arc<App>>, _: Caller) -> Json<Server> {
     let storage = app.storage();
+    let model = match app.model() {
+        Some(own) => Some((own.provider.to_string(), own.name.clone())),
+        // A page asks for this first, and shows the rest also while the database is away.
+        None => storage.noted_model().await.ok().flatten(),
+    };
     Json(Server {
         version: env!("CARGO_PKG_VERSION"),
-        model: app.model().map(Model::from),
+        model: model.map(|(provider, name)| Model::new(provider, name)),
         storage: storage.back_end(),
         warning: storage.caution().map(|caution| caution.message),
     })

@@ -155,14 +155,6 @@ impl ModelConfig {
         self.choice_for(None, None)
     }
 
-    /// The deployment's model, as far as these settings tell. An API alone may have no settings of the model: its workers
-    /// have them.
-    pub fn stated_choice(&self) -> Option<ModelChoice> {
-        let keyed = [Provider::Gemini, Provider::Anthropic, Provider::OpenAi, Provider::Vertex];
-        let is_stated = self.chat_model_provider.is_some() || keyed.into_iter().any(|keyed| self.key(keyed).is_some());
-        self.choice().ok().filter(|_| is_stated)
-    }
-
     /// Decides who answers for an agent that names a provider, a model, or both. What it does not name is the deployment's
     /// own; but another provider's model has no name in common with it, so that is the provider's usual one, if any.
     pub fn choice_for(&self, provider: Option<&str>, name: Option<&str>) -> Result<ModelChoice, Error> {

@@ -25,6 +25,7 @@ mod cut;
 mod data_folder;
 mod database;
 mod deaths;
+mod deployment;
 mod end;
 mod error;
 mod fenced;

@@ -102,19 +102,6 @@ fn an_agent_may_name_a_provider_or_a_model_or_both() {
 }
 
 #[test]
-fn settings_without_a_model_state_none() {
-    let check = |flags: &[&str], expected: Option<Provider>| {
-        assert_eq!(config(flags).stated_choice().map(|choice| choice.provider), expected, "for {flags:?}");
-    };
-    check(&[], None);
-    check(&["--gemini-api-key="], None);
-    check(&["--gemini-api-key=k"], Some(Provider::Gemini));
-    check(&["--chat-model-provider=scripted"], Some(Provider::Scripted));
-    check(&["--chat-model-provider=openai"], None);
-    check(&["--openai-api-key=k"], None);
-}
-
-#[test]
 fn addresses_end_with_one_slash_and_have_a_version() {
     let check = |provider, flags: &[&str], expected: &str| assert_eq!(config(flags).base_url(provider), expected);
     check(Provider::OpenAi, &[], "https://api.openai.com/v1/");

@@ -1,0 +1,20 @@
+//! The deployment's own model, which workers note so that an API alone can show it.
+
+use super::{Error, Storage, database::args};
+
+impl Storage {
+    /// Notes the model of plain conversations; a worker does so when it starts.
+    pub async fn note_model(&self, provider: &str, name: &str) -> Result<(), Error> {
+        let sql = "insert into deployment_model (id, provider, name, noted_at) values (1, $1, $2, {now}) \
+                   on conflict (id) do update set provider = $1, name = $2, noted_at = {now} returning name";
+        let noted = self.database.write::<(String,)>(sql, args![provider, name]).await;
+        noted.map(drop).map_err(Error::doing("note the model of this deployment"))
+    }
+
+    /// The provider and the name of the model that a worker noted last; `None` before the first worker.
+    pub async fn noted_model(&self) -> Result<Option<(String, String)>, Error> {
+        let sql = "select provider, name from deployment_model";
+        let noted = self.database.fetch_optional::<(String, String)>(sql, args![]).await;
+        noted.map_err(Error::doing("read the model of this deployment"))
+    }
+}
