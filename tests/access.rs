@@ -16,6 +16,8 @@ in_both_modes!(
     an_agent_looks_unknown_to_those_whom_it_does_not_admit,
     an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others,
     approvers_decide_and_the_owner_does_not,
+    each_caller_finds_the_approvals_that_it_may_decide_and_no_others,
+    a_briefing_for_an_owner_whom_the_agent_does_not_admit_is_refused,
     tools_that_nobody_has_declared_ask_anonymous_callers,
     a_server_learns_the_caller_only_where_its_definition_says_so,
 );
@@ -139,6 +141,82 @@ async fn approvers_decide_and_the_owner_does_not(mut deployment: Deployment) {
         assert_eq!([&decided["metadata"], &decided["usage"], &decided["output_message"]], [&Value::Null; 3]);
         assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
         assert_eq!(ann.get(&path).await.unwrap()["items"][0]["decided_by"], name);
+    }
+}
+
+async fn each_caller_finds_the_approvals_that_it_may_decide_and_no_others(mut deployment: Deployment) {
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let olga = operator(&client);
+    let [ann, bob, carl] = ["ann", "bob", "carl"].map(|name| named(&client, name));
+    let stranger = anonymous(&client).await;
+    let found = async |client: &Client| client.get("/v1/approvals").await.unwrap()["items"].as_array().unwrap().clone();
+    assert!(found(&ann).await.is_empty());
+    let mut asked = Vec::new();
+    for (owner, definition) in [
+        (&ann, json!({})),
+        (&ann, json!({"approvers": "operators"})),
+        (&ann, json!({"approvers": ["carl"]})),
+        (&ann, json!({})),
+        (&stranger, json!({})),
+    ] {
+        let agent_id = defined(&olga, definition).await;
+        let mut stream = stream_of(owner, &agent_id, "[approval] [tokens=1]").await;
+        let approval = stream.up_to("agent.state").await;
+        let approval = approval.iter().find(|frame| frame.event == "approval.requested").unwrap();
+        asked.push((approval.data["approval_id"].clone(), agent_id, stream));
+    }
+    let ids = async |client: &Client| found(client).await.iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
+    let [own, of_operators, of_carl, own_too, of_stranger] = [0, 1, 2, 3, 4].map(|index| asked[index].0.clone());
+    assert_eq!(ids(&ann).await, [own.clone(), own_too.clone()], "an owner decides unless the agent names others");
+    assert_eq!(ids(&olga).await, [of_operators]);
+    assert_eq!(ids(&carl).await, [of_carl]);
+    assert_eq!(ids(&stranger).await, [of_stranger]);
+    assert!(ids(&bob).await.is_empty() && ids(&anonymous(&client).await).await.is_empty());
+
+    let (mine, entrusted) = (found(&ann).await.remove(0), found(&carl).await.remove(0));
+    assert!(mine["conversation_id"].is_string(), "{mine}");
+    assert_eq!((&entrusted["agent_id"], &entrusted["conversation_id"]), (&json!(asked[2].1), &json!(null)));
+    let of_the_run = format!("/v1/runs/{}/approvals", asked[2].2.run_id);
+    let mut readable = carl.get(&of_the_run).await.unwrap()["items"][0].clone();
+    for name in ["agent_id", "conversation_id"] {
+        readable[name] = entrusted[name].clone();
+    }
+    assert_eq!(entrusted, readable, "the list tells an approver no more than the run does");
+
+    let first = ann.get("/v1/approvals?limit=1").await.unwrap();
+    assert_eq!(first["items"][0]["id"], own);
+    let next = first["next"].as_str().unwrap();
+    let second = ann.get(&format!("/v1/approvals?limit=1&cursor={next}")).await.unwrap();
+    assert_eq!((&second["items"][0]["id"], &second["next"]), (&own_too, &json!(null)));
+    ann.post(
+        &format!("/v1/runs/{}/approvals/{}", asked[0].2.run_id, own.as_str().unwrap()),
+        json!({"decision": "deny"}),
+    )
+    .await
+    .unwrap();
+    assert_eq!(ids(&ann).await, [own_too], "a decided approval waits for no one");
+    let refused = ann.get("/v1/approvals?cursor=x").await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (400, "invalid_cursor"));
+}
+
+async fn a_briefing_for_an_owner_whom_the_agent_does_not_admit_is_refused(mut deployment: Deployment) {
+    deployment = checked(deployment);
+    let client = deployment.client();
+    let olga = operator(&client);
+    let agents = [json!({"access": ["ann"]}), json!({"access": "users"}), json!({"access": "operators"})];
+    for (access, owner, is_accepted) in [
+        (0, "ann", true),
+        (0, "bob", false),
+        (1, "bob", true),
+        (1, "anonymous_34b1fb3ca1db1166f770e621b693d42d", false),
+        (2, "bob", true),
+    ] {
+        let agent_id = defined(&olga, agents[access].clone()).await;
+        let briefing = json!({"agent_id": agent_id, "title": "t", "summary": "s", "owner_id": owner});
+        let stored = olga.post("/v1/briefings", briefing).await;
+        let expected = if is_accepted { None } else { Some((400, "owner_not_admitted".to_owned())) };
+        assert_eq!(stored.err().map(|failure| (failure.status, failure.code)), expected, "{owner}, {}", agents[access]);
     }
 }
 

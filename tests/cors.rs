@@ -4,7 +4,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use test_servers::free_port;
 
-use crate::support::{Client, Embedded, Program, tokens::SECRET};
+use crate::support::{Client, Embedded, Program, refusal, tokens::SECRET};
 
 const FRONT: &str = "https://front.example";
 
@@ -122,4 +122,10 @@ async fn every_answer_says_what_browsers_and_caches_may_do_with_it() {
             assert_eq!(header(&answer, "content-length"), None, "{path}");
         }
     }
+}
+
+#[test]
+fn credentials_without_an_origin_are_refused_by_name() {
+    let said = refusal(Embedded::new().command().env("HOLDFAST_CORS_CREDENTIALS", "true"));
+    assert!(said.contains("HOLDFAST_CORS_CREDENTIALS") && said.contains("HOLDFAST_CORS_ORIGINS"), "{said}");
 }

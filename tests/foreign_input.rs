@@ -27,8 +27,8 @@ async fn client_tools_are_limited_before_any_schema_is_compiled() {
     refused(tools(33, pattern), "32 client tools, not 33").await;
     let three = |n: usize| json!({"allOf": [{"pattern": "x"}, {"pattern": "y"}, {"pattern": format!("z{n}")}]});
     client.post("/v1/runs", tools(21, three)).await.unwrap();
-    refused(tools(22, three), "66 patterns, and 64 are taken").await;
-    refused(tools(2, |_| json!({"title": "x".repeat(32_768)})), "and 65536 are taken").await;
+    refused(tools(22, three), "66 patterns, and the limit is 64").await;
+    refused(tools(2, |_| json!({"title": "x".repeat(32_768)})), "and the limit is 65536").await;
     let bomb = |_: usize| json!({"pattern": "(((.{40}){40}){40}){40}"});
     refused(tools(32, bomb), "a pattern may take 262144 bytes").await;
     assert_eq!(client.request(Method::GET, "/healthz").send().await.unwrap().status(), 200);

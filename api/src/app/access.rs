@@ -1,6 +1,9 @@
 //! Who may use an agent, and who answers what a run has asked.
 
-use holdfast_shared::storage::{AskedRun, Target};
+use holdfast_shared::{
+    config::{ANONYMOUS_PREFIX, begins_with},
+    storage::{AskedRun, Target},
+};
 use uuid::Uuid;
 
 use super::{App, agent_of};
@@ -15,7 +18,17 @@ impl App {
         }
     }
 
-    /// The same for the agents that a run of this target would have. Plain new conversations have none, and cost nothing.
+    /// Refuses a briefing for another owner whom the agent does not admit: that owner could not talk about it.
+    pub async fn expect_access_of(&self, owner: &str, agent_id: Uuid) -> Result<(), Problem> {
+        let access = self.storage.access_of_agent(agent_id).await?;
+        if access.may_admit(owner, begins_with(owner, ANONYMOUS_PREFIX)) {
+            Ok(())
+        } else {
+            Err(Problem::owner_not_admitted(owner, agent_id))
+        }
+    }
+
+    /// Refuses a caller whom an agent of a run of this target does not admit. Plain new conversations have none, and cost nothing.
     pub(super) async fn expect_access_to(&self, caller: &Caller, target: &Target) -> Result<(), Problem> {
         if caller.is_operator || matches!(target, Target::New { agent_id: None }) {
             return Ok(());

@@ -206,6 +206,7 @@ impl Auth {
     /// Reads the key; refuses one that could not keep anybody out, and an open door that nobody has asked for.
     pub fn new(config: &UsersConfig, api: &ApiConfig) -> Result<Self, config::Error> {
         config.check(api.addr)?;
+        api.check()?;
         let way = match &config.jwt_key {
             Some(key) => {
                 Way::Checked { tokens: Box::new(Tokens::new(key, config)?), takes_anonymous: config.anonymous }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use holdfast_shared::rate_limit::Rate;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, counted};
 
 impl Problem {
     pub fn unauthenticated() -> Self {
@@ -40,11 +40,17 @@ impl Problem {
     }
 
     pub fn rate_limited(rate: Rate, wait: Duration) -> Self {
-        Self::too_often(&format!("{} runs per {} may be started", rate.count, rate.period.as_str()), wait)
+        Self::too_often(
+            &format!("{} per {} may be started", counted(rate.count.get() as usize, "run"), rate.period.as_str()),
+            wait,
+        )
     }
 
     pub fn writes_limited(rate: Rate, wait: Duration) -> Self {
-        Self::too_often(&format!("{} changes per {} may be made", rate.count, rate.period.as_str()), wait)
+        Self::too_often(
+            &format!("{} per {} may be made", counted(rate.count.get() as usize, "change"), rate.period.as_str()),
+            wait,
+        )
     }
 
     fn too_often(what: &str, wait: Duration) -> Self {

@@ -2,12 +2,14 @@
 
 use axum::http::StatusCode;
 
-use super::Problem;
+use super::{Problem, counted};
 
 impl Problem {
     pub fn too_many_streams(holder: &str, most: usize) -> Self {
-        let detail =
-            format!("{holder} may hold {most} streams and waits open at this server; close one, or try again later.");
+        let detail = format!(
+            "{holder} may hold {} or waits open at this server; close one, or try again later.",
+            counted(most, "stream")
+        );
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail).retried_after(5)
     }
 

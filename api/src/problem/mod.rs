@@ -232,7 +232,10 @@ impl Problem {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too_many_queued",
-            format!("Conversation {id} has {max} runs that have not ended; wait for them, or use the mode interrupt."),
+            format!(
+                "Conversation {id} has {} that have not ended; wait, or use the mode interrupt.",
+                counted(max, "run")
+            ),
         )
     }
 
@@ -328,6 +331,11 @@ impl Problem {
         self.run = Some(format!("/v1/runs/{run_id}"));
         self
     }
+}
+
+/// `1 run`, `2 runs`.
+pub fn counted(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 impl From<storage::Error> for Problem {

@@ -1,13 +1,15 @@
 //! Problems with owners: quotas that are exceeded, and another owner's data.
 
 use axum::http::StatusCode;
+use uuid::Uuid;
 
-use super::Problem;
+use super::{Problem, counted};
 
 impl Problem {
     pub fn too_many_runs(max: usize) -> Self {
         let detail = format!(
-            "You have {max} runs that have not ended; wait for one of them, cancel it, or answer what it asks."
+            "You have {} that have not ended, or would have more with this; wait for one, cancel it, or answer what it asks.",
+            counted(max, "run")
         );
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail)
     }
@@ -32,6 +34,12 @@ impl Problem {
         let detail =
             format!("An owner_id has 1 to {max_chars} characters, no control characters and no spaces around it.");
         Self::new(StatusCode::BAD_REQUEST, "invalid_user", detail)
+    }
+
+    pub fn owner_not_admitted(owner: &str, agent_id: Uuid) -> Self {
+        let detail =
+            format!("Agent {agent_id} does not admit {owner}, who could not open this briefing; see its access.");
+        Self::new(StatusCode::BAD_REQUEST, "owner_not_admitted", detail)
     }
 
     pub fn quota_exceeded(max: usize) -> Self {

@@ -10,11 +10,12 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::{
-    agent::{Agent, AgentDefinition, unquoted},
+    agent::{Access, Agent, AgentDefinition, Approvers, Invalid, unquoted},
     page::Page,
     storage::Changed,
 };
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use super::ListQuery;
 use crate::{
@@ -109,9 +110,19 @@ const SHOWN_BESIDE: [&str; 5] = ["id", "version", "origin", "created_at", "updat
 fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
     if let Some(fields) = definition.as_object_mut() {
         SHOWN_BESIDE.iter().for_each(|name| drop(fields.remove(*name)));
+        expect::<Access>(fields, "access")?;
+        expect::<Approvers>(fields, "approvers")?;
     }
     let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", unquoted(&error)));
     serde_json::from_value(definition).map_err(problem)
+}
+
+/// Refuses a field that is not of its type, by its name.
+fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Result<(), Problem> {
+    match fields.get(name).map(T::deserialize) {
+        Some(Err(error)) => Err(Problem::invalid_agent(&Invalid { field: name.to_owned(), problem: unquoted(&error) })),
+        _ => Ok(()),
+    }
 }
 
 fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Problem> {

@@ -55,7 +55,7 @@ pub struct StartedConversation {
 
 /// Store a briefing, once per `Idempotency-Key` of the caller.
 #[utoipa::path(post, path = "/v1/briefings", tag = "briefings", request_body = NewBriefingBody, responses(
-    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found, invalid_user, invalid_idempotency_key"),
+    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found, owner_not_admitted, invalid_user, invalid_idempotency_key"),
     (status = 403, body = Problem, description = "operator_needed: of another owner; quota_exceeded"),
     (status = 422, body = Problem, description = "idempotency_key_reused")
 ))]
@@ -76,6 +76,9 @@ pub async fn create(
         None => {
             app.admit_write(&caller).await?;
             app.expect_access(&caller, agent_id).await?;
+            if owner != caller.owner {
+                app.expect_access_of(&owner, agent_id).await?;
+            }
             let new = NewBriefing { authored, ..checked(&app, body)? };
             app.storage().create_briefing(app.account(&owner), new).await?
         }

@@ -52,6 +52,7 @@ pub struct Standing<'a> {
 }
 
 const MAX_OWNERS: usize = 1_000;
+const MAX_OWNER_CHARS: usize = 128;
 
 impl Access {
     pub fn admits(&self, caller: Standing<'_>) -> bool {
@@ -62,6 +63,12 @@ impl Access {
                 Self::Group(AccessGroup::Operators) => false,
                 Self::Owners(owners) => owners.contains(caller.owner),
             }
+    }
+
+    /// Whether an owner who is not here may be admitted, as far as a name tells. It does not tell operators.
+    pub fn may_admit(&self, owner: &str, is_anonymous: bool) -> bool {
+        *self == Self::Group(AccessGroup::Operators)
+            || self.admits(Standing { owner, is_anonymous, is_operator: false })
     }
 
     pub(super) fn is_default(&self) -> bool {
@@ -111,9 +118,18 @@ impl Default for Approvers {
 }
 
 fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
-    match owners.is_empty() || owners.len() > MAX_OWNERS {
-        true => Err(Invalid::new(field, format!("a list of 1 to {MAX_OWNERS} owners"))),
-        false => Ok(()),
+    if owners.is_empty() || owners.len() > MAX_OWNERS {
+        return Err(Invalid::new(field, format!("a list of 1 to {MAX_OWNERS} owners")));
+    }
+    let is_name = |owner: &String| {
+        !owner.trim().is_empty() && owner.chars().count() <= MAX_OWNER_CHARS && !owner.chars().any(char::is_control)
+    };
+    if owners.iter().all(is_name) {
+        Ok(())
+    } else {
+        let problem =
+            format!("an owner has 1 to {MAX_OWNER_CHARS} characters, not only spaces and no control characters");
+        Err(Invalid::new(field, problem))
     }
 }
 
@@ -140,6 +156,36 @@ mod tests {
         check(json!("operators"), [false, false, false, true]);
         check(json!(["ann"]), [false, true, false, true]);
         assert!(from_value::<Access>(json!("friends")).is_err());
+    }
+
+    #[test]
+    fn a_name_tells_whom_access_may_admit_but_not_who_is_an_operator() {
+        let check = |access: Value, [anonymous, ann, bob]: [bool; 3]| {
+            let read: Access = from_value(access.clone()).unwrap();
+            let found = [("anonymous_1", true), ("ann", false), ("bob", false)];
+            let found = found.map(|(owner, is_anonymous)| read.may_admit(owner, is_anonymous));
+            assert_eq!(found, [anonymous, ann, bob], "{access}");
+        };
+        check(json!("everybody"), [true, true, true]);
+        check(json!("users"), [false, true, true]);
+        check(json!("operators"), [true, true, true]);
+        check(json!(["ann"]), [false, true, false]);
+    }
+
+    #[test]
+    fn a_list_of_owners_has_names_that_an_owner_can_have() {
+        let check = |owners: Vec<String>, is_accepted: bool| {
+            let owners = json!(owners);
+            let access: Access = from_value(owners.clone()).unwrap();
+            let approvers: Approvers = from_value(owners.clone()).unwrap();
+            assert_eq!([access.check().is_ok(), approvers.check().is_ok()], [is_accepted; 2], "{owners}");
+        };
+        check(vec!["ann".into(), "b".repeat(128)], true);
+        check(vec![], false);
+        check(vec!["ann".into(), String::new()], false);
+        check(vec![" \t".into()], false);
+        check(vec!["an\nn".into()], false);
+        check(vec!["b".repeat(129)], false);
     }
 
     #[test]

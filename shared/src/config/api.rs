@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use super::{bytes, count, milliseconds};
+use super::{Error, bytes, count, milliseconds};
 
 /// Settings of the API process.
 #[derive(Debug, Clone, clap::Args)]
@@ -136,6 +136,19 @@ pub struct ApiConfig {
     /// How often all followed runs are looked up in the database, in case a push was lost, in ms.
     #[arg(long = "look-ms", env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
     pub look: Duration,
+}
+
+impl ApiConfig {
+    /// Refuses settings that contradict one another.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.cors_credentials && self.cors_origins.is_empty() {
+            true => Err(Error::new(
+                "HOLDFAST_CORS_CREDENTIALS",
+                "has no effect without an origin: set HOLDFAST_CORS_ORIGINS as well",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 fn reserve(text: &str) -> Result<usize, String> {

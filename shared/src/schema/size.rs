@@ -56,7 +56,8 @@ impl Sizes {
 
     /// Refuses sizes beyond the limits, in words.
     pub fn check(&self, limits: &Limits) -> Result<(), String> {
-        let beyond = |what: &str, have: usize, most: usize| Err(format!("it has {have} {what}, and {most} are taken"));
+        let beyond =
+            |what: &str, have: usize, most: usize| Err(format!("it has {have} {what}, and the limit is {most}"));
         match self {
             _ if self.bytes > limits.bytes => beyond("bytes", self.bytes, limits.bytes),
             _ if self.patterns > limits.patterns => beyond("patterns", self.patterns, limits.patterns),
