@@ -10,6 +10,7 @@ mod pages;
 mod places;
 mod queue;
 mod quotas;
+mod races;
 mod rate_limit;
 mod raw;
 mod refusals;
