@@ -178,18 +178,18 @@ async def main():
     parser.add_argument("--keep", help="a folder that keeps the logs of all processes and the databases")
     args = parser.parse_args()
     stack = Stack(args.bin, args.lease_ms, args.keep)
-    rows = []
+    violated = False
     try:
         await stack.open()
+        print("| seed | clients | acknowledged | ended and compared | reconnects | faults | all at work after | all ended after | violations |")
+        print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for seed in range(args.first_seed, args.first_seed + args.seeds):
-            rows.append(await play(stack, seed, args))
+            row = await play(stack, seed, args)
+            print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+            violated |= row[-1] > 0
     finally:
         stack.close()
-    print("| seed | clients | acknowledged | ended and compared | reconnects | faults | all at work after | all ended after | violations |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    return any(row[-1] for row in rows)
+    return violated
 
 
 sys.exit(asyncio.run(main()))

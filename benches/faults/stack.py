@@ -157,8 +157,13 @@ class Stack:
         self.processes[name].send_signal(number)
 
     def kill(self, name, number=signal.SIGKILL):
-        self.processes[name].send_signal(number)
-        self.processes[name].wait()
+        # A PostgreSQL that has just been started may miss the signal.
+        while self.processes[name].poll() is None:
+            self.processes[name].send_signal(number)
+            try:
+                self.processes[name].wait(1)
+            except subprocess.TimeoutExpired:
+                pass
 
     def heal(self):
         """Everything that was stopped goes on, and everything that has ended is started."""
