@@ -200,11 +200,14 @@ mod tests {
             assert!(problem.unwrap_or_default().contains(part.unwrap_or_default()), "{part:?}");
         };
         check(vec![tool("a", pattern()), tool("b", pattern())], None);
-        check(vec![tool("a", pattern()), tool("b", pattern()), tool("c", pattern())], Some("45 bytes, and 39"));
+        check(
+            vec![tool("a", pattern()), tool("b", pattern()), tool("c", pattern())],
+            Some("45 bytes, and the limit is 39"),
+        );
         check(vec![tool("a", serde_json::json!({"pattern": "ab", "patternProperties": {}}))], None);
         check(
             vec![tool("a", serde_json::json!({"pattern": "abc", "patternProperties": {}}))],
-            Some("40 bytes, and 39"),
+            Some("40 bytes, and the limit is 39"),
         );
         let short = || serde_json::json!(true);
         check(vec![tool("a", short()), tool("b", short()), tool("c", short())], None);

@@ -114,9 +114,9 @@ mod tests {
             (result, part) => panic!("{schema}: {result:?}, expected {part:?}"),
         };
         check(json!({"patternProperties": {"a": {"pattern": "b"}}}), None);
-        check(json!({"patternProperties": {"a": {"pattern": "b"}, "c": {}}}), Some("3 patterns, and 2"));
+        check(json!({"patternProperties": {"a": {"pattern": "b"}, "c": {}}}), Some("3 patterns, and the limit is 2"));
         check(json!({"title": "x".repeat(48)}), None);
-        check(json!({"title": "x".repeat(49)}), Some("61 bytes, and 60"));
+        check(json!({"title": "x".repeat(49)}), Some("61 bytes, and the limit is 60"));
         let limits = Limits::default();
         assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT)})).check(&limits).is_ok());
         assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT + 1)})).check(&limits).is_err());
