@@ -25,6 +25,7 @@ in_both_modes!(
     an_operator_stores_a_briefing_for_another_owner_once_per_key,
     a_conversation_is_called_by_its_first_words_until_it_is_named,
     an_edit_replaces_a_message_and_what_follows_it,
+    an_edit_can_be_undone,
     an_answer_can_be_made_again,
     an_answer_that_is_being_made_can_be_made_again,
     a_rollback_takes_back_what_it_interrupts,
@@ -333,6 +334,38 @@ async fn an_edit_replaces_a_message_and_what_follows_it(mut deployment: Deployme
     let empty = json!({"content": " ", "replace_from": current[2]["id"]});
     assert_eq!(client.post(&path, empty).await.unwrap_err().code, "empty_content");
     assert_eq!(listed(&client, conversation, "").await, current);
+}
+
+async fn an_edit_can_be_undone(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = client.post("/v1/runs", json!({"input": "[tokens=1] one"})).await.unwrap();
+    let id = text(&first["conversation"], "id");
+    client.ended(text(&first["run"], "id")).await;
+    let question = listed(&client, id, "").await[0].clone();
+    assert_eq!(question["version"], Value::Null);
+    let edit = json!({"content": "[tokens=2] eins", "replace_from": question["id"]});
+    let edited = say(&client, id, edit).await;
+    say(&client, id, json!({"replace_from": text(&edited["message"], "id")})).await;
+    let messages = listed(&client, id, "").await;
+    assert_eq!(messages[0]["version"], json!({"number": 2, "count": 2, "previous": question["id"], "next": null}));
+    assert_eq!(messages[1]["version"]["number"], 2);
+    let history = client.get(&format!("/api/chat/{id}/messages")).await.unwrap();
+    for (message, shown) in messages.iter().zip(history.as_array().unwrap()) {
+        assert_eq!(shown["metadata"]["version"], message["version"]);
+    }
+    let restore = async |message: &str| {
+        answer(client.request(Method::POST, &format!("/v1/conversations/{id}/messages/{message}/restore"))).await
+    };
+    let restored = restore(text(&question, "id")).await.unwrap();
+    assert_eq!((&restored["id"], &restored["superseded_at"]), (&question["id"], &Value::Null));
+    assert_eq!(contents(&listed(&client, id, "").await), [&json!("[tokens=1] one"), &json!("This ")]);
+    // Its place is taken by a message that is not there either.
+    let refused = restore(text(&messages[1]["version"], "previous")).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (409, "message_not_restorable"));
+    let refused = restore("01890000-0000-7000-8000-000000000000").await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (404, "message_not_found"));
+    restore(text(&edited["message"], "id")).await.unwrap();
+    assert_eq!(listed(&client, id, "").await, messages);
 }
 
 async fn an_answer_can_be_made_again(mut deployment: Deployment) {

@@ -19,12 +19,13 @@ async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment)
     let conversation = ann.run(&run).await["conversation_id"].as_str().unwrap().to_owned();
     let unknown = "01890000-0000-7000-8000-000000000000";
     let message = json!({"content": "[tokens=1]"});
-    let calls: [(Method, String, Option<Value>); 16] = [
+    let calls: [(Method, String, Option<Value>); 17] = [
         (Method::GET, "/v1/conversations/{c}".into(), None),
         (Method::PATCH, "/v1/conversations/{c}".into(), Some(json!({"title": "mine"}))),
         (Method::DELETE, "/v1/conversations/{c}".into(), None),
         (Method::GET, "/v1/conversations/{c}/messages".into(), None),
         (Method::POST, "/v1/conversations/{c}/messages".into(), Some(message.clone())),
+        (Method::POST, "/v1/conversations/{c}/messages/{r}/restore".into(), None),
         (Method::POST, "/api/conversations/{c}/messages".into(), Some(message)),
         (Method::POST, "/api/chat/{c}/stop".into(), None),
         (Method::GET, "/v1/runs/{r}".into(), None),

@@ -29,8 +29,24 @@ pub struct Message {
     /// Since when it is no longer part of the conversation: replaced by an edit, or rolled back.
     #[serde(default, serialize_with = "crate::timestamp::optional_milliseconds")]
     pub superseded_at: Option<DateTime<Utc>>,
+    /// Which of several versions it is. Lists have it, where a message was edited or an answer was made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+}
+
+/// The place of a message among the versions of it, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Version {
+    /// From 1 to `count`.
+    pub number: u32,
+    /// At least 2.
+    pub count: u32,
+    /// The message of the version before.
+    pub previous: Option<Uuid>,
+    /// The message of the version after.
+    pub next: Option<Uuid>,
 }
 
 /// What a message is: its kind (`content_type`), and the text or the structure that this kind has.

@@ -7,6 +7,7 @@ mod owners;
 mod schemas;
 mod search;
 mod standing;
+mod versions;
 
 use std::{sync::Arc, time::Duration};
 

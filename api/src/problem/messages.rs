@@ -1,14 +1,23 @@
 //! What can be wrong with a message, or with the one that it is said instead of.
 
+use std::fmt::Display;
+
 use axum::http::StatusCode;
 use uuid::Uuid;
 
 use super::Problem;
 
 impl Problem {
-    pub fn message_not_found(id: Uuid, conversation_id: &str) -> Self {
+    pub fn message_not_found(id: impl Display, conversation_id: &str) -> Self {
         let detail = format!("Conversation {conversation_id} has no message {id}, or no longer has it.");
         Self::new(StatusCode::NOT_FOUND, "message_not_found", detail)
+    }
+
+    pub fn message_not_restorable(id: Uuid, conversation_id: Uuid) -> Self {
+        let detail = format!(
+            "Conversation {conversation_id} has no place for message {id}: no other version of it is part of the conversation now."
+        );
+        Self::new(StatusCode::CONFLICT, "message_not_restorable", detail)
     }
 
     pub fn message_exists(conversation_id: &str) -> Self {

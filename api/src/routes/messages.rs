@@ -22,9 +22,10 @@ use super::{
 use crate::{
     app::{App, named},
     auth::Caller,
-    extract::{Body, ConversationId, Query, accepts_event_stream, idempotency_key},
+    extract::{self, Body, ConversationId, PartOf, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
     spans,
+    strangers::Writer,
     wire::Wire,
 };
 
@@ -117,6 +118,25 @@ pub async fn post(
     Body(body): Body<NewMessageBody>,
 ) -> Result<Response, Problem> {
     say(&app, &caller, Target::Existing(id), (&headers, query), body).await
+}
+
+/// Go back to an earlier version of a message, or forward again. The version that stands there now is superseded, with all that
+/// follows it, and its unfinished runs are cancelled. A message that is part of the conversation stays as it is.
+#[utoipa::path(post, path = "/v1/conversations/{id}/messages/{message_id}/restore", operation_id = "restore", tag = "messages",
+    params(("id" = Uuid, Path), ("message_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Message, description = "The message, which is part of the conversation."),
+        (status = 404, body = Problem, description = "conversation_not_found, message_not_found"),
+        (status = 409, body = Problem, description = "message_not_restorable: no version of the message is part of the conversation now")
+    )
+)]
+pub async fn restore(
+    State(app): State<Arc<App>>,
+    Writer(caller): Writer,
+    PartOf(ConversationId(id), message_id): PartOf<ConversationId>,
+) -> Result<Json<Message>, Problem> {
+    let message_id = extract::id(&message_id).map_err(|text| Problem::message_not_found(text, &id.to_string()))?;
+    app.restore_message(&caller, id, message_id).await.map(Json)
 }
 
 /// Commits what was said with its run, and answers with either of them or with the run's stream.

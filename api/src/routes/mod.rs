@@ -96,6 +96,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
+        .routes(routes!(messages::restore))
         .routes(routes!(sessions::names))
         .routes(routes!(sessions::list, sessions::post))
         .routes(routes!(sessions::history))

@@ -83,6 +83,7 @@ fn completed(content: &str) -> EventBody {
         finish_reason: None,
         retrieval_context: None,
         superseded_at: None,
+        version: None,
         created_at: DateTime::UNIX_EPOCH,
     };
     EventBody::MessageCompleted { base: None, message }

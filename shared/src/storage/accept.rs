@@ -26,6 +26,8 @@ pub(super) struct Acceptance<'a> {
     agent_id: Option<Uuid>,
     position: i64,
     input: Input<'a>,
+    /// The first version of what it replaces: of the message, or of the answer where the message was there before.
+    version_of: Option<Uuid>,
     message_id: Uuid,
     output_message_id: Uuid,
     queued: Event,
@@ -58,9 +60,9 @@ macro_rules! insert_run {
         concat!(
             "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
             "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "version_of, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
-            ", $11, $12, $13, $14, $15, (select version from agent_definitions where id = $4), ",
+            ", $11, $12, $13, $14, $15, $16, (select version from agent_definitions where id = $4), ",
             next_round!(),
             $from
         )
@@ -71,8 +73,8 @@ macro_rules! insert_run {
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) ",
-            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, 'complete', ",
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, status, created_at) ",
+            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
             $created_at,
             " from ",
             $from
@@ -101,7 +103,23 @@ impl<'a> Acceptance<'a> {
             agent_id,
         };
         let queued = Event::new(EventId::first_of(0), Utc::now(), &body);
-        Self { owner, new, conversation_id, agent_id, position, input, message_id, output_message_id, queued }
+        let version_of = None;
+        Self {
+            owner,
+            new,
+            conversation_id,
+            agent_id,
+            position,
+            input,
+            version_of,
+            message_id,
+            output_message_id,
+            queued,
+        }
+    }
+
+    pub(super) fn as_version_of(self, version_of: Option<Uuid>) -> Self {
+        Self { version_of, ..self }
     }
 
     /// The writes for a conversation whose row is locked. They answer when the run was created.
@@ -136,7 +154,8 @@ impl<'a> Acceptance<'a> {
             (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
             options.metadata.clone(),
             options.max_duration.map(|limit| limit.as_millis() as i64),
-            self.new.traceparent.map(|parent| parent.to_string())
+            self.new.traceparent.map(|parent| parent.to_string()),
+            self.version_of.filter(|_| matches!(self.input, Input::Earlier(_)))
         ];
         Statement::new(sql, args)
     }
@@ -151,7 +170,8 @@ impl<'a> Acceptance<'a> {
             self.new.run_id,
             self.position,
             content,
-            self.new.client_message_id.clone()
+            self.new.client_message_id.clone(),
+            self.version_of
         ];
         Some(Statement::new(sql, args))
     }
@@ -196,6 +216,7 @@ impl<'a> Acceptance<'a> {
                 finish_reason: None,
                 retrieval_context: None,
                 superseded_at: None,
+                version: None,
                 created_at,
             },
         };

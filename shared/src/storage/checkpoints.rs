@@ -149,8 +149,11 @@ async fn write_fork(
     let messages = tx.fetch_all::<(Uuid, i64)>(
         "select m.id, cast(octet_length(m.content) as bigint) from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
-         then (m.superseded_at is null or m.superseded_at > $3) and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
-         else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) end \
+         then (m.superseded_at is null or m.superseded_at > $3) and not exists (select 1 from chat_message_absences a \
+         where a.message_id = m.id and a.superseded_at <= $3 and a.restored_at > $3) and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
+         else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) \
+         and not exists (select 1 from chat_message_absences a \
+         where a.message_id = m.id and a.superseded_at <= r.created_at and a.restored_at > r.created_at) end \
          order by m.id = r.input_message_id, m.turn, m.position",
         args![source, run_id, Some(state.checkpoint.created_at)],
     );

@@ -59,7 +59,10 @@ impl Storage {
         let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
         let rows = self.database.fetch_all::<Cut<MessageRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list messages"))?;
-        Ok(Some(page_of(rows, size, |last| last.position.to_string())))
+        let mut page: Page<Message> = page_of(rows, size, |last| last.position.to_string());
+        let versions = self.versions(conversation_id, page.items.iter().map(|message| message.id).collect()).await?;
+        page.items.iter_mut().for_each(|message| message.version = versions.get(&message.id).copied());
+        Ok(Some(page))
     }
 
     /// The newest messages of the conversation, as many as a page may have, oldest first: each question with its answer

@@ -48,6 +48,7 @@ mod summaries;
 mod supersede;
 mod suspects;
 mod trace;
+mod versions;
 mod writer;
 
 pub use access::AskedRun;
@@ -71,6 +72,7 @@ pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progr
 pub use retire::Retired;
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use suspects::{Room, Suspects};
+pub use versions::Restored;
 
 use database::Database;
 

@@ -137,6 +137,7 @@ impl From<MessageRow> for Message {
             finish_reason: row.finish_reason.map(FinishReason::from),
             retrieval_context: row.retrieval_context.map(|context| context.0),
             superseded_at: row.superseded_at,
+            version: None,
             created_at: row.created_at,
         }
     }
@@ -196,6 +197,7 @@ impl RunRow {
             finish_reason: self.finish_reason(),
             retrieval_context: self.output_context.take().map(|context| context.0),
             superseded_at: self.output_superseded_at,
+            version: None,
             created_at: self.output_created_at?,
         })
     }

@@ -149,7 +149,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     if exceeds_metadata(tx, new, &place).await.map_err(doing())? {
         return Ok(Submitted::MetadataTooLarge);
     }
-    let (ended, cancel_requested) = match make_room(tx, new, &place).await? {
+    let (version_of, ended, cancel_requested) = match make_room(tx, new, &place).await? {
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
@@ -169,7 +169,8 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     let Place { mut conversation, position } = place;
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
-    let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input);
+    let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
+        .as_version_of(version_of);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
     let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
     if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await.map_err(doing())? {
@@ -221,22 +222,23 @@ async fn find_place(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Result<Pla
     })
 }
 
-/// Supersedes what the message replaces, and cancels what it interrupts. Answers the runs that have ended, and those whose
-/// workers are to be told.
+/// Supersedes what the message replaces, and cancels what it interrupts. Returns the first version of what it replaces, the
+/// runs that have ended, and those whose workers the caller notifies.
 async fn make_room(
     tx: &mut Tx,
     new: &NewRun,
     place: &Place,
-) -> Result<Result<(Vec<EndedRun>, Vec<Uuid>), Submitted>, Error> {
+) -> Result<Result<(Option<Uuid>, Vec<EndedRun>, Vec<Uuid>), Submitted>, Error> {
     let doing = || Error::doing("make room for a message");
     let conversation_id = place.conversation.id;
-    let cut = match new.said.replace_from() {
+    let replaced = match new.said.replace_from() {
         None => None,
-        Some(id) => match supersede::cut_at(tx, conversation_id, id, &new.said).await.map_err(doing())? {
+        Some(id) => match supersede::replaced_by(tx, conversation_id, id, &new.said).await.map_err(doing())? {
             None => return Ok(Err(Submitted::MessageNotFound)),
-            cut => cut,
+            replaced => replaced,
         },
     };
+    let cut = replaced.map(|replaced| replaced.cut);
     let unfinished = match place.is_first() {
         true => Vec::new(),
         false => unfinished_runs(tx, conversation_id).await.map_err(doing())?,
@@ -257,12 +259,13 @@ async fn make_room(
     }
     // Order matters: what the cancelled runs leave behind is then superseded from the start.
     if let Some(cut) = cut {
-        supersede::everything_from(tx, conversation_id, cut).await.map_err(doing())?;
+        supersede::everything_from(tx, conversation_id, cut, new.run_id).await.map_err(doing())?;
     }
     if new.mode == SubmitMode::Rollback {
-        supersede::turns_of(tx, rolled_back).await.map_err(doing())?;
+        supersede::turns_of(tx, rolled_back, new.run_id).await.map_err(doing())?;
     }
-    cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await.map(Ok)
+    let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
+    Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))
 }
 
 /// Whether the conversation's metadata, with what this message brings, is larger than it may be.

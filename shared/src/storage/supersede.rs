@@ -13,10 +13,18 @@ use super::{
 use crate::message::{Message, Role};
 
 /// A place between two messages of a conversation, in the order in which the model reads them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
 pub(super) struct Cut {
     turn: i64,
     position: i64,
+}
+
+/// A message that gives way to another version of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replaced {
+    pub cut: Cut,
+    /// The first version; `None` where nothing stood there yet.
+    pub version_of: Option<Uuid>,
 }
 
 impl Cut {
@@ -26,44 +34,60 @@ impl Cut {
     }
 }
 
-/// Where the conversation is cut so that this message can be said in another way; `None` if it has no such message.
-pub(super) async fn cut_at(
+/// What gives way so that this message can be said in another way; `None` if the conversation has no such message.
+pub(super) async fn replaced_by(
     tx: &mut Tx,
     conversation_id: Uuid,
     message_id: Uuid,
     said: &Said,
-) -> Result<Option<Cut>, sqlx::Error> {
+) -> Result<Option<Replaced>, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
-        turn: i64,
-        position: i64,
+        #[sqlx(flatten)]
+        cut: Cut,
         #[sqlx(try_from = "String")]
         role: Role,
+        first: Uuid,
+        first_answer: Option<Uuid>,
     }
-    let sql = "select turn, position, role from chat_messages where id = $1 and conversation_id = $2 and superseded_at is null";
+    let sql = "select turn, position, role, coalesce(version_of, id) as first, \
+               (select coalesce(r.version_of, r.output_message_id) from agent_runs r \
+                where r.conversation_id = $2 and r.input_message_id = m.id and r.superseded_at is null \
+                order by r.position desc limit 1) as first_answer \
+               from chat_messages m where id = $1 and conversation_id = $2 and superseded_at is null";
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
-    Ok(row.map(|Row { turn, position, role }| match said {
-        // Who wants another answer keeps the question.
-        Said::Again { .. } if role == Role::User => Cut { turn, position: position + 1 },
-        _ => Cut { turn, position },
+    Ok(row.map(|Row { cut, role, first, first_answer }| {
+        if matches!(said, Said::Again { .. }) && role == Role::User {
+            // The question stays, and its answer gives way.
+            return Replaced { cut: Cut { position: cut.position + 1, ..cut }, version_of: first_answer };
+        }
+        Replaced { cut, version_of: Some(first) }
     }))
 }
 
-/// Supersedes every message behind the cut, and every run whose answer is or will be there.
-pub(super) async fn everything_from(tx: &mut Tx, conversation_id: Uuid, cut: Cut) -> Result<(), sqlx::Error> {
-    let sql = "update chat_messages set superseded_at = {now} where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
-    tx.execute(sql, args![conversation_id, cut.turn, cut.position]).await?;
-    let sql = "update agent_runs set superseded_at = {now} where conversation_id = $1 and superseded_at is null and position >= $2";
-    tx.execute(sql, args![conversation_id, cut.turn]).await.map(drop)
+/// Supersedes every message after the cut, and every run whose answer is or will be there. `change` names this change.
+pub(super) async fn everything_from(
+    tx: &mut Tx,
+    conversation_id: Uuid,
+    cut: Cut,
+    change: Uuid,
+) -> Result<(), sqlx::Error> {
+    let sql = "update chat_messages set superseded_at = {now}, superseded_in = $4 \
+               where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
+    tx.execute(sql, args![conversation_id, cut.turn, cut.position, change]).await?;
+    let sql = "update agent_runs set superseded_at = {now}, superseded_in = $3 \
+               where conversation_id = $1 and superseded_at is null and position >= $2";
+    tx.execute(sql, args![conversation_id, cut.turn, change]).await.map(drop)
 }
 
-/// Supersedes what these runs were asked, and what they say.
-pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>) -> Result<(), sqlx::Error> {
-    let sql = "update chat_messages set superseded_at = {now} where superseded_at is null \
+/// Supersedes the questions and the answers of these runs. `change` names this change.
+pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), sqlx::Error> {
+    let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
                and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
-    tx.execute(sql, args![runs.clone()]).await?;
-    let sql = "update agent_runs set superseded_at = {now} where superseded_at is null and id {in:$1}";
-    tx.execute(sql, args![runs]).await.map(drop)
+    tx.execute(sql, args![runs.clone(), change]).await?;
+    let sql =
+        "update agent_runs set superseded_at = {now}, superseded_in = $2 where superseded_at is null and id {in:$1}";
+    tx.execute(sql, args![runs, change]).await.map(drop)
 }
 
 /// The newest message of the dialogue.

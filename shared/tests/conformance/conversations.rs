@@ -38,7 +38,7 @@ pub async fn agent(places: &Places) -> Uuid {
     places.storage.create_agent(&definition).await.unwrap().id
 }
 
-async fn submitted(places: &Places, new: NewRun) -> Accepted {
+pub async fn submitted(places: &Places, new: NewRun) -> Accepted {
     match places.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap() {
         Submitted::Accepted(accepted) => *accepted,
         _ => panic!("it was not accepted"),
@@ -50,7 +50,7 @@ async fn conversation(places: &Places) -> Uuid {
 }
 
 /// What the run goes on from, its input last.
-async fn told(places: &Places, claim: &Claim, window: Window) -> (Option<Summary>, Vec<Message>) {
+pub async fn told(places: &Places, claim: &Claim, window: Window) -> (Option<Summary>, Vec<Message>) {
     let Begun::Executing(start) = places.storage.begin(claim, "test/test", window).await.unwrap() else {
         panic!("fenced")
     };
@@ -62,7 +62,7 @@ pub fn ids(messages: &[Message]) -> Vec<Uuid> {
     messages.iter().map(|message| message.id).collect()
 }
 
-fn texts(messages: &[Message]) -> Vec<String> {
+pub fn texts(messages: &[Message]) -> Vec<String> {
     messages.iter().map(|message| message.content.to_stored()).collect()
 }
 

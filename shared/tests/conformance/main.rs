@@ -18,6 +18,7 @@ mod run_log;
 mod schema;
 mod storage;
 mod suspects;
+mod versions;
 mod waiting;
 
 /// Makes a test per back end of an async function that takes the meeting places.

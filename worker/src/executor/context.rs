@@ -127,6 +127,7 @@ mod tests {
             finish_reason: None,
             retrieval_context: None,
             superseded_at: None,
+            version: None,
             created_at: DateTime::UNIX_EPOCH,
         }
     }

@@ -29,6 +29,8 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
     let said = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
     // A failed answer without a word is none to the model, but a client has seen what it was about to do.
     let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
+    let ids = said.iter().map(|message| message.id).chain(unsaid.iter().map(|run| run.output_message_id)).collect();
+    let versions = app.storage().versions(conversation_id, ids).await?;
     let (mut messages, mut bytes) = (Vec::with_capacity(said.len()), 0);
     // With their calls and reasoning, messages are longer than their texts: the newest are made first.
     for message in said.into_iter().rev() {
@@ -43,9 +45,11 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
             },
             _ => plain(message),
         };
+        let shown = shown.as_version(versions.get(&id));
         let mut behind = Vec::new();
         for run in unsaid.iter().filter(|run| run.input_message_id == id) {
-            behind.extend(answer_of(app, run).await?);
+            let answer = answer_of(app, run).await?;
+            behind.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
         }
         for shown in behind.into_iter().rev().chain([shown]) {
             bytes += serde_json::to_string(&shown).map_or(0, |json| json.len());

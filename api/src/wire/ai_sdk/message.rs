@@ -1,7 +1,10 @@
 //! A UI message: what the AI SDK's client has made of a message's chunks, so that a page can be given what it would have seen.
 
 use chrono::{DateTime, Utc};
-use holdfast_shared::event::{APPROVAL_RESOLVED, Event};
+use holdfast_shared::{
+    event::{APPROVAL_RESOLVED, Event},
+    message::Version,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -41,6 +44,14 @@ impl UiMessage {
         let mut message = Self::new(id, role, parts);
         message.merge(json!(Metadata { created_at: Some(created_at), ..Metadata::default() }));
         message
+    }
+
+    /// Says which of several versions it is.
+    pub fn as_version(mut self, version: Option<&Version>) -> Self {
+        if let Some(version) = version {
+            self.merge(json!({"version": version}));
+        }
+        self
     }
 
     /// Applies the next event that is part of the message.

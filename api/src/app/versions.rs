@@ -1,0 +1,36 @@
+//! Going back to an earlier version of a message, or forward again.
+
+use std::sync::Arc;
+
+use holdfast_shared::{message::Message, storage::Restored};
+use uuid::Uuid;
+
+use super::App;
+use crate::{auth::Caller, problem::Problem};
+
+impl App {
+    /// Makes a superseded version part of the caller's conversation again, instead of the one that stands there now.
+    pub async fn restore_message(
+        self: &Arc<Self>,
+        caller: &Caller,
+        conversation_id: Uuid,
+        message_id: Uuid,
+    ) -> Result<Message, Problem> {
+        let (app, owner) = (Arc::clone(self), caller.owner.clone());
+        let restored = self.to_its_end(async move {
+            let restored = app.storage.restore_message(&owner, conversation_id, message_id).await?;
+            Ok(match restored {
+                Restored::Done { message, ended, cancel_requested } => {
+                    app.follow_up(ended, cancel_requested);
+                    Ok(*message)
+                }
+                refused => Err(refused),
+            })
+        });
+        restored.await?.map_err(|refused| match refused {
+            Restored::NoPlace => Problem::message_not_restorable(message_id, conversation_id),
+            Restored::MessageNotFound => Problem::message_not_found(message_id, &conversation_id.to_string()),
+            _ => Problem::conversation_not_found(conversation_id),
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Versions of a message: what an edit or another answer replaced, and its restoration.
+//!
+//! An edit supersedes messages and runs in one change (`supersede`), and the rows remember which. A restoration supersedes
+//! the version that stands there now, and takes the change back that superseded the other one.
+
+use std::collections::HashMap;
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    EndedRun, Error, Storage,
+    database::{Tx, args},
+    rows::{MessageRow, message_columns},
+    submit::{cancel_all, unfinished_runs},
+    supersede::{self, Cut},
+};
+use crate::{
+    approval::ApprovalStatus,
+    message::{Message, Version},
+};
+
+/// The outcome of a restoration.
+#[derive(Debug)]
+pub enum Restored {
+    /// The message is part of the conversation.
+    Done {
+        message: Box<Message>,
+        /// Runs that have ended with it.
+        ended: Vec<EndedRun>,
+        /// Runs whose workers the caller notifies.
+        cancel_requested: Vec<Uuid>,
+    },
+    /// No version of the message is part of the conversation now, so there is no place for it.
+    NoPlace,
+    ConversationNotFound,
+    MessageNotFound,
+}
+
+#[derive(FromRow)]
+struct Target {
+    is_superseded: bool,
+    superseded_in: Option<Uuid>,
+    first: Uuid,
+}
+
+impl Storage {
+    /// Makes a superseded version part of its conversation again, with all that followed it then. The version that stands
+    /// there now is superseded, and its unfinished runs are cancelled.
+    pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+        let doing = || Error::doing("restore a version of a message");
+        let mut tx = self.database.begin().await.map_err(doing())?;
+        let restored = restore(&mut tx, owner, conversation_id, id).await?;
+        match &restored {
+            Restored::Done { .. } => tx.commit().await.map_err(doing())?,
+            _ => tx.rollback().await.map_err(doing())?,
+        }
+        Ok(restored)
+    }
+
+    /// The versions of these messages of a conversation, and of answers whose runs have left no message; only of those that
+    /// have several.
+    pub async fn versions(&self, conversation_id: Uuid, ids: Vec<Uuid>) -> Result<HashMap<Uuid, Version>, Error> {
+        #[derive(FromRow)]
+        struct Row {
+            id: Uuid,
+            number: i64,
+            versions: i64,
+            previous: Option<Uuid>,
+            next: Option<Uuid>,
+        }
+        let sql = "with later as (\
+                       select id, position, version_of as first from chat_messages \
+                       where conversation_id = $1 and version_of is not null \
+                       union all \
+                       select r.output_message_id, r.position, r.version_of from agent_runs r \
+                       where r.conversation_id = $1 and r.version_of is not null and r.superseded_at is null \
+                       and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
+                   ), placed as (\
+                       select id, position, first from later \
+                       union all \
+                       select m.id, m.position, m.id from chat_messages m \
+                       where m.conversation_id = $1 and m.id in (select first from later)\
+                   ), numbered as (\
+                       select id, row_number() over places as number, count(*) over (partition by first) as versions, \
+                       lag(id) over places as previous, lead(id) over places as next \
+                       from placed window places as (partition by first order by position)\
+                   ) select id, number, versions, previous, next from numbered where versions > 1 and id {in:$2}";
+        let rows = self.database.fetch_all::<Row>(sql, args![conversation_id, ids]).await;
+        let version = |row: Row| {
+            let (number, count) = (row.number as u32, row.versions as u32);
+            (row.id, Version { number, count, previous: row.previous, next: row.next })
+        };
+        Ok(rows.map_err(Error::doing("read the versions of messages"))?.into_iter().map(version).collect())
+    }
+}
+
+async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+    let doing = || Error::doing("restore a version of a message");
+    // Order matters: the conversation is locked before its runs.
+    let sql = "update chat_conversations set last_message_at = {now}, activity_at = {now} \
+               where id = $1 and owner_id = $2 and deleted_at is null";
+    if tx.execute(sql, args![conversation_id, owner]).await.map_err(doing())? == 0 {
+        return Ok(Restored::ConversationNotFound);
+    }
+    let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
+               from chat_messages where id = $1 and conversation_id = $2";
+    let target = tx.fetch_optional::<Target>(sql, args![id, conversation_id]).await.map_err(doing())?;
+    let Some(Target { is_superseded, superseded_in, first }) = target else { return Ok(Restored::MessageNotFound) };
+    let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
+    if is_superseded {
+        let current = current_version(tx, conversation_id, first).await.map_err(doing())?;
+        let Some((cut, change)) = current.zip(superseded_in) else { return Ok(Restored::NoPlace) };
+        let unfinished = unfinished_runs(tx, conversation_id).await.map_err(doing())?;
+        let to_cancel = unfinished.into_iter().filter(|run| cut.covers(run.position)).collect();
+        // Order matters: what the cancelled runs leave behind is superseded from the start.
+        supersede::everything_from(tx, conversation_id, cut, Uuid::now_v7()).await.map_err(doing())?;
+        (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
+        take_back(tx, conversation_id, change).await.map_err(doing())?;
+    }
+    let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
+    let message = tx.fetch_one::<MessageRow>(sql, args![id]).await.map_err(doing())?;
+    Ok(Restored::Done { message: Box::new(message.into()), ended, cancel_requested })
+}
+
+/// Where the version begins that is part of the conversation now; a run counts although it has no answer yet.
+async fn current_version(tx: &mut Tx, conversation_id: Uuid, first: Uuid) -> Result<Option<Cut>, sqlx::Error> {
+    let sql = "select turn, position from (\
+                   select turn, position from chat_messages \
+                   where conversation_id = $1 and superseded_at is null and (version_of = $2 or id = $2) \
+                   union all \
+                   select position as turn, position from agent_runs \
+                   where conversation_id = $1 and superseded_at is null and version_of = $2\
+               ) current order by turn, position limit 1";
+    tx.fetch_optional(sql, args![conversation_id, first]).await
+}
+
+/// Makes all that one change superseded part of the conversation again.
+async fn take_back(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
+    let sql = "insert into chat_message_absences (message_id, superseded_at, restored_at) \
+               select id, superseded_at, {now} from chat_messages \
+               where conversation_id = $1 and superseded_in = $2 on conflict do nothing";
+    tx.execute(sql, args![conversation_id, change]).await?;
+    let sql = "update chat_messages set superseded_at = null, superseded_in = null \
+               where conversation_id = $1 and superseded_in = $2";
+    tx.execute(sql, args![conversation_id, change]).await?;
+    let sql = "update agent_runs set superseded_at = null, superseded_in = null \
+               where conversation_id = $1 and superseded_in = $2";
+    tx.execute(sql, args![conversation_id, change]).await.map(drop)
+}
