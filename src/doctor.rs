@@ -7,7 +7,7 @@ use holdfast_api::Auth;
 use holdfast_shared::{
     config::Stores,
     run_log,
-    storage::{self, Schema},
+    storage::{self, SchemaState},
 };
 use holdfast_worker::{Children, model::Models};
 
@@ -95,10 +95,10 @@ fn stores(role: Examined, settings: &Settings) -> anyhow::Result<Stores> {
 
 async fn database(stores: &Stores, settings: &Settings, before_migrate: bool) -> anyhow::Result<String> {
     let finding = match storage::inspect(stores, &settings.stores).await? {
-        Schema::UpToDate => "reached, and its schema is up to date",
-        Schema::Older if before_migrate => "reached; `holdfast migrate` will bring its schema up to date",
-        Schema::Older => return Err(storage::Error::OldSchema.into()),
-        Schema::Missing => "the first start makes it",
+        SchemaState::UpToDate => "reached, and its schema is up to date",
+        SchemaState::Older if before_migrate => "reached; `holdfast migrate` will bring its schema up to date",
+        SchemaState::Older => return Err(storage::Error::OldSchema.into()),
+        SchemaState::Missing => "the first start makes it",
     };
     Ok(finding.to_owned())
 }

@@ -57,13 +57,13 @@ impl fmt::Display for EventId {
 /// A text that no event was ever named by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event id looks like 1-17 (attempt, dash, number), not {0:?}")]
-pub struct Malformed(String);
+pub struct MalformedEventId(String);
 
 impl FromStr for EventId {
-    type Err = Malformed;
+    type Err = MalformedEventId;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let malformed = || Malformed(text.chars().take(64).collect());
+    fn from_str(text: &str) -> Result<Self, MalformedEventId> {
+        let malformed = || MalformedEventId(text.chars().take(64).collect());
         let (attempt, n) = text.split_once('-').ok_or_else(malformed)?;
         let number = |digits: &str| {
             let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    schema::{Limits, Sizes},
+    schema::{SchemaLimits, Sizes},
     storable::{MAX_DEPTH, is_too_deep},
 };
 
@@ -98,7 +98,7 @@ impl ClientTool {
     }
 
     /// Refuses tools that are too many, or that together are more than one request may have compiled.
-    pub fn check_all(tools: &[Self], most: usize, limits: &Limits) -> Result<(), String> {
+    pub fn check_all(tools: &[Self], most: usize, limits: &SchemaLimits) -> Result<(), String> {
         if tools.len() > most {
             return Err(format!("a run takes {most} client tools, not {}", tools.len()));
         }
@@ -193,7 +193,7 @@ mod tests {
             input_schema,
         };
         let pattern = || serde_json::json!({"pattern": "a"});
-        let limits = Limits { bytes: 39, patterns: 2, ..Limits::default() };
+        let limits = SchemaLimits { bytes: 39, patterns: 2, ..SchemaLimits::default() };
         let check = |tools: Vec<ClientTool>, part: Option<&str>| {
             let problem = ClientTool::check_all(&tools, 3, &limits).err();
             assert_eq!(problem.is_some(), part.is_some(), "{problem:?}");

@@ -10,7 +10,7 @@ use holdfast_shared::{
     agent::AgentDefinition,
     config::Provider,
     event::AttemptReason,
-    storage::{self, Chunk, Claim, Leave},
+    storage::{self, ArchiveChunk, Claim, Leave},
     telemetry::{self, Kind, Span, Traceparent},
     usage::Usage,
 };
@@ -108,7 +108,7 @@ impl Spans {
     }
 
     /// A transaction of events: `flush`, `finish` or `leave`.
-    pub fn commit(self, name: &'static str, chunk: Option<&Chunk>) -> Span {
+    pub fn commit(self, name: &'static str, chunk: Option<&ArchiveChunk>) -> Span {
         let mut span = self.begin(Kind::Internal, name);
         if let Some(chunk) = chunk.filter(|_| self.are_recorded()) {
             span.set("run.events.to", chunk.last.to_string());

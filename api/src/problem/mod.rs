@@ -275,7 +275,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_offset", "With live, the offset must be said: -1 is the start.")
     }
 
-    pub fn malformed_event_id(error: &event_id::Malformed) -> Self {
+    pub fn malformed_event_id(error: &event_id::MalformedEventId) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("{error}."))
     }
 

@@ -7,7 +7,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
-    storage::{NewRun, Said, Target, Which},
+    storage::{MessageInput, NewRun, Target, Which},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -149,9 +149,9 @@ pub async fn say(
 ) -> Result<Response, Problem> {
     let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
     let said = match (body.content, body.replace_from) {
-        (Some(content), None) => Said::New(content),
-        (Some(content), Some(replace_from)) => Said::Edit { content, replace_from },
-        (None, Some(replace_from)) => Said::Again { replace_from },
+        (Some(content), None) => MessageInput::New(content),
+        (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },
+        (None, Some(replace_from)) => MessageInput::Again { replace_from },
         (None, None) => {
             return Err(Problem::invalid_body(
                 "A message needs content; without it, replace_from names the answer to make again.",

@@ -38,7 +38,7 @@ use holdfast_shared::{
     page::PageSize,
     run::SubmitMode,
     storable::{is_too_deep, storable, storable_json},
-    storage::{NewRun, RunOptions, Said, Target},
+    storage::{MessageInput, NewRun, RunOptions, Target},
     telemetry,
     tool::ClientTool,
 };
@@ -227,7 +227,7 @@ fn plain_run(
     Ok(NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: Said::New(content),
+        said: MessageInput::New(content),
         client_message_id: None,
         mode: SubmitMode::default(),
         key: idempotency_key(headers, asked, &options)?,

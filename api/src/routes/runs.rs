@@ -13,7 +13,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, RunStatus, SubmitMode},
-    storage::{NewRun, RunFilter, Said, Target},
+    storage::{MessageInput, NewRun, RunFilter, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ pub async fn create(
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: Said::New(body.input),
+        said: MessageInput::New(body.input),
         client_message_id: None,
         mode: body.mode,
         options,

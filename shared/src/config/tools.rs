@@ -116,8 +116,8 @@ pub struct ToolsConfig {
 
 impl ToolsConfig {
     /// The limits of foreign schemas.
-    pub const fn schema_limits(&self) -> schema::Limits {
-        schema::Limits {
+    pub const fn schema_limits(&self) -> schema::SchemaLimits {
+        schema::SchemaLimits {
             bytes: self.max_schema_bytes,
             patterns: self.max_schema_patterns,
             pattern_bytes: self.max_pattern_bytes,

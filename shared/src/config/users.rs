@@ -38,11 +38,11 @@ pub struct UsersConfig {
 
     /// Runs that strangers may start per address, 10/minute by default; 0 for no limit. In development mode only if set.
     #[arg(long = "chat-rate-limit", env = "CHAT_RATE_LIMIT", value_parser = rate_limit)]
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<RateLimitSetting>,
 
     /// Other writes that anonymous callers may make per address, 120/minute by default; 0 for no limit. In development mode only if set.
     #[arg(long, env = "HOLDFAST_WRITE_RATE_LIMIT", value_parser = rate_limit)]
-    pub write_rate_limit: Option<RateLimit>,
+    pub write_rate_limit: Option<RateLimitSetting>,
 
     /// Proxies whose X-Forwarded-For is believed, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
@@ -82,7 +82,7 @@ pub struct Issuer {
 
 /// What `CHAT_RATE_LIMIT` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateLimit {
+pub enum RateLimitSetting {
     Off,
     At(Rate),
 }
@@ -105,10 +105,10 @@ impl UsersConfig {
         self.in_force(self.write_rate_limit, DEFAULT_WRITE_RATE)
     }
 
-    fn in_force(&self, set: Option<RateLimit>, default: &str) -> Option<Rate> {
+    fn in_force(&self, set: Option<RateLimitSetting>, default: &str) -> Option<Rate> {
         match (set, &self.jwt_key) {
-            (Some(RateLimit::At(rate)), _) => Some(rate),
-            (Some(RateLimit::Off), _) | (None, None) => None,
+            (Some(RateLimitSetting::At(rate)), _) => Some(rate),
+            (Some(RateLimitSetting::Off), _) | (None, None) => None,
             (None, Some(_)) => Rate::parse(default).expect("the default is a rate"),
         }
     }
@@ -194,9 +194,9 @@ fn issuer(text: &str) -> Result<Issuer, String> {
     Ok(Issuer { name: name.to_owned(), prefix: prefix.to_owned() })
 }
 
-fn rate_limit(text: &str) -> Result<RateLimit, String> {
+fn rate_limit(text: &str) -> Result<RateLimitSetting, String> {
     match Rate::parse(text) {
-        Ok(rate) => Ok(rate.map_or(RateLimit::Off, RateLimit::At)),
+        Ok(rate) => Ok(rate.map_or(RateLimitSetting::Off, RateLimitSetting::At)),
         Err(invalid) => Err(format!("{invalid}; not {text:?}")),
     }
 }

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Limits, Schema};
+use super::{Schema, SchemaLimits};
 use crate::{config::ToolsConfig, turns::Turns};
 
 /// Checks that run at the same time; the rest of the machine is for everything else.
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 2;
 /// Where one process compiles schemas and checks arguments, one piece at a time for each caller; cheap to clone.
 #[derive(Clone)]
 pub struct SchemaChecks {
-    limits: Limits,
+    limits: SchemaLimits,
     patience: Duration,
     turns: Turns,
 }
@@ -36,7 +36,7 @@ impl SchemaChecks {
         Self { limits: config.schema_limits(), patience: config.schema_patience, turns: Turns::new(AT_ONCE) }
     }
 
-    pub const fn limits(&self) -> &Limits {
+    pub const fn limits(&self) -> &SchemaLimits {
         &self.limits
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     /// Checks whose one thread a first check of ann's holds, and what ends that.
     async fn held(at_once: usize) -> (SchemaChecks, mpsc::Sender<()>) {
-        let (limits, patience) = (Limits::default(), Duration::from_millis(50));
+        let (limits, patience) = (SchemaLimits::default(), Duration::from_millis(50));
         let checks = SchemaChecks { limits, patience, turns: Turns::new(at_once) };
         let (release, held) = mpsc::channel::<()>();
         let (started, running) = tokio::sync::oneshot::channel();

@@ -11,7 +11,7 @@ mod work;
 use serde_json::Value;
 
 pub use checks::{SchemaChecks, Unchecked};
-pub use size::{Limits, Sizes};
+pub use size::{SchemaLimits, Sizes};
 
 /// Violations that one message names at most.
 const NAMED: usize = 5;
@@ -34,7 +34,7 @@ pub struct Schema {
 
 impl Schema {
     /// Compiles a schema within the limits. Nothing is fetched for it: references reach no further than the schema itself.
-    pub fn compile(source: Value, limits: &Limits) -> Result<Self, String> {
+    pub fn compile(source: Value, limits: &SchemaLimits) -> Result<Self, String> {
         let sizes = Sizes::of(&source);
         sizes.check(limits)?;
         // Patterns are matched in linear time.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn compiled(schema: Value) -> Result<Schema, String> {
-        Schema::compile(schema, &Limits::default())
+        Schema::compile(schema, &SchemaLimits::default())
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_largest_schemas_that_are_taken_compile_in_a_moment() {
-        let limits = Limits::default();
+        let limits = SchemaLimits::default();
         let nested = |levels: usize| {
             (0..levels).fold(
                 json!({"type": "object"}),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a schema may have, and what checking arguments against it may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SchemaLimits {
     /// Bytes of JSON.
     pub bytes: usize,
     /// Patterns, those of `patternProperties` included.
@@ -15,7 +15,7 @@ pub struct Limits {
     pub work: usize,
 }
 
-impl Default for Limits {
+impl Default for SchemaLimits {
     fn default() -> Self {
         Self { bytes: 65_536, patterns: 64, pattern_bytes: 262_144, work: 1_000_000 }
     }
@@ -55,7 +55,7 @@ impl Sizes {
     }
 
     /// Refuses sizes beyond the limits, in words.
-    pub fn check(&self, limits: &Limits) -> Result<(), String> {
+    pub fn check(&self, limits: &SchemaLimits) -> Result<(), String> {
         let beyond =
             |what: &str, have: usize, most: usize| Err(format!("it has {have} {what}, and the limit is {most}"));
         match self {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn limits_hold_at_their_edge() {
-        let limits = Limits { bytes: 60, patterns: 2, ..Limits::default() };
+        let limits = SchemaLimits { bytes: 60, patterns: 2, ..SchemaLimits::default() };
         let check = |schema: Value, part: Option<&str>| match (Sizes::of(&schema).check(&limits), part) {
             (Ok(()), None) => {}
             (Err(problem), Some(part)) => assert!(problem.contains(part), "{problem:?} lacks {part}"),
@@ -117,7 +117,7 @@ mod tests {
         check(json!({"patternProperties": {"a": {"pattern": "b"}, "c": {}}}), Some("3 patterns, and the limit is 2"));
         check(json!({"title": "x".repeat(48)}), None);
         check(json!({"title": "x".repeat(49)}), Some("61 bytes, and the limit is 60"));
-        let limits = Limits::default();
+        let limits = SchemaLimits::default();
         assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT)})).check(&limits).is_ok());
         assert!(Sizes::of(&json!({"pattern": "x".repeat(PATTERN_TEXT + 1)})).check(&limits).is_err());
     }
@@ -127,6 +127,6 @@ mod tests {
         assert_eq!(Sizes::of(&json!({"allOf": [{"$ref": "#/$defs/b"}]})).reference, Some("$ref"));
         assert_eq!(Sizes::of(&json!({"properties": {"$ref": {"type": "string"}}})).reference, None);
         let inner = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$id": "http://a/", "type": "string"}}});
-        assert!(Sizes::of(&inner).check(&Limits::default()).is_err());
+        assert!(Sizes::of(&inner).check(&SchemaLimits::default()).is_err());
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     NewRun,
-    archive::{Chunk, writes_of},
+    archive::{ArchiveChunk, writes_of},
     database::args,
     fenced::{Fenced, Statement},
 };
@@ -177,7 +177,7 @@ impl<'a> Acceptance<'a> {
     }
 
     fn first_event(&self) -> Vec<Statement> {
-        writes_of(self.new.run_id, &Chunk::of(&self.queued))
+        writes_of(self.new.run_id, &ArchiveChunk::of(&self.queued))
     }
 
     /// What was written at `created_at`: the message, the run, and the run's first event.

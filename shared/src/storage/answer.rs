@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    archive::{Chunk, writes_of},
+    archive::{ArchiveChunk, writes_of},
     database::{Tx, args},
     fenced::{Fenced, Statement},
     rows::traceparent,
@@ -314,7 +314,8 @@ async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody)
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
                or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
                then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
-    let fenced = Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &Chunk::of(&event)));
+    let fenced =
+        Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
     let answered = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
     let (queued, conversation_id, stored) = answered.ok_or(sqlx::Error::RowNotFound)?;
     Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })

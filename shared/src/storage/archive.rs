@@ -14,13 +14,13 @@ use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcr
 
 /// Encoded events in a row, all of one attempt, and what becomes durable with them.
 #[derive(Debug, Clone)]
-pub struct Chunk {
+pub struct ArchiveChunk {
     pub last: EventId,
     pub body: Bytes,
     pub progress: Progress,
 }
 
-impl Chunk {
+impl ArchiveChunk {
     /// One event alone.
     pub(super) fn of(event: &Event) -> Self {
         let body = [event.line(), &b"\n"[..]].concat().into();
@@ -160,7 +160,7 @@ async fn said_in_whole_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::
 }
 
 /// What archives a chunk, with the rows that belong to it; its events in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
-pub(super) fn writes_of(run_id: Uuid, chunk: &Chunk) -> Vec<Statement> {
+pub(super) fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
     let mut writes = Vec::new();
     let mut rest = chunk.body.clone();
     while !rest.is_empty() {
@@ -183,7 +183,7 @@ fn last_id(lines: &[u8]) -> Option<EventId> {
 }
 
 /// One chunk of a tail, if there is one, and the events after it, of which there is at least one.
-pub(super) fn chunk_of(tail: Option<&Chunk>, events: &[Event]) -> Chunk {
+pub(super) fn chunk_of(tail: Option<&ArchiveChunk>, events: &[Event]) -> ArchiveChunk {
     let last = events.last().expect("a run ends with an event").id;
     let mut body = tail.map_or_else(Vec::new, |tail| tail.body.to_vec());
     for event in events {
@@ -191,5 +191,5 @@ pub(super) fn chunk_of(tail: Option<&Chunk>, events: &[Event]) -> Chunk {
         body.push(b'\n');
     }
     let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
-    Chunk { last, body: body.into(), progress }
+    ArchiveChunk { last, body: body.into(), progress }
 }

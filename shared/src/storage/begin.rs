@@ -21,7 +21,7 @@ use crate::{
 
 /// What the attempt goes on from, or that the claim is no longer valid.
 #[derive(Debug)]
-pub enum Begun {
+pub enum BeginResult {
     Executing(Box<Start>),
     Fenced,
 }
@@ -140,7 +140,7 @@ macro_rules! earlier_results {
 impl Storage {
     /// Marks the run as executing by `model`, so that from now on the worker's death counts as a crash, and reads what it
     /// goes on from, with as many messages before its own input as the window has.
-    pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<Begun, Error> {
+    pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<BeginResult, Error> {
         // If it is undone, one death of a worker is not counted.
         let mark = Statement::new(
             "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' \
@@ -149,7 +149,7 @@ impl Storage {
         );
         let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
         let mut told = told.map_err(Error::doing("begin an attempt"))?.into_iter();
-        let Some(own) = told.next().filter(|told| told.own) else { return Ok(Begun::Fenced) };
+        let Some(own) = told.next().filter(|told| told.own) else { return Ok(BeginResult::Fenced) };
         let mut earlier: Vec<Earlier> = told
             .map(|told| Earlier {
                 turn: told.turn,
@@ -174,7 +174,7 @@ impl Storage {
             start.calls = self.tool_calls(claim.run_id).await?;
             start.approvals = self.approvals(claim.run_id).await?;
         }
-        Ok(Begun::Executing(Box::new(start)))
+        Ok(BeginResult::Executing(Box::new(start)))
     }
 }
 

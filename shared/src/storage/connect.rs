@@ -44,7 +44,7 @@ pub async fn connect_worker(stores: &Stores, config: &StoresConfig) -> Result<St
 
 /// How a database's schema compares with this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schema {
+pub enum SchemaState {
     UpToDate,
     /// It lacks a migration, or all of them.
     Older,
@@ -53,16 +53,16 @@ pub enum Schema {
 }
 
 /// Connects as a process would, and looks at the schema. It changes nothing.
-pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<Schema, Error> {
+pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaState, Error> {
     if matches!(stores, Stores::Embedded { data_dir } if !file_in(data_dir).exists()) {
-        return Ok(Schema::Missing);
+        return Ok(SchemaState::Missing);
     }
     let inspected = async {
         let storage = open(stores, config, &SERVER_LIMITS).await?;
         match schema::check(&storage.database).await {
-            Ok(()) => Ok(Schema::UpToDate),
-            Err(Error::OldSchema) if matches!(stores, Stores::EmbeddedInMemory) => Ok(Schema::Missing),
-            Err(Error::OldSchema) => Ok(Schema::Older),
+            Ok(()) => Ok(SchemaState::UpToDate),
+            Err(Error::OldSchema) if matches!(stores, Stores::EmbeddedInMemory) => Ok(SchemaState::Missing),
+            Err(Error::OldSchema) => Ok(SchemaState::Older),
             Err(error) => Err(error),
         }
     };

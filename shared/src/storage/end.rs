@@ -5,7 +5,7 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Chunk, Error, Storage,
+    ArchiveChunk, Error, Storage,
     archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
     fenced::{Fenced, Spare, Statement},
@@ -47,7 +47,7 @@ pub(super) struct Closing<'a> {
     /// What that event supersedes everything after, where it begins an attempt of its own.
     pub base: Option<EventId>,
     /// What comes before it and is not archived yet.
-    pub tail: Option<&'a Chunk>,
+    pub tail: Option<&'a ArchiveChunk>,
     /// The answer's position in the conversation, where it was taken already.
     pub position: Option<i64>,
     /// What comes before the closing events in the same attempt; the first of them has `base`.

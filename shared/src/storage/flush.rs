@@ -9,7 +9,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    Chunk, Claim, Error, Storage,
+    ArchiveChunk, Claim, Error, Storage,
     archive::writes_of,
     database::{Tx, args},
     end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
@@ -74,7 +74,7 @@ struct Held {
 
 impl Storage {
     /// Archives the next events of the run and extends its lease.
-    pub async fn flush(&self, claim: &Claim, chunk: &Chunk, lease: Duration) -> Result<Flushed, Error> {
+    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<Flushed, Error> {
         let flush = async {
             let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
                        usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
@@ -113,7 +113,7 @@ impl Storage {
     pub async fn finish(
         &self,
         claim: &Claim,
-        tail: Option<&Chunk>,
+        tail: Option<&ArchiveChunk>,
         last: EventId,
         answer: &Answer,
         ending: &Ending,
@@ -178,7 +178,13 @@ impl Storage {
 
     /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
     /// charged.
-    pub async fn leave(&self, claim: &Claim, tail: Option<&Chunk>, last: EventId, leave: Leave) -> Result<Left, Error> {
+    pub async fn leave(
+        &self,
+        claim: &Claim,
+        tail: Option<&ArchiveChunk>,
+        last: EventId,
+        leave: Leave,
+    ) -> Result<Left, Error> {
         let doing = match leave {
             Leave::Queued => "hand a run over",
             Leave::Waiting => "let a run wait for an answer",
@@ -195,7 +201,7 @@ impl Storage {
     async fn try_to_leave(
         &self,
         claim: &Claim,
-        tail: Option<&Chunk>,
+        tail: Option<&ArchiveChunk>,
         last: EventId,
         leave: Leave,
         spare: Spare,
@@ -277,7 +283,7 @@ impl Held {
 }
 
 /// What tells of the questions in a tail that nobody is to answer any more.
-fn unasked(tail: &Chunk) -> Vec<EventBody> {
+fn unasked(tail: &ArchiveChunk) -> Vec<EventBody> {
     let settled = tail.progress.approvals.iter().map(|approval| EventBody::ApprovalResolved {
         base: None,
         approval_id: approval.id,

@@ -22,7 +22,7 @@ pub struct NewRun {
     /// Chosen by the caller, so that it can follow the run before it exists.
     pub run_id: Uuid,
     pub target: Target,
-    pub said: Said,
+    pub said: MessageInput,
     /// What the client calls its message.
     pub client_message_id: Option<String>,
     pub mode: SubmitMode,
@@ -66,7 +66,7 @@ impl Default for RunOptions {
 
 /// What the run is to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum MessageInput {
     /// A new message, after all others.
     New(String),
     /// A new message instead of this one and what follows it.
@@ -75,7 +75,7 @@ pub enum Said {
     Again { replace_from: Uuid },
 }
 
-impl Said {
+impl MessageInput {
     /// The new message, if there is one.
     pub fn content(&self) -> Option<&str> {
         match self {

@@ -6,7 +6,7 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Accepted, Error, NewRun, Said, Storage, Submitted, Target,
+    Accepted, Error, MessageInput, NewRun, Storage, Submitted, Target,
     accept::{Acceptance, Input},
     begin::merged,
     database::{Tx, args},
@@ -88,7 +88,7 @@ impl Storage {
 
     async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
         // A key may have been used before; only the agent and the quotas can speak against a new conversation.
-        if let (Target::New { agent_id }, Said::New(content), None) = (&new.target, &new.said, &new.key) {
+        if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.said, &new.key) {
             let opened = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
             let opened = opened.map_err(Error::doing("store a conversation's first message"))?;
             // The transaction tells which of them has spoken against it.
@@ -189,7 +189,7 @@ fn refused(exceeded: Exceeded, quotas: &Quotas) -> Submitted {
 fn accepted(
     mut conversation: Conversation,
     (message, run, queued): (Message, Run, Event),
-    said: &Said,
+    said: &MessageInput,
     ended: Vec<EndedRun>,
     cancel_requested: Vec<Uuid>,
 ) -> Submitted {

@@ -6,7 +6,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    Said,
+    MessageInput,
     database::{Tx, args},
     rows::{MessageRow, message_columns},
 };
@@ -39,7 +39,7 @@ pub(super) async fn replaced_by(
     tx: &mut Tx,
     conversation_id: Uuid,
     message_id: Uuid,
-    said: &Said,
+    said: &MessageInput,
 ) -> Result<Option<Replaced>, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
@@ -57,7 +57,7 @@ pub(super) async fn replaced_by(
                from chat_messages m where id = $1 and conversation_id = $2 and superseded_at is null";
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
     Ok(row.map(|Row { cut, role, first, first_answer }| {
-        if matches!(said, Said::Again { .. }) && role == Role::User {
+        if matches!(said, MessageInput::Again { .. }) && role == Role::User {
             // The question stays, and its answer gives way.
             return Replaced { cut: Cut { position: cut.position + 1, ..cut }, version_of: first_answer };
         }

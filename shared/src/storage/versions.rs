@@ -38,7 +38,7 @@ pub enum Restored {
 }
 
 #[derive(FromRow)]
-struct Target {
+struct VersionRow {
     is_superseded: bool,
     superseded_in: Option<Uuid>,
     first: Uuid,
@@ -105,8 +105,8 @@ async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> R
     }
     let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
                from chat_messages where id = $1 and conversation_id = $2";
-    let target = tx.fetch_optional::<Target>(sql, args![id, conversation_id]).await.map_err(doing())?;
-    let Some(Target { is_superseded, superseded_in, first }) = target else { return Ok(Restored::MessageNotFound) };
+    let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await.map_err(doing())?;
+    let Some(VersionRow { is_superseded, superseded_in, first }) = target else { return Ok(Restored::MessageNotFound) };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
     if is_superseded {
         let current = current_version(tx, conversation_id, first).await.map_err(doing())?;

@@ -13,7 +13,7 @@ pub struct Traceparent {
 /// The text is no `traceparent`.
 #[derive(Debug, thiserror::Error)]
 #[error("no W3C traceparent")]
-pub struct Malformed;
+pub struct MalformedTraceparent;
 
 impl Traceparent {
     /// Whether the trace is recorded.
@@ -34,10 +34,10 @@ impl fmt::Display for Traceparent {
 }
 
 impl FromStr for Traceparent {
-    type Err = Malformed;
+    type Err = MalformedTraceparent;
 
     /// Of a later version, the parts that this one has are read, as the specification asks for.
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedTraceparent> {
         let mut parts = text.split('-');
         let version = hexadecimal(parts.next(), 2)?;
         let trace_id = hexadecimal(parts.next(), 32)?;
@@ -46,18 +46,18 @@ impl FromStr for Traceparent {
         let is_known = version == 0 && parts.next().is_none() || (1..0xff).contains(&version);
         match is_known && trace_id != 0 && span_id != 0 {
             true => Ok(Self { trace_id, span_id, sampled: flags & 1 == 1 }),
-            false => Err(Malformed),
+            false => Err(MalformedTraceparent),
         }
     }
 }
 
-fn hexadecimal(part: Option<&str>, digits: usize) -> Result<u128, Malformed> {
-    let part = part.filter(|part| part.len() == digits).ok_or(Malformed)?;
+fn hexadecimal(part: Option<&str>, digits: usize) -> Result<u128, MalformedTraceparent> {
+    let part = part.filter(|part| part.len() == digits).ok_or(MalformedTraceparent)?;
     let is_plain = part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if !is_plain {
-        return Err(Malformed);
+        return Err(MalformedTraceparent);
     }
-    u128::from_str_radix(part, 16).map_err(|_| Malformed)
+    u128::from_str_radix(part, 16).map_err(|_| MalformedTraceparent)
 }
 
 #[cfg(test)]

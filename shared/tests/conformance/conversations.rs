@@ -7,7 +7,9 @@ use holdfast_shared::{
     ending::Ending,
     message::{Message, Role},
     run::SubmitMode,
-    storage::{Accepted, Answer, Begun, Claim, Finished, NewRun, Said, Submitted, Summary, Target, Which, Window},
+    storage::{
+        Accepted, Answer, BeginResult, Claim, Finished, MessageInput, NewRun, Submitted, Summary, Target, Which, Window,
+    },
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use uuid::Uuid;
@@ -51,7 +53,7 @@ async fn conversation(places: &Places) -> Uuid {
 
 /// What the run goes on from, its input last.
 pub async fn told(places: &Places, claim: &Claim, window: Window) -> (Option<Summary>, Vec<Message>) {
-    let Begun::Executing(start) = places.storage.begin(claim, "test/test", window).await.unwrap() else {
+    let BeginResult::Executing(start) = places.storage.begin(claim, "test/test", window).await.unwrap() else {
         panic!("fenced")
     };
     let earlier = start.history.earlier.into_iter().map(|earlier| earlier.message);
@@ -219,7 +221,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
             Deed::Edit(_) | Deed::Again(_) if all.is_empty() => {}
             Deed::Edit(place) => {
                 let place = place % all.len();
-                let said = Said::Edit { content: "d".into(), replace_from: all[place].0 };
+                let said = MessageInput::Edit { content: "d".into(), replace_from: all[place].0 };
                 let accepted = submitted(places, NewRun { said, ..new_run(target.clone(), "") }).await;
                 expected.cut(place, false);
                 let turn = expected.begin_turn(vec![(accepted.message.id, Role::User)]);
@@ -227,7 +229,7 @@ async fn check(places: &Places, agent_id: Uuid, deeds: &[Deed], page: usize) {
             }
             Deed::Again(place) => {
                 let place = place % all.len();
-                let said = Said::Again { replace_from: all[place].0 };
+                let said = MessageInput::Again { replace_from: all[place].0 };
                 let new = NewRun { said, ..new_run(target.clone(), "") };
                 let kept = place + usize::from(all[place].1 == Role::User);
                 let asked = all[..kept].iter().rev().find(|said| said.1 != Role::System);
@@ -276,7 +278,8 @@ async fn an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conv
         let (run_id, id) = places.submit(Target::New { agent_id: None }, "a").await;
         let claim = claim_of(&places, run_id).await;
         let question = shown(&places, id, Which::Current, 10).await.remove(0).id;
-        let again = NewRun { said: Said::Again { replace_from: question }, ..new_run(Target::Existing(id), "") };
+        let again =
+            NewRun { said: MessageInput::Again { replace_from: question }, ..new_run(Target::Existing(id), "") };
         let (_, again) = answer_meanwhile(&places, &claim, again, round % 2 == 1).await;
         assert_eq!(ids(&shown(&places, id, Which::Current, 10).await), [question], "round {round}");
         assert_eq!(claim_of(&places, again.run.id).await.conversation_id, id);
@@ -365,7 +368,7 @@ async fn a_summary_stands_for_older_turns_until_one_of_them_is_superseded(places
     assert_eq!((kept, texts(&said)), (Some(summary.clone()), ["two", "second", "three"].map(str::to_owned).to_vec()));
     places.storage.end_run(third, &Ending::Cancelled).await.unwrap();
     let edit = async |content: &str, replace_from| {
-        let said = Said::Edit { content: content.into(), replace_from };
+        let said = MessageInput::Edit { content: content.into(), replace_from };
         let run_id = submitted(&places, NewRun { said, ..new_run(target.clone(), "") }).await.run.id;
         let claim = claim_of(&places, run_id).await;
         let (kept, said) = told(&places, &claim, ALL).await;
@@ -381,7 +384,7 @@ async fn a_summary_stands_for_older_turns_until_one_of_them_is_superseded(places
 async fn what_a_superseded_run_leaves_behind_is_superseded(places: Places) {
     let first = submitted(&places, new_run(Target::New { agent_id: None }, "one")).await;
     let claim = claim_of(&places, first.run.id).await;
-    let said = Said::Again { replace_from: first.message.id };
+    let said = MessageInput::Again { replace_from: first.message.id };
     let again = submitted(&places, NewRun { said, ..new_run(Target::Existing(claim.conversation_id), "") }).await;
     assert_eq!((again.cancel_requested, again.message.id), (vec![claim.run_id], first.message.id));
     answer(&places, &claim, "late").await;
@@ -413,7 +416,7 @@ async fn an_answer_needs_a_question(places: Places) {
     let told = stored(&places, briefing(agent_id, "t")).await;
     let card = places.storage.add_card("ann", id, told).await.unwrap().unwrap();
     let again = async |replace_from, owner: &str| {
-        let said = Said::Again { replace_from };
+        let said = MessageInput::Again { replace_from };
         places.storage.submit(owner, &NO_QUOTAS, &NewRun { said, ..new_run(Target::Existing(id), "") }).await.unwrap()
     };
     assert!(matches!(again(card, "ann").await, Submitted::NothingToAnswer));
@@ -426,7 +429,7 @@ async fn a_fork_has_what_its_run_went_on_from(places: Places) {
     let (first, id) = places.submit(Target::New { agent_id: None }, "one").await;
     let target = Target::Existing(id);
     let replaced = answer(&places, &claim_of(&places, first).await, "first").await;
-    let said = Said::Again { replace_from: replaced };
+    let said = MessageInput::Again { replace_from: replaced };
     let again = submitted(&places, NewRun { said, ..new_run(target.clone(), "") }).await;
     answer(&places, &claim_of(&places, again.run.id).await, "better").await;
     let (third, _) = places.submit(target, "two").await;
@@ -446,7 +449,7 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: 
     let fork = places.storage.fork_conversation("ann", id, checkpoint).await.unwrap().unwrap().id;
     let origin = places.storage.checkpoints("ann", fork, 10, None).await.unwrap().unwrap().items.pop().unwrap();
     let copied = shown(&places, fork, Which::Current, 10).await;
-    let said = Said::Edit { content: "eins".into(), replace_from: copied[0].id };
+    let said = MessageInput::Edit { content: "eins".into(), replace_from: copied[0].id };
     submitted(&places, NewRun { said, ..new_run(Target::Existing(fork), "") }).await;
     let again = places.storage.fork_conversation("ann", fork, origin.id).await.unwrap().unwrap();
     assert_eq!(texts(&shown(&places, again.id, Which::Current, 10).await), ["one"]);
@@ -456,7 +459,7 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: 
 pub async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
     use holdfast_shared::{
         event::{Event, EventBody},
-        storage::{Chunk, NewCheckpoint, Progress},
+        storage::{ArchiveChunk, NewCheckpoint, Progress},
         trace::Node,
     };
     let (id, event_id) = (Uuid::now_v7(), claim.started.id.next());
@@ -465,7 +468,7 @@ pub async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
     let progress = Progress { checkpoints: vec![checkpoint], ..Progress::default() };
     let mut body = Vec::new();
     Event::encode_into(&mut body, event_id, 0, &EventBody::StepStarted { step: 1 });
-    let chunk = Chunk { last: event_id, body: body.into(), progress };
+    let chunk = ArchiveChunk { last: event_id, body: body.into(), progress };
     places.storage.flush(claim, &chunk, crate::places::LEASE).await.unwrap();
     id
 }

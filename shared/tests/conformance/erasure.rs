@@ -14,9 +14,9 @@ use holdfast_shared::{
     message::Message,
     run::RunStatus,
     storage::{
-        Answer, Begun, CallState, Chunk, Claim, Erased, Erasure, Finished, Flushed, Leave, Left, NewApproval,
-        NewBriefing, NewCheckpoint, NewRun, NewTraceMessage, Progress, RunOptions, StoredBriefing, Submitted, Summary,
-        Target, Which,
+        Answer, ArchiveChunk, BeginResult, CallState, Claim, Erased, Erasure, Finished, Flushed, Leave, Left,
+        NewApproval, NewBriefing, NewCheckpoint, NewRun, NewTraceMessage, Progress, RunOptions, StoredBriefing,
+        Submitted, Summary, Target, Which,
     },
     tool::{Effect, ToolCallStatus},
     trace::{Node, TraceRole},
@@ -53,14 +53,14 @@ async fn submit(places: &Places, owner: &str, new: NewRun) -> (Uuid, Uuid) {
 /// A claim of the only queued run, which has begun.
 async fn executing(places: &Places) -> Claim {
     let claim = places.claim(1).await.remove(0);
-    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), Begun::Executing(_)));
+    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), BeginResult::Executing(_)));
     claim
 }
 
-fn chunk(claim: &Claim, n: u32, said: &str, progress: Progress) -> Chunk {
+fn chunk(claim: &Claim, n: u32, said: &str, progress: Progress) -> ArchiveChunk {
     let body = EventBody::WarningRaised { code: "test".into(), message: said.into() };
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
-    Chunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
+    ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }
 
 /// Rows in all tables of a run, which say something.
@@ -203,7 +203,7 @@ async fn the_worker_of_an_erased_run_writes_nothing(places: Places) {
     assert_eq!(places.storage.flush(&claim, &late, LEASE).await.unwrap(), Flushed::Fenced);
     assert_eq!(places.storage.leave(&claim, Some(&late), late.last, Leave::Waiting).await.unwrap(), Left::Fenced);
     places.storage.keep_summary(&claim, &Summary { up_to: 1, content: "zitronenfalter".into() }).await.unwrap();
-    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), Begun::Fenced));
+    assert!(matches!(places.storage.begin(&claim, "test", ALL).await.unwrap(), BeginResult::Fenced));
     let answer = Answer { text: "zitronenfalter".into(), ..Answer::default() };
     for ending in [Ending::Completed, Ending::Cancelled] {
         let finished = places.storage.finish(&claim, Some(&late), late.last, &answer, &ending).await.unwrap();

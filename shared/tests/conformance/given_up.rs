@@ -2,7 +2,7 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use holdfast_shared::storage::{Begun, Target};
+use holdfast_shared::storage::{BeginResult, Target};
 
 use crate::{
     on_each_backend,
@@ -39,5 +39,5 @@ async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
     for polls in 0..10 {
         give_up_after(polls, places.storage.begin(&claim, "test/test", ALL)).await;
     }
-    assert!(matches!(places.storage.begin(&claim, "test/test", ALL).await.unwrap(), Begun::Executing(_)));
+    assert!(matches!(places.storage.begin(&claim, "test/test", ALL).await.unwrap(), BeginResult::Executing(_)));
 }

@@ -9,7 +9,7 @@ use holdfast_shared::{
     quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
-    storage::{self, ClaimTerms, Holder, NewBriefing, NewRun, Said, Storage, Submitted, Target, Window},
+    storage::{self, ClaimTerms, Holder, MessageInput, NewBriefing, NewRun, Storage, Submitted, Target, Window},
 };
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -128,7 +128,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
     NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: Said::New(content.into()),
+        said: MessageInput::New(content.into()),
         client_message_id: None,
         mode: Default::default(),
         key: None,

@@ -7,8 +7,8 @@ use holdfast_shared::{
     event_id::EventId,
     run::{RunError, RunStatus},
     storage::{
-        Answer, Begun, CallState, Chunk, Claim, Finished, Flushed, Leave, Left, NewCheckpoint, NewTraceMessage,
-        Progress, Target,
+        Answer, ArchiveChunk, BeginResult, CallState, Claim, Finished, Flushed, Leave, Left, NewCheckpoint,
+        NewTraceMessage, Progress, Target,
     },
     tool::ToolCallStatus,
     trace::{Node, TraceRole},
@@ -47,12 +47,14 @@ on_each_file!(
 async fn executing(places: &Places) -> Claim {
     places.submit(Target::New { agent_id: None }, "hi").await;
     let claim = places.claim(1).await.remove(0);
-    let Begun::Executing(_) = places.storage.begin(&claim, "test/test", ALL).await.unwrap() else { panic!("fenced") };
+    let BeginResult::Executing(_) = places.storage.begin(&claim, "test/test", ALL).await.unwrap() else {
+        panic!("fenced")
+    };
     claim
 }
 
 /// The end of a step at this event: a message, a call and a checkpoint.
-fn step(claim: &Claim, n: u32) -> Chunk {
+fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     let id = EventId::new(claim.attempt, n);
     let mut body = Vec::new();
     let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: "x".into() };
@@ -97,7 +99,7 @@ fn step(claim: &Claim, n: u32) -> Chunk {
         usage: Some(Usage { output_tokens: u64::from(n), ..Usage::default() }),
         ..Progress::default()
     };
-    Chunk { last: id, body: Bytes::from(body), progress }
+    ArchiveChunk { last: id, body: Bytes::from(body), progress }
 }
 
 /// How many messages, calls and checkpoints there are of a run.

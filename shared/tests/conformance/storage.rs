@@ -13,8 +13,8 @@ use holdfast_shared::{
     message::Content,
     run::{Run, RunStatus, SubmitMode},
     storage::{
-        Answer, Begun, Cancelled, Chunk, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress, Submitted,
-        Target, Which, Window,
+        Answer, ArchiveChunk, BeginResult, Cancelled, Claim, Finished, Flushed, Holder, Leave, Left, NewRun, Progress,
+        Submitted, Target, Which, Window,
     },
     usage::Usage,
 };
@@ -63,7 +63,7 @@ fn answer(text: &str) -> Answer {
 }
 
 /// The chunk of an attempt's deltas `first..=last`.
-fn deltas(claim: &Claim, first: u32, last: u32) -> Chunk {
+fn deltas(claim: &Claim, first: u32, last: u32) -> ArchiveChunk {
     let mut body = Vec::new();
     for n in first..=last {
         let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: format!("{n} ") };
@@ -74,7 +74,7 @@ fn deltas(claim: &Claim, first: u32, last: u32) -> Chunk {
             &delta,
         );
     }
-    Chunk { last: EventId::new(claim.attempt, last), body: body.into(), progress: Progress::default() }
+    ArchiveChunk { last: EventId::new(claim.attempt, last), body: body.into(), progress: Progress::default() }
 }
 
 async fn one_claim(places: &Places) -> Claim {
@@ -84,12 +84,12 @@ async fn one_claim(places: &Places) -> Claim {
 
 async fn begin(places: &Places, claim: &Claim) -> Vec<String> {
     match places.storage.begin(claim, "test/test", ALL).await.unwrap() {
-        Begun::Executing(start) => {
+        BeginResult::Executing(start) => {
             let history = start.history;
             let said = history.earlier.into_iter().map(|earlier| earlier.message).chain([history.input]);
             said.map(|message| message.content.to_stored()).collect()
         }
-        Begun::Fenced => panic!("the claim is fenced"),
+        BeginResult::Fenced => panic!("the claim is fenced"),
     }
 }
 
@@ -162,7 +162,7 @@ async fn a_stale_claim_writes_nothing(places: Places) {
         Finished::Fenced
     ));
     assert_eq!(places.storage.leave(&stale, None, stale.started.id, Leave::Queued).await.unwrap(), Left::Fenced);
-    assert!(matches!(places.storage.begin(&stale, "test", ALL).await.unwrap(), Begun::Fenced));
+    assert!(matches!(places.storage.begin(&stale, "test", ALL).await.unwrap(), BeginResult::Fenced));
     assert!(places.storage.renew(&places.holder, LEASE).await.unwrap().is_empty());
     let run = places.storage.run("ann", stale.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.attempt, run.output_message), (RunStatus::Running, 2, None));
@@ -325,13 +325,13 @@ async fn another_attempt_knows_why_the_newest_step_has_ended(places: Places) {
     let claim = one_claim(&places).await;
     begin(&places, &claim).await;
     let progress = Progress { finish_reason: Some(FinishReason::Length), ..Progress::default() };
-    let chunk = Chunk { progress, ..deltas(&claim, 2, 2) };
+    let chunk = ArchiveChunk { progress, ..deltas(&claim, 2, 2) };
     places.storage.flush(&claim, &chunk, LEASE).await.unwrap();
     let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!(run.finish_reason, None, "the run has not ended");
     places.expire(claim.run_id).await;
     let taken = places.take_over().await.remove(0);
-    let Begun::Executing(start) = places.storage.begin(&taken, "test/test", ALL).await.unwrap() else {
+    let BeginResult::Executing(start) = places.storage.begin(&taken, "test/test", ALL).await.unwrap() else {
         panic!("fenced")
     };
     assert_eq!(start.finish_reason, Some(FinishReason::Length));
@@ -398,7 +398,7 @@ async fn a_model_sees_only_what_came_before(places: Places) {
     places.storage.finish(&first, None, first.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     let second = places.claim(1).await.remove(0);
     assert_eq!(begin(&places, &second).await, ["one", "answer", "two"]);
-    let Begun::Executing(start) =
+    let BeginResult::Executing(start) =
         places.storage.begin(&second, "test", Window { usual: 1, standing: 9, result_chars: 0 }).await.unwrap()
     else {
         panic!("fenced")
@@ -454,7 +454,7 @@ async fn a_text_that_the_database_cannot_keep_ends_no_sweep(places: Places) {
     let mut body = Vec::new();
     let delta = EventBody::MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() };
     Event::encode_into(&mut body, EventId::new(1, 2), 0, &delta);
-    let chunk = Chunk { last: EventId::new(1, 2), body: body.into(), progress: Progress::default() };
+    let chunk = ArchiveChunk { last: EventId::new(1, 2), body: body.into(), progress: Progress::default() };
     places.storage.flush(&poisoned, &chunk, LEASE).await.unwrap();
     for claim in [&poisoned, &innocent] {
         places.storage.request_cancel("ann", claim.run_id).await.unwrap();

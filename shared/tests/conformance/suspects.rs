@@ -6,7 +6,9 @@ use holdfast_shared::{
     ending::Ending,
     event_id::EventId,
     run::RunStatus,
-    storage::{Answer, Begun, Chunk, Claim, ClaimTerms, Holder, Leave, Left, Progress, Room, Suspects, Target},
+    storage::{
+        Answer, ArchiveChunk, BeginResult, Claim, ClaimTerms, Holder, Leave, Left, Progress, Room, Suspects, Target,
+    },
 };
 use uuid::Uuid;
 
@@ -46,7 +48,7 @@ impl<'a> Worker<'a> {
     async fn begin(&self, claims: Vec<Claim>) -> Vec<Claim> {
         for claim in &claims {
             let begun = self.places.storage.begin(claim, "test/test", ALL).await.unwrap();
-            assert!(matches!(begun, Begun::Executing(_)));
+            assert!(matches!(begun, BeginResult::Executing(_)));
         }
         claims
     }
@@ -318,7 +320,7 @@ async fn a_completed_step_ends_probation(places: Places) {
     assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Scarce));
     let claim = &claimed.claims[0];
     let progress = Progress { step_completed: true, ..Progress::default() };
-    let chunk = Chunk { last: EventId::new(claim.attempt, 2), body: Default::default(), progress };
+    let chunk = ArchiveChunk { last: EventId::new(claim.attempt, 2), body: Default::default(), progress };
     places.storage.flush(claim, &chunk, LEASE).await.unwrap();
     assert_eq!(worker.takes_suspects().await.claims.len(), 1, "what has completed a step is no suspect");
 }

@@ -3,7 +3,7 @@
 use holdfast_shared::{
     message::Message,
     run::SubmitMode,
-    storage::{Accepted, Answer, Claim, Finished, NewRun, Restored, Said, Submitted, Target, Which},
+    storage::{Accepted, Answer, Claim, Finished, MessageInput, NewRun, Restored, Submitted, Target, Which},
 };
 use uuid::Uuid;
 
@@ -41,11 +41,14 @@ async fn complete(places: &Places, claim: &Claim, text: &str) {
 }
 
 fn edit(conversation: Uuid, replace_from: Uuid, content: &str) -> NewRun {
-    NewRun { said: Said::Edit { content: content.into(), replace_from }, ..new_run(Target::Existing(conversation), "") }
+    NewRun {
+        said: MessageInput::Edit { content: content.into(), replace_from },
+        ..new_run(Target::Existing(conversation), "")
+    }
 }
 
 fn again(conversation: Uuid, replace_from: Uuid) -> NewRun {
-    NewRun { said: Said::Again { replace_from }, ..new_run(Target::Existing(conversation), "") }
+    NewRun { said: MessageInput::Again { replace_from }, ..new_run(Target::Existing(conversation), "") }
 }
 
 async fn restore(places: &Places, conversation: Uuid, id: Uuid) -> (Vec<Uuid>, Vec<Uuid>) {

@@ -12,8 +12,8 @@ use holdfast_shared::{
     page::PageSize,
     run::RunStatus,
     storage::{
-        Answered, Begun, CallState, Changed, Chunk, Claim, ClientResult, DecisionBy, Flushed, InvalidInput, Leave,
-        Left, NewApproval, NewCheckpoint, NewTraceMessage, Progress, Start, Target,
+        Answered, ArchiveChunk, BeginResult, CallState, Changed, Claim, ClientResult, DecisionBy, Flushed,
+        InvalidInput, Leave, Left, NewApproval, NewCheckpoint, NewTraceMessage, Progress, Start, Target,
     },
     tool::{Effect, ToolCallStatus},
     trace::{Node, RequestedCall, TraceRole},
@@ -45,10 +45,10 @@ on_each_backend!(
 const NEW: Target = Target::New { agent_id: None };
 
 /// An event to carry the progress.
-pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> Chunk {
+pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> ArchiveChunk {
     let body = EventBody::WarningRaised { code: "test".into(), message: format!("{n}") };
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
-    Chunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
+    ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }
 
 fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>) -> CallState {
@@ -112,8 +112,8 @@ async fn executing(places: &Places) -> Claim {
 
 async fn start(places: &Places, claim: &Claim) -> Start {
     match places.storage.begin(claim, "test", ALL).await.unwrap() {
-        Begun::Executing(start) => *start,
-        Begun::Fenced => panic!("the claim is fenced"),
+        BeginResult::Executing(start) => *start,
+        BeginResult::Fenced => panic!("the claim is fenced"),
     }
 }
 

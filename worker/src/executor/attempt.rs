@@ -8,7 +8,7 @@ use holdfast_shared::{
     event::EventBody,
     run::RunError,
     storable::storable,
-    storage::{self, Answer, Begun, Claim, NewCheckpoint, Progress, Window},
+    storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Window},
     telemetry::Span,
     tool::ClientTool,
     trace::{Node, TraceRole},
@@ -86,7 +86,7 @@ impl<'a> Attempt<'a> {
         let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
         let window = window(&definition, &worker.config);
         let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
-        let Begun::Executing(mut start) = begun else { return Err(Stop::Fenced) };
+        let BeginResult::Executing(mut start) = begun else { return Err(Stop::Fenced) };
         let client_tools = std::mem::take(&mut start.client_tools);
         let limits = Limits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use holdfast_shared::{
     ending::Ending,
     run::RunError,
-    storage::{Answer, Chunk, Finished, Leave, Left},
+    storage::{Answer, ArchiveChunk, Finished, Leave, Left},
 };
 
 use super::{Ended, Fenced, Recorder};
@@ -56,13 +56,13 @@ impl Recorder {
                 }
             }
             if refusals >= REFUSALS {
-                return self.finish_with(tail.map(Chunk::without_progress), &Ending::Failed(not_stored())).await;
+                return self.finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(not_stored())).await;
             }
             pause(&mut backoff).await;
         }
     }
 
-    async fn finish_with(mut self, mut tail: Option<Chunk>, ending: &Ending) -> Ended {
+    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> Ended {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         let given_up = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
@@ -100,7 +100,7 @@ impl Recorder {
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     if refusals >= REFUSALS {
-                        tail = tail.map(Chunk::without_progress);
+                        tail = tail.map(ArchiveChunk::without_progress);
                     }
                     tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet");
                 }
@@ -110,7 +110,7 @@ impl Recorder {
     }
 
     /// Waits until no flush is in flight; appends go on meanwhile.
-    async fn settle_flushes(&mut self) -> Result<Option<Chunk>, Fenced> {
+    async fn settle_flushes(&mut self) -> Result<Option<ArchiveChunk>, Fenced> {
         loop {
             if !self.flushes.is_trying() {
                 return Ok(self.flushes.take_tail());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     event_id::EventId,
-    storage::{Chunk, Claim, Error, Flushed, Progress, Storage},
+    storage::{ArchiveChunk, Claim, Error, Flushed, Progress, Storage},
 };
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ pub struct Flushes {
     /// When the oldest event of the tail must be flushed.
     due_at: Option<Instant>,
     /// The flush that is being tried, and since it failed, when it is tried again.
-    chunk: Option<Chunk>,
+    chunk: Option<ArchiveChunk>,
     /// When it was tried first.
     begun: Option<Instant>,
     in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
@@ -166,7 +166,7 @@ impl Flushes {
     }
 
     /// What is not durable yet, once no flush is being tried.
-    pub fn take_tail(&mut self) -> Option<Chunk> {
+    pub fn take_tail(&mut self) -> Option<ArchiveChunk> {
         self.due_at = None;
         let nothing = self.tail.is_empty() && self.progress.is_empty();
         (!nothing).then(|| self.next_chunk())
@@ -180,7 +180,7 @@ impl Flushes {
                 self.due_at = None;
                 match self.tail.is_empty() {
                     // A repeated flush is known by its events: progress without any waits for the next event.
-                    true => Chunk { last: self.last, body: Bytes::new(), progress: Progress::default() },
+                    true => ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() },
                     false => self.next_chunk(),
                 }
             }
@@ -198,9 +198,9 @@ impl Flushes {
         }));
     }
 
-    fn next_chunk(&mut self) -> Chunk {
+    fn next_chunk(&mut self) -> ArchiveChunk {
         let body = Bytes::from(std::mem::take(&mut self.tail));
-        Chunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
+        ArchiveChunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
     }
 
     fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
@@ -221,7 +221,7 @@ impl Flushes {
                 self.refusals += usize::from(error.refuses_data());
                 if self.refusals >= REFUSALS {
                     self.refused = true;
-                    self.chunk = self.chunk.take().map(Chunk::without_progress);
+                    self.chunk = self.chunk.take().map(ArchiveChunk::without_progress);
                 }
                 let cause = error.source().map(ToString::to_string);
                 tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "events stay in memory");

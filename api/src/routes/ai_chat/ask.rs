@@ -9,7 +9,7 @@ use holdfast_shared::{
     idempotency::IdempotencyKey,
     message::{Message, Role},
     run::SubmitMode,
-    storage::{NewRun, RunOptions, Said},
+    storage::{MessageInput, NewRun, RunOptions},
 };
 use uuid::Uuid;
 
@@ -59,8 +59,8 @@ pub async fn ask(
         let is_given = given.is_some();
         let key = given.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&asked)));
         let said = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
-            Some(message) => Said::Edit { content: text.clone(), replace_from: message.id },
-            None => Said::New(text.clone()),
+            Some(message) => MessageInput::Edit { content: text.clone(), replace_from: message.id },
+            None => MessageInput::New(text.clone()),
         };
         let new = new_run(app, &chat, said, options.clone(), id.clone(), key);
         match app.post_and_follow(caller, new, EventId::ORIGIN).await {
@@ -115,7 +115,7 @@ pub async fn ask_again(
     let after = last_run.map_or(question.id, |run| run.id).to_string();
     let asked = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key = idempotency_key(headers, &asked, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&asked));
-    let new = new_run(app, &chat, Said::Again { replace_from: question.id }, options, None, Some(key));
+    let new = new_run(app, &chat, MessageInput::Again { replace_from: question.id }, options, None, Some(key));
     let (posted, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
     shown(app, posted, opened, mode).await
 }
@@ -151,7 +151,7 @@ async fn current(app: &App, caller: &Caller, chat: &Chat, name: Option<&str>) ->
 fn new_run(
     app: &App,
     chat: &Chat,
-    said: Said,
+    said: MessageInput,
     options: RunOptions,
     client_message_id: Option<String>,
     key: Option<IdempotencyKey>,
