@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::{
-    event::EventBody,
+    event::{EventBody, MessageCompleted, RunCancelled, RunCompleted, RunFailed},
     event_id::EventId,
     message::{Message, MessageStatus},
     run::{RunError, RunStatus},
@@ -51,16 +51,16 @@ impl Ending {
         message: Option<Message>,
         message_id: Uuid,
         usage: Usage,
-    ) -> Vec<EventBody> {
+    ) -> Vec<EventBody<'static>> {
         let terminal_base = if message.is_some() { None } else { base };
         let finish_reason = message.as_ref().and_then(|message| message.finish_reason);
         let kept = message.is_some().then_some(message_id);
         let terminal = match self {
-            Self::Completed => EventBody::RunCompleted { message_id, usage, finish_reason },
-            Self::Failed(error) => EventBody::RunFailed { base: terminal_base, error: error.clone(), usage },
-            Self::Cancelled => EventBody::RunCancelled { base: terminal_base, message_id: kept, usage },
+            Self::Completed => EventBody::RunCompleted(RunCompleted { message_id, usage, finish_reason }),
+            Self::Failed(error) => EventBody::RunFailed(RunFailed { base: terminal_base, error: error.clone(), usage }),
+            Self::Cancelled => EventBody::RunCancelled(RunCancelled { base: terminal_base, message_id: kept, usage }),
         };
-        let completed = message.map(|message| EventBody::MessageCompleted { base, message });
+        let completed = message.map(|message| EventBody::MessageCompleted(MessageCompleted { base, message }));
         completed.into_iter().chain([terminal]).collect()
     }
 }

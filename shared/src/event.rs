@@ -1,24 +1,20 @@
 //! Events: the immutable facts of a run, and the one form in which they are kept and carried.
 //!
-//! A worker encodes an event once, as a line `<id> <unix ms> <type> <payload>\n` whose payload is a JSON object. Those
-//! bytes go into the run log, over pub/sub and into the archive; a wire projects them. Nobody has to understand a
-//! payload to pass it on, so an event of a newer version travels through an older process unharmed.
+//! A worker encodes an event once, as a line `<id> <unix ms> <kind> <payload>\n` whose payload is a JSON object. Those
+//! bytes go into the run log, over pub/sub and into the archive; a wire projects them. `body` reads the payload. No process
+//! has to read a payload to pass it on, so an event of a newer version travels through an older process unharmed.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use uuid::Uuid;
+use serde::Deserialize;
 
-use crate::{
-    approval::{ApprovalKind, ApprovalStatus},
-    event_id::EventId,
-    finish_reason::FinishReason,
-    message::Message,
-    run::RunError,
-    tool::ToolError,
-    usage::Usage,
-};
+use crate::event_id::EventId;
+
+mod body;
+mod raw_json;
+
+pub use body::*;
+pub use raw_json::RawJson;
 
 /// One event in its encoded form; cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,221 +25,10 @@ pub struct Event {
     pub at_ms: i64,
     /// What this event supersedes everything after; present exactly on the first event of an attempt.
     pub base: Option<EventId>,
+    kind: EventKind,
     line: Bytes,
     kind_at: u32,
     payload_at: u32,
-}
-
-/// What can happen in a run. `docs/events.md` describes each for clients.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum EventBody {
-    RunQueued {
-        base: EventId,
-        conversation_id: Uuid,
-        input_message_id: Uuid,
-        message_id: Uuid,
-        agent_id: Option<Uuid>,
-    },
-    AttemptStarted {
-        attempt: u32,
-        base: EventId,
-        reason: AttemptReason,
-        crashes: u32,
-        max_crashes: u32,
-    },
-    StepStarted {
-        step: u32,
-    },
-    StepCompleted {
-        step: u32,
-        tool_calls: usize,
-        usage: Usage,
-        finish_reason: FinishReason,
-    },
-    MessageDelta {
-        message_id: Uuid,
-        text: String,
-    },
-    ReasoningDelta {
-        message_id: Uuid,
-        text: String,
-    },
-    /// A piece of a call's arguments, as the model writes them; the first has the tool's name.
-    ToolCallDelta {
-        call_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<String>,
-        text: String,
-    },
-    ToolCallStarted {
-        call_id: String,
-        step: u32,
-        name: String,
-        input: Value,
-        /// Who executes it.
-        by: ExecutedBy,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::timestamp::optional_milliseconds")]
-        expires_at: Option<DateTime<Utc>>,
-    },
-    ToolCallCompleted {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        base: Option<EventId>,
-        call_id: String,
-        name: String,
-        /// Of a call that was refused, and so never started.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        input: Option<Value>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<ToolError>,
-        duration_ms: u64,
-    },
-    ApprovalRequested {
-        approval_id: Uuid,
-        call_id: String,
-        kind: ApprovalKind,
-        name: String,
-        input: Value,
-        #[serde(serialize_with = "crate::timestamp::milliseconds")]
-        expires_at: DateTime<Utc>,
-    },
-    ApprovalResolved {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        base: Option<EventId>,
-        approval_id: Uuid,
-        call_id: String,
-        decision: ApprovalStatus,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        edited_input: Option<Value>,
-    },
-    MessageCompleted {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        base: Option<EventId>,
-        message: Message,
-    },
-    /// The last event before a run waits for whoever must answer.
-    AgentState {
-        state: AgentState,
-    },
-    /// How much of its budget the conversation takes, and whether older messages were summarised for it just now.
-    ContextUsage {
-        tokens: u32,
-        budget: u32,
-        compressed: bool,
-    },
-    WarningRaised {
-        code: String,
-        message: String,
-    },
-    RunCompleted {
-        message_id: Uuid,
-        usage: Usage,
-        /// Of the last step.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        finish_reason: Option<FinishReason>,
-    },
-    RunFailed {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        base: Option<EventId>,
-        error: RunError,
-        usage: Usage,
-    },
-    RunCancelled {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        base: Option<EventId>,
-        message_id: Option<Uuid>,
-        usage: Usage,
-    },
-}
-
-/// What the agent is about, where nothing else tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentState {
-    /// The run waits for a human, or for the client that executes a tool.
-    WaitingOnUser,
-}
-
-/// Who executes a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExecutedBy {
-    Worker,
-    /// The client: the run waits for its result.
-    Client,
-}
-
-/// Why a worker began an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptReason {
-    /// The first attempt.
-    Claimed,
-    /// A human has answered.
-    Resumed,
-    /// The worker before was shut down and handed the run over.
-    Drain,
-    /// The worker before gave no sign of life.
-    LeaseExpired,
-}
-
-pub const RUN_QUEUED: &str = "run.queued";
-pub const ATTEMPT_STARTED: &str = "attempt.started";
-pub const STEP_STARTED: &str = "step.started";
-pub const STEP_COMPLETED: &str = "step.completed";
-pub const MESSAGE_DELTA: &str = "message.delta";
-pub const REASONING_DELTA: &str = "reasoning.delta";
-pub const TOOL_CALL_DELTA: &str = "tool_call.delta";
-pub const TOOL_CALL_STARTED: &str = "tool_call.started";
-pub const TOOL_CALL_COMPLETED: &str = "tool_call.completed";
-pub const APPROVAL_REQUESTED: &str = "approval.requested";
-pub const APPROVAL_RESOLVED: &str = "approval.resolved";
-pub const MESSAGE_COMPLETED: &str = "message.completed";
-pub const AGENT_STATE: &str = "agent.state";
-pub const CONTEXT_USAGE: &str = "context.usage";
-pub const WARNING_RAISED: &str = "warning.raised";
-pub const RUN_COMPLETED: &str = "run.completed";
-pub const RUN_FAILED: &str = "run.failed";
-pub const RUN_CANCELLED: &str = "run.cancelled";
-
-impl EventBody {
-    /// The event's type, `noun.past_verb` or `noun.delta`.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::RunQueued { .. } => RUN_QUEUED,
-            Self::AttemptStarted { .. } => ATTEMPT_STARTED,
-            Self::StepStarted { .. } => STEP_STARTED,
-            Self::StepCompleted { .. } => STEP_COMPLETED,
-            Self::MessageDelta { .. } => MESSAGE_DELTA,
-            Self::ReasoningDelta { .. } => REASONING_DELTA,
-            Self::ToolCallDelta { .. } => TOOL_CALL_DELTA,
-            Self::ToolCallStarted { .. } => TOOL_CALL_STARTED,
-            Self::ToolCallCompleted { .. } => TOOL_CALL_COMPLETED,
-            Self::ApprovalRequested { .. } => APPROVAL_REQUESTED,
-            Self::ApprovalResolved { .. } => APPROVAL_RESOLVED,
-            Self::MessageCompleted { .. } => MESSAGE_COMPLETED,
-            Self::AgentState { .. } => AGENT_STATE,
-            Self::ContextUsage { .. } => CONTEXT_USAGE,
-            Self::WarningRaised { .. } => WARNING_RAISED,
-            Self::RunCompleted { .. } => RUN_COMPLETED,
-            Self::RunFailed { .. } => RUN_FAILED,
-            Self::RunCancelled { .. } => RUN_CANCELLED,
-        }
-    }
-
-    /// Whether this is a piece of something that a later event has whole.
-    pub const fn is_delta(&self) -> bool {
-        matches!(self, Self::MessageDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolCallDelta { .. })
-    }
-}
-
-/// Whether a run has ended with an event of this type.
-pub fn is_terminal(kind: &str) -> bool {
-    matches!(kind, RUN_COMPLETED | RUN_FAILED | RUN_CANCELLED)
 }
 
 /// A text that should have been an encoded event.
@@ -255,8 +40,8 @@ pub struct Damaged {
 }
 
 impl Event {
-    /// Encodes what has happened. Lines of a batch may be encoded into one buffer with `encode_into`.
-    pub fn new(id: EventId, at: DateTime<Utc>, body: &EventBody) -> Self {
+    /// Encodes an event. Lines of a batch may be encoded into one buffer with `encode_into`.
+    pub fn new(id: EventId, at: DateTime<Utc>, body: &EventBody<'_>) -> Self {
         let mut line = Vec::with_capacity(160);
         Self::encode_into(&mut line, id, at.timestamp_millis(), body);
         line.pop();
@@ -264,9 +49,9 @@ impl Event {
     }
 
     /// Appends the line of an event, with its newline.
-    pub fn encode_into(buffer: &mut Vec<u8>, id: EventId, at_ms: i64, body: &EventBody) {
+    pub fn encode_into(buffer: &mut Vec<u8>, id: EventId, at_ms: i64, body: &EventBody<'_>) {
         use std::io::Write as _;
-        write!(buffer, "{id} {at_ms} {} ", body.kind()).expect("a Vec takes every write");
+        write!(buffer, "{id} {at_ms} {} ", body.kind().name()).expect("a Vec takes every write");
         serde_json::to_writer(&mut *buffer, body).expect("an event body is always valid JSON");
         buffer.push(b'\n');
     }
@@ -286,7 +71,8 @@ impl Event {
             return Err(damaged("its payload is no JSON object"));
         }
         let base = (id.n == 1).then(|| base_of(payload)).flatten();
-        Ok(Self { id, at_ms, base, kind_at: kind_at as u32, payload_at: payload_at as u32, line })
+        let kind = EventKind::of(kind);
+        Ok(Self { id, at_ms, base, kind, kind_at: kind_at as u32, payload_at: payload_at as u32, line })
     }
 
     /// Reads a batch: lines, each ended by a newline. The events share the batch's buffer.
@@ -297,8 +83,18 @@ impl Event {
             .collect()
     }
 
-    /// The event's type.
-    pub fn kind(&self) -> &str {
+    /// What happened: `Unknown` if a newer version wrote the event. The end of a run is read however it is written.
+    pub fn body(&self) -> EventBody<'_> {
+        EventBody::read(self.kind, self.payload())
+    }
+
+    /// The kind of the event.
+    pub const fn kind(&self) -> EventKind {
+        self.kind
+    }
+
+    /// The name of the kind, also of one that this version does not know.
+    pub fn kind_name(&self) -> &str {
         let kind = &self.line[self.kind_at as usize..self.payload_at as usize - 1];
         std::str::from_utf8(kind).expect("parse has checked that the line is UTF-8")
     }
@@ -314,18 +110,19 @@ impl Event {
     }
 
     /// Whether the run has ended with this event.
-    pub fn is_terminal(&self) -> bool {
-        is_terminal(self.kind())
+    pub const fn is_terminal(&self) -> bool {
+        self.kind.is_terminal()
     }
 
-    /// Whether the run waits for somebody after this event.
+    /// Whether the run waits for an answer after this event.
     pub fn is_wait(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Told {
-            state: AgentState,
-        }
-        let told = || serde_json::from_slice::<Told>(self.payload());
-        self.kind() == AGENT_STATE && told().is_ok_and(|told| told.state == AgentState::WaitingOnUser)
+        self.kind == EventKind::AgentState
+            && matches!(self.body(), EventBody::AgentState(changed) if changed.state == AgentState::WaitingOnUser)
+    }
+
+    /// The same event in memory of its own. An event of a batch keeps the whole batch in memory.
+    pub fn detached(&self) -> Self {
+        Self { line: Bytes::copy_from_slice(&self.line), ..*self }
     }
 
     /// Whether a client that has everything up to `cursor` misses nothing between `cursor` and this event.
@@ -361,17 +158,18 @@ fn base_of(payload: &str) -> Option<EventId> {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn delta(attempt: u32, n: u32) -> Event {
-        let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: "a\nb ü".into() };
-        Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &body)
+        let delta = MessageDelta { message_id: Uuid::nil(), text: "a\nb ü".into() };
+        Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &delta.into())
     }
 
     fn first(attempt: u32, base: EventId) -> Event {
-        let body =
-            EventBody::AttemptStarted { attempt, base, reason: AttemptReason::Claimed, crashes: 0, max_crashes: 3 };
-        Event::new(EventId::first_of(attempt), DateTime::UNIX_EPOCH, &body)
+        let started = AttemptStarted { attempt, base, reason: AttemptReason::Claimed, crashes: 0, max_crashes: 3 };
+        Event::new(EventId::first_of(attempt), DateTime::UNIX_EPOCH, &started.into())
     }
 
     #[test]
@@ -385,10 +183,55 @@ mod tests {
     fn an_unknown_event_passes_through() {
         let event = Event::parse(Bytes::from_static(b"3-1 7 dream.dreamt {\"base\":\"2-9\",\"x\":1}")).unwrap();
         assert_eq!(
-            (event.kind(), event.payload(), event.base),
+            (event.kind_name(), event.payload(), event.base),
             ("dream.dreamt", &b"{\"base\":\"2-9\",\"x\":1}"[..], Some(EventId::new(2, 9)))
         );
         assert!(!event.is_terminal());
+        assert_eq!((event.kind(), event.body()), (EventKind::Unknown, EventBody::Unknown));
+    }
+
+    #[test]
+    fn an_event_reads_back_what_it_was_made_of() {
+        let input = serde_json::json!({"b": [1, "ü"], "a": {}});
+        let started = ToolCallStarted {
+            call_id: "call".into(),
+            step: 2,
+            name: "bank__pay".into(),
+            input: input.clone().into(),
+            by: ExecutedBy::Client,
+            expires_at: DateTime::from_timestamp_millis(7),
+        };
+        let event = Event::new(EventId::new(1, 2), DateTime::UNIX_EPOCH, &started.clone().into());
+        assert_eq!(event.body(), EventBody::from(started));
+        let EventBody::ToolCallStarted(read) = event.body() else { panic!("another kind") };
+        assert_eq!(read.input.to_value(), input);
+        assert!(matches!(read.name, std::borrow::Cow::Borrowed(_)), "nothing was copied");
+    }
+
+    #[test]
+    fn a_state_without_a_name_here_is_no_wait() {
+        let event = |state: &str| Event::parse(format!("1-2 0 agent.state {{\"state\":\"{state}\"}}").into()).unwrap();
+        assert!(event("waiting_on_user").is_wait());
+        let dreaming = event("dreaming");
+        assert!(!dreaming.is_wait());
+        let EventBody::AgentState(changed) = dreaming.body() else { panic!("another kind") };
+        assert_eq!(changed.state.into_name(), "dreaming");
+    }
+
+    #[test]
+    fn the_end_of_a_run_is_read_however_it_is_written() {
+        let body = |line: &'static str| Event::parse(Bytes::from_static(line.as_bytes())).unwrap();
+        assert_eq!(body("1-2 0 run.completed {}").body(), RunCompleted::default().into());
+        assert_eq!(body("1-2 0 run.failed {\"error\":7}").body(), RunFailed::default().into());
+        assert_eq!(body("1-2 0 run.cancelled {\"usage\":[]}").body(), RunCancelled::default().into());
+        assert_eq!(body("1-2 0 message.delta {\"text\":7}").body(), EventBody::Unknown);
+    }
+
+    #[test]
+    fn each_kind_has_a_name_of_its_own() {
+        for kind in EventKind::ALL {
+            assert_eq!(EventKind::of(kind.name()), *kind);
+        }
     }
 
     #[test]

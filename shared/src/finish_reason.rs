@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Why the model ended an answer, or a step of one. Events and rows of older versions have none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", from = "String")]
 pub enum FinishReason {
     /// The answer is complete.
@@ -15,6 +15,7 @@ pub enum FinishReason {
     /// The provider withheld the answer, or the rest of it, or the model refused.
     ContentFilter,
     /// The provider gave a reason that is none of these, or no reason.
+    #[default]
     Other,
 }
 

@@ -1,7 +1,7 @@
 //! Messages of a conversation.
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ pub struct Version {
 }
 
 /// What a message is: its kind (`content_type`), and the text or the structure that this kind has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "content_type", content = "content", rename_all = "snake_case")]
 pub enum Content {
     /// What somebody said.
@@ -77,6 +77,14 @@ impl Content {
         }
     }
 
+    /// The content as one text, without a copy where it is a text.
+    pub fn into_stored(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            card => card.to_stored(),
+        }
+    }
+
     /// The kind's name.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -91,6 +99,23 @@ impl Content {
             Self::Text(text) => text.clone(),
             Self::BriefingCard(card) => card.told(language),
         }
+    }
+}
+
+/// Reads JSON of any version: a kind that this version does not know is its text.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Tagged {
+            content_type: String,
+            content: Value,
+        }
+        let Tagged { content_type, content } = Tagged::deserialize(deserializer)?;
+        let text = match content {
+            Value::String(text) => text,
+            structure => structure.to_string(),
+        };
+        Ok(Self::from_stored(&content_type, text))
     }
 }
 
@@ -154,5 +179,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_is_shown_as_its_text() {
         assert_eq!(Content::from_stored("poll", "{}".into()), Content::Text("{}".into()));
+        let newer = serde_json::json!({"content_type": "poll", "content": {"a": 1}});
+        assert_eq!(serde_json::from_value::<Content>(newer).unwrap(), Content::Text("{\"a\":1}".into()));
     }
 }

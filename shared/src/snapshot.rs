@@ -3,20 +3,16 @@
 //! `transcript` is the fold of the text alone. Both take back what later attempts have superseded. Payloads that cannot be
 //! read, because a newer version wrote them, tell nothing.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    event::{
-        APPROVAL_REQUESTED, APPROVAL_RESOLVED, ATTEMPT_STARTED, Event, MESSAGE_COMPLETED, REASONING_DELTA,
-        RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, TOOL_CALL_COMPLETED, TOOL_CALL_DELTA,
-        TOOL_CALL_STARTED,
-    },
+    event::{ApprovalRequested, Event, EventBody, ExecutedBy, ToolCallStarted},
     event_id::EventId,
     finish_reason::FinishReason,
-    message::Message,
     run::{RunError, RunStatus},
+    timestamp,
     tool::{ToolCallStatus, ToolError},
     transcript::Transcript,
     usage::Usage,
@@ -87,64 +83,20 @@ pub struct Folding {
     message_id: Option<Uuid>,
     text: Transcript,
     reasoning: Transcript,
-    calls: Vec<Written>,
-    facts: Vec<(EventId, Fact)>,
-    /// The answer as it is stored, which says the last word.
+    calls: Vec<CallDraft>,
+    /// The events that are more than a piece of text, without those that are superseded.
+    facts: Vec<Event>,
+    /// The answer as it is stored, which replaces the pieces.
     stored: Option<String>,
 }
 
-/// A call as the model has written it.
+/// A call as the model has written it so far.
 #[derive(Debug)]
-struct Written {
+struct CallDraft {
     since: EventId,
     call_id: String,
     name: String,
     arguments: Transcript,
-}
-
-/// What an event says beside text.
-#[derive(Debug)]
-enum Fact {
-    Attempt,
-    Started(Started),
-    Completed(Completed),
-    Asked(OpenApproval),
-    Resolved(Resolved),
-    Step(Usage),
-    Ended(RunStatus, End),
-}
-
-#[derive(Debug, Deserialize)]
-struct Started {
-    call_id: String,
-    name: String,
-    input: Value,
-    by: String,
-    expires_at: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Completed {
-    call_id: String,
-    name: String,
-    /// Of a call that was refused, and so never started.
-    input: Option<Value>,
-    output: Option<String>,
-    error: Option<ToolError>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resolved {
-    approval_id: Uuid,
-    call_id: String,
-    edited_input: Option<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct End {
-    usage: Usage,
-    finish_reason: Option<FinishReason>,
-    error: Option<RunError>,
 }
 
 impl Folding {
@@ -153,17 +105,29 @@ impl Folding {
         if let Some(base) = event.base {
             self.supersede_after(base);
         }
-        self.text.push(event);
-        match event.kind() {
-            RUN_QUEUED => self.queued(event),
-            REASONING_DELTA => self.reasoned(event),
-            TOOL_CALL_DELTA => self.wrote(event),
-            MESSAGE_COMPLETED => self.stored(event),
-            kind => {
-                if let Some(fact) = Fact::told_by(kind, event) {
-                    self.note(event.id, fact);
-                }
+        match event.body() {
+            EventBody::RunQueued(queued) => self.message_id = Some(queued.message_id),
+            EventBody::MessageDelta(delta) => self.text.push(event.id, &delta.text),
+            EventBody::ReasoningDelta(delta) => self.reasoning.push(event.id, &delta.text),
+            EventBody::ToolCallDelta(delta) => {
+                let name = delta.name.as_deref().unwrap_or_default();
+                self.call(event.id, &delta.call_id, name).arguments.push(event.id, &delta.text);
             }
+            EventBody::MessageCompleted(completed) => self.stored = Some(completed.message.content.to_stored()),
+            EventBody::ToolCallStarted(started) => self.note(event, &started.call_id, &started.name),
+            EventBody::ToolCallCompleted(completed) => self.note(event, &completed.call_id, &completed.name),
+            EventBody::ApprovalRequested(requested) => self.note(event, &requested.call_id, &requested.name),
+            EventBody::AttemptStarted(_)
+            | EventBody::StepCompleted(_)
+            | EventBody::ApprovalResolved(_)
+            | EventBody::RunCompleted(_)
+            | EventBody::RunFailed(_)
+            | EventBody::RunCancelled(_) => self.facts.push(event.detached()),
+            EventBody::StepStarted(_)
+            | EventBody::AgentState(_)
+            | EventBody::ContextUsage(_)
+            | EventBody::WarningRaised(_)
+            | EventBody::Unknown => {}
         }
     }
 
@@ -180,111 +144,41 @@ impl Folding {
             finish_reason: None,
             error: None,
         };
-        for (_, fact) in self.facts {
-            snapshot.learn(fact);
+        for event in &self.facts {
+            snapshot.apply(event.body());
         }
         snapshot
     }
 
     fn supersede_after(&mut self, base: EventId) {
+        self.text.supersede_after(base);
         self.reasoning.supersede_after(base);
         self.calls.retain(|call| call.since <= base);
         for call in &mut self.calls {
             call.arguments.supersede_after(base);
         }
-        self.facts.truncate(self.facts.partition_point(|(id, _)| *id <= base));
+        self.facts.truncate(self.facts.partition_point(|event| event.id <= base));
     }
 
-    fn note(&mut self, id: EventId, fact: Fact) {
-        if let Some((call_id, name)) = fact.call() {
-            self.call(id, call_id, name);
-        }
-        self.facts.push((id, fact));
+    /// Keeps an event about a call.
+    fn note(&mut self, event: &Event, call_id: &str, name: &str) {
+        self.call(event.id, call_id, name);
+        self.facts.push(event.detached());
     }
 
-    fn queued(&mut self, event: &Event) {
-        #[derive(Deserialize)]
-        struct Queued {
-            message_id: Uuid,
-        }
-        self.message_id = payload::<Queued>(event).map(|queued| queued.message_id);
-    }
-
-    fn reasoned(&mut self, event: &Event) {
-        #[derive(Deserialize)]
-        struct Thought {
-            text: String,
-        }
-        if let Some(thought) = payload::<Thought>(event) {
-            self.reasoning.push_text(event.id, &thought.text);
-        }
-    }
-
-    fn wrote(&mut self, event: &Event) {
-        #[derive(Deserialize)]
-        struct Piece {
-            call_id: String,
-            #[serde(default)]
-            name: String,
-            text: String,
-        }
-        if let Some(piece) = payload::<Piece>(event) {
-            self.call(event.id, &piece.call_id, &piece.name).arguments.push_text(event.id, &piece.text);
-        }
-    }
-
-    fn stored(&mut self, event: &Event) {
-        #[derive(Deserialize)]
-        struct Stored {
-            message: Message,
-        }
-        self.stored = payload::<Stored>(event).map(|stored| stored.message.content.to_stored());
-    }
-
-    /// The call of that id, which may be heard of for the first time.
-    fn call(&mut self, since: EventId, call_id: &str, name: &str) -> &mut Written {
+    /// The call of that id; a new one if no event has named it before.
+    fn call(&mut self, since: EventId, call_id: &str, name: &str) -> &mut CallDraft {
         let at = self.calls.iter().position(|call| call.call_id == call_id).unwrap_or_else(|| {
             let (call_id, name) = (call_id.to_owned(), name.to_owned());
-            self.calls.push(Written { since, call_id, name, arguments: Transcript::default() });
+            self.calls.push(CallDraft { since, call_id, name, arguments: Transcript::default() });
             self.calls.len() - 1
         });
         &mut self.calls[at]
     }
 }
 
-impl Fact {
-    fn told_by(kind: &str, event: &Event) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Step {
-            usage: Usage,
-        }
-        match kind {
-            ATTEMPT_STARTED => Some(Self::Attempt),
-            TOOL_CALL_STARTED => payload(event).map(Self::Started),
-            TOOL_CALL_COMPLETED => payload(event).map(Self::Completed),
-            APPROVAL_REQUESTED => payload(event).map(Self::Asked),
-            APPROVAL_RESOLVED => payload(event).map(Self::Resolved),
-            STEP_COMPLETED => payload::<Step>(event).map(|step| Self::Step(step.usage)),
-            RUN_COMPLETED => Some(Self::Ended(RunStatus::Completed, payload(event).unwrap_or_default())),
-            RUN_FAILED => Some(Self::Ended(RunStatus::Failed, payload(event).unwrap_or_default())),
-            RUN_CANCELLED => Some(Self::Ended(RunStatus::Cancelled, payload(event).unwrap_or_default())),
-            _ => None,
-        }
-    }
-
-    /// The id and the name of the call that it is about.
-    fn call(&self) -> Option<(&str, &str)> {
-        match self {
-            Self::Started(started) => Some((&started.call_id, &started.name)),
-            Self::Completed(completed) => Some((&completed.call_id, &completed.name)),
-            Self::Asked(approval) => Some((&approval.call_id, &approval.name)),
-            _ => None,
-        }
-    }
-}
-
-impl From<Written> for CallSoFar {
-    fn from(call: Written) -> Self {
+impl From<CallDraft> for CallSoFar {
+    fn from(call: CallDraft) -> Self {
         let text = call.arguments.into_text();
         // Arguments are an object, so no beginning of them is JSON by itself.
         let input = serde_json::from_str(&text).ok();
@@ -296,54 +190,90 @@ impl From<Written> for CallSoFar {
 }
 
 impl CallSoFar {
-    fn takes(&mut self, input: Value) {
+    fn take_input(&mut self, input: Value) {
         self.input = Some(input);
         self.input_text = None;
     }
 }
 
+impl From<ApprovalRequested<'_>> for OpenApproval {
+    fn from(requested: ApprovalRequested<'_>) -> Self {
+        Self {
+            approval_id: requested.approval_id,
+            call_id: requested.call_id.into_owned(),
+            kind: requested.kind.as_str().to_owned(),
+            name: requested.name.into_owned(),
+            input: requested.input.to_value(),
+            expires_at: timestamp::text(requested.expires_at),
+        }
+    }
+}
+
 impl Snapshot {
-    fn learn(&mut self, fact: Fact) {
-        match fact {
-            Fact::Attempt => self.status = RunStatus::Running,
-            Fact::Started(started) => {
-                let by_client = started.by == "client";
-                if by_client {
-                    self.status = RunStatus::Waiting;
-                }
-                if let Some(call) = self.call(&started.call_id) {
-                    call.status = if by_client { ToolCallStatus::Client } else { ToolCallStatus::Called };
-                    call.expires_at = started.expires_at;
-                    call.takes(started.input);
-                }
-            }
-            Fact::Completed(completed) => {
+    /// Applies an event that is more than a piece of text.
+    fn apply(&mut self, body: EventBody<'_>) {
+        match body {
+            EventBody::AttemptStarted(_) => self.status = RunStatus::Running,
+            EventBody::ToolCallStarted(started) => self.started(started),
+            EventBody::ToolCallCompleted(completed) => {
                 if let Some(call) = self.call(&completed.call_id) {
                     call.status = ToolCallStatus::Completed;
-                    (call.output, call.error, call.expires_at) = (completed.output, completed.error, None);
+                    call.output = completed.output.map(|output| output.into_owned());
+                    (call.error, call.expires_at) = (completed.error, None);
                     if let Some(input) = completed.input {
-                        call.takes(input);
+                        call.take_input(input.to_value());
                     }
                 }
                 self.answered();
             }
-            Fact::Asked(approval) => {
-                if let Some(call) = self.call(&approval.call_id) {
+            EventBody::ApprovalRequested(requested) => {
+                if let Some(call) = self.call(&requested.call_id) {
                     call.status = ToolCallStatus::Waiting;
-                    call.takes(approval.input.clone());
+                    call.take_input(requested.input.to_value());
                 }
                 self.status = RunStatus::Waiting;
-                self.approvals.push(approval);
+                self.approvals.push(requested.into());
             }
-            Fact::Resolved(resolved) => {
+            EventBody::ApprovalResolved(resolved) => {
                 self.approvals.retain(|approval| approval.approval_id != resolved.approval_id);
                 if let (Some(call), Some(input)) = (self.call(&resolved.call_id), resolved.edited_input) {
-                    call.takes(input);
+                    call.take_input(input.to_value());
                 }
                 self.answered();
             }
-            Fact::Step(usage) => *self.usage.get_or_insert_default() += usage,
-            Fact::Ended(status, end) => self.ended(status, end),
+            EventBody::StepCompleted(step) => *self.usage.get_or_insert_default() += step.usage,
+            EventBody::RunCompleted(end) => {
+                self.ended(RunStatus::Completed, end.usage);
+                self.finish_reason = end.finish_reason;
+            }
+            EventBody::RunFailed(end) => {
+                self.ended(RunStatus::Failed, end.usage);
+                self.error = Some(end.error);
+            }
+            EventBody::RunCancelled(end) => self.ended(RunStatus::Cancelled, end.usage),
+            // `Folding` keeps no other event.
+            EventBody::RunQueued(_)
+            | EventBody::StepStarted(_)
+            | EventBody::MessageDelta(_)
+            | EventBody::ReasoningDelta(_)
+            | EventBody::ToolCallDelta(_)
+            | EventBody::MessageCompleted(_)
+            | EventBody::AgentState(_)
+            | EventBody::ContextUsage(_)
+            | EventBody::WarningRaised(_)
+            | EventBody::Unknown => {}
+        }
+    }
+
+    fn started(&mut self, started: ToolCallStarted<'_>) {
+        let by_client = started.by == ExecutedBy::Client;
+        if by_client {
+            self.status = RunStatus::Waiting;
+        }
+        if let Some(call) = self.call(&started.call_id) {
+            call.status = if by_client { ToolCallStatus::Client } else { ToolCallStatus::Called };
+            call.expires_at = started.expires_at.map(timestamp::text);
+            call.take_input(started.input.to_value());
         }
     }
 
@@ -355,9 +285,8 @@ impl Snapshot {
         }
     }
 
-    fn ended(&mut self, status: RunStatus, end: End) {
-        (self.status, self.usage, self.error) = (status, Some(end.usage), end.error);
-        self.finish_reason = end.finish_reason;
+    fn ended(&mut self, status: RunStatus, usage: Usage) {
+        (self.status, self.usage) = (status, Some(usage));
         self.approvals.clear();
         for call in &mut self.tool_calls {
             if call.status != ToolCallStatus::Completed {
@@ -369,10 +298,6 @@ impl Snapshot {
     fn call(&mut self, call_id: &str) -> Option<&mut CallSoFar> {
         self.tool_calls.iter_mut().find(|call| call.call_id == call_id)
     }
-}
-
-fn payload<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_slice(event.payload()).ok()
 }
 
 #[cfg(test)]

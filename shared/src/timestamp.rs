@@ -5,7 +5,12 @@ use serde::Serializer;
 
 /// Serialises a time as RFC 3339 with milliseconds, such as `2026-11-22T08:30:00.000Z`.
 pub fn milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
+    serializer.serialize_str(&text(*at))
+}
+
+/// The time as RFC 3339 with milliseconds.
+pub fn text(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// The same for a time that may be absent.

@@ -1,11 +1,11 @@
-//! The fold of a run's events into its answer: what a client that applied them all would show.
+//! Text that grows event by event, and from which a later attempt takes back what it supersedes.
 
 use crate::{
-    event::{Event, MESSAGE_DELTA},
+    event::{Event, EventBody, EventKind},
     event_id::EventId,
 };
 
-/// The text of a run so far, without what later attempts have superseded.
+/// A text so far, without what later attempts have superseded.
 #[derive(Debug, Default)]
 pub struct Transcript {
     text: String,
@@ -14,32 +14,25 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Applies the next event of the log.
-    pub fn push(&mut self, event: &Event) {
+    /// Applies the next event of the log to the text of the answer. Only deltas are read.
+    pub fn apply(&mut self, event: &Event) {
         if let Some(base) = event.base {
             self.supersede_after(base);
         }
-        if event.kind() == MESSAGE_DELTA {
-            #[derive(serde::Deserialize)]
-            struct Delta {
-                text: String,
-            }
-            if let Ok(delta) = serde_json::from_slice::<Delta>(event.payload()) {
-                self.push_text(event.id, &delta.text);
-            }
+        if event.kind() == EventKind::MessageDelta
+            && let EventBody::MessageDelta(delta) = event.body()
+        {
+            self.push(event.id, &delta.text);
         }
     }
 
-    /// Applies a delta whose text is at hand.
-    pub fn push_text(&mut self, id: EventId, text: &str) {
+    /// Appends the text of an event.
+    pub fn push(&mut self, id: EventId, text: &str) {
         self.text.push_str(text);
         self.ends.push((id, self.text.len()));
     }
 
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
+    /// The text so far.
     pub fn into_text(self) -> String {
         self.text
     }
@@ -54,38 +47,15 @@ impl Transcript {
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-    use uuid::Uuid;
-
     use super::*;
-    use crate::event::{AttemptReason, EventBody};
 
     #[test]
     fn a_new_attempt_drops_what_came_after_its_base() {
-        let delta = |attempt, n, text: &str| {
-            let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: text.into() };
-            Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &body)
-        };
-        let attempt = |attempt, base| {
-            let body = EventBody::AttemptStarted {
-                attempt,
-                base,
-                reason: AttemptReason::LeaseExpired,
-                crashes: 1,
-                max_crashes: 3,
-            };
-            Event::new(EventId::first_of(attempt), DateTime::UNIX_EPOCH, &body)
-        };
         let mut transcript = Transcript::default();
-        for event in [
-            attempt(1, EventId::new(0, 1)),
-            delta(1, 2, "kept "),
-            delta(1, 3, "lost "),
-            attempt(2, EventId::new(1, 2)),
-            delta(2, 2, "new"),
-        ] {
-            transcript.push(&event);
-        }
-        assert_eq!(transcript.text(), "kept new");
+        transcript.push(EventId::new(1, 2), "kept ");
+        transcript.push(EventId::new(1, 3), "lost ");
+        transcript.supersede_after(EventId::new(1, 2));
+        transcript.push(EventId::new(2, 2), "new");
+        assert_eq!(transcript.into_text(), "kept new");
     }
 }

@@ -1,10 +1,11 @@
 //! Tool calls in words: a quiet line when one begins and when it ends, and the arguments to the letter for whoever has
 //! to agree to them.
 
-use holdfast_shared::hidden::{visible, visible_json};
+use holdfast_shared::{
+    hidden::{visible, visible_json},
+    tool::ToolError,
+};
 use serde_json::Value;
-
-use super::client::RunError;
 
 /// Characters of arguments or output that a line shows.
 const MOST: usize = 120;
@@ -13,12 +14,12 @@ pub fn started(name: &str, input: &Value) -> String {
     format!("calling {} {}", visible(name), one_line(&exact(input)))
 }
 
-pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunError>) -> String {
+pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &ToolError>) -> String {
     let (name, took) = (visible(name), took(duration_ms));
     match result {
         Ok(output) if output.trim().is_empty() => format!("{name} answered after {took}"),
         Ok(output) => format!("{name} answered after {took}: {}", one_line(output)),
-        Err(RunError { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
+        Err(ToolError { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
     }
 }
 

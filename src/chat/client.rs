@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
+use holdfast_shared::{event_id::EventId, finish_reason::FinishReason, run::RunError};
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE},
@@ -112,12 +112,6 @@ pub struct Run {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Message {
     pub content: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct RunError {
-    pub code: String,
-    pub message: String,
 }
 
 impl Speaker {

@@ -2,13 +2,22 @@
 //!
 //! It does not know where things are shown: `screen` leaves out what its output is not made for.
 
-use holdfast_shared::{event_id::EventId, finish_reason::FinishReason, hidden::visible};
+use std::borrow::Cow;
+
+use holdfast_shared::{
+    approval::ApprovalKind,
+    event::{AttemptReason, EventBody, ExecutedBy, RawJson},
+    event_id::EventId,
+    finish_reason::FinishReason,
+    hidden::visible,
+    run::RunError,
+};
 use uuid::Uuid;
 
 use super::{
     call,
-    client::{Run, RunError},
-    frames::{Body, Event},
+    client::Run,
+    frames::Event,
     question::{self, Asked, Question},
 };
 
@@ -57,51 +66,65 @@ impl Fold {
     /// Takes the run's next event.
     pub fn apply(&mut self, event: Event) -> Vec<Show> {
         let superseded = event.base.is_some_and(|base| self.drop_after(base));
-        match event.body {
-            Body::Queued { conversation_id } => vec![Show::Conversation(conversation_id)],
-            Body::AttemptStarted { reason } if superseded => {
-                let what = if reason == "drain" { "shut down" } else { "lost" };
+        match event.body() {
+            EventBody::RunQueued(queued) => vec![Show::Conversation(queued.conversation_id)],
+            EventBody::AttemptStarted(started) if superseded => {
+                let what = if started.reason == AttemptReason::Drain { "shut down" } else { "lost" };
                 vec![Show::Aside(format!("the worker was {what}; starting again"))]
             }
-            Body::Text { text } => {
+            EventBody::MessageDelta(delta) => {
+                let text = delta.text.into_owned();
                 self.shown = event.id;
                 self.pieces.push((event.id, text.clone()));
                 vec![Show::Text(text)]
             }
-            Body::Reasoning { text } => {
+            EventBody::ReasoningDelta(delta) => {
                 self.shown = event.id;
-                vec![Show::Reasoning(text)]
+                vec![Show::Reasoning(delta.text.into_owned())]
             }
-            Body::CallStarted { call_id, name, input, by } if by == "client" => {
-                self.ask(Question { id: event.id, call_id, name, input, asked: Asked::Result })
+            EventBody::ToolCallStarted(call) if call.by == ExecutedBy::Client => {
+                self.ask(event.id, call.call_id, call.name, &call.input, Asked::Result)
             }
-            Body::CallStarted { name, input, .. } => vec![Show::Notice(call::started(&name, &input))],
-            Body::CallCompleted { call_id, name, output, error, duration_ms } => {
-                self.questions.retain(|question| question.call_id != call_id);
-                let result = error.as_ref().map_or_else(|| Ok(output.as_deref().unwrap_or_default()), Err);
-                vec![Show::Notice(call::completed(&name, duration_ms, result))]
-            }
-            Body::ApprovalRequested { approval_id, call_id, kind, name, input } => {
-                let asked = match kind.as_str() {
-                    "unknown_outcome" => Asked::Repetition(approval_id),
-                    _ => Asked::Approval(approval_id),
+            EventBody::ToolCallStarted(call) => vec![Show::Notice(call::started(&call.name, &call.input.to_value()))],
+            EventBody::ToolCallCompleted(call) => {
+                self.questions.retain(|question| question.call_id != call.call_id);
+                let result = match &call.error {
+                    Some(error) => Err(error),
+                    None => Ok(call.output.as_deref().unwrap_or_default()),
                 };
-                self.ask(Question { id: event.id, call_id, name, input, asked })
+                vec![Show::Notice(call::completed(&call.name, call.duration_ms, result))]
             }
-            Body::ApprovalResolved { approval_id, decision, reason, edited_input } => {
-                let asks = |question: &mut Question| question.asked.approval() == Some(approval_id);
+            EventBody::ApprovalRequested(request) => {
+                let asked = match request.kind {
+                    ApprovalKind::UnknownOutcome => Asked::Repetition(request.approval_id),
+                    ApprovalKind::Policy => Asked::Approval(request.approval_id),
+                };
+                self.ask(event.id, request.call_id, request.name, &request.input, asked)
+            }
+            EventBody::ApprovalResolved(resolved) => {
+                let asks = |question: &mut Question| question.asked.approval() == Some(resolved.approval_id);
                 let tool = self.questions.extract_if(.., asks).next().map_or("the call".to_owned(), |asked| asked.name);
-                vec![Show::Notice(question::resolved(&tool, &decision, reason.as_deref(), edited_input.as_ref()))]
+                let edited = resolved.edited_input.map(|input| input.to_value());
+                let reason = resolved.reason.as_deref();
+                vec![Show::Notice(question::resolved(&tool, resolved.decision, reason, edited.as_ref()))]
             }
-            Body::Message { message } => self.complete(message.content, superseded),
-            Body::Warning { message } => vec![Show::Notice(visible(&message).into_owned())],
-            Body::Completed { finish_reason } => {
+            EventBody::MessageCompleted(completed) => {
+                self.complete(completed.message.content.into_stored(), superseded)
+            }
+            EventBody::WarningRaised(warning) => vec![Show::Notice(visible(&warning.message).into_owned())],
+            EventBody::RunCompleted(end) => {
                 let ended = self.end(Outcome::Completed, None);
-                ended.into_iter().chain(cut_off(finish_reason)).collect()
+                ended.into_iter().chain(cut_off(end.finish_reason)).collect()
             }
-            Body::Failed { error } => self.end(Outcome::Failed, Some(error)),
-            Body::Cancelled => self.end(Outcome::Cancelled, None),
-            Body::AttemptStarted { .. } | Body::Unknown => vec![],
+            EventBody::RunFailed(end) => self.end(Outcome::Failed, Some(end.error)),
+            EventBody::RunCancelled(_) => self.end(Outcome::Cancelled, None),
+            EventBody::AttemptStarted(_)
+            | EventBody::StepStarted(_)
+            | EventBody::StepCompleted(_)
+            | EventBody::ToolCallDelta(_)
+            | EventBody::AgentState(_)
+            | EventBody::ContextUsage(_)
+            | EventBody::Unknown => vec![],
         }
     }
 
@@ -131,9 +154,17 @@ impl Fold {
     }
 
     /// Shows nothing yet: only what is still open when the events have caught up is worth asking.
-    fn ask(&mut self, question: Question) -> Vec<Show> {
-        self.questions.retain(|open| open.call_id != question.call_id);
-        self.questions.push(question);
+    fn ask(
+        &mut self,
+        id: EventId,
+        call_id: Cow<'_, str>,
+        name: Cow<'_, str>,
+        input: &RawJson<'_>,
+        asked: Asked,
+    ) -> Vec<Show> {
+        let (call_id, name) = (call_id.into_owned(), name.into_owned());
+        self.questions.retain(|open| open.call_id != call_id);
+        self.questions.push(Question { id, call_id, name, input: input.to_value(), asked });
         vec![]
     }
 

@@ -1,11 +1,12 @@
 //! The native wire, read: bytes to frames to events. Nothing here waits or asks.
 
-use holdfast_shared::{event_id::EventId, finish_reason::FinishReason};
-use serde::Deserialize;
-use serde_json::Value;
-use uuid::Uuid;
+use std::borrow::Cow;
 
-use super::client::{Message, RunError};
+use holdfast_shared::{
+    event::{EventBody, EventKind},
+    event_id::EventId,
+};
+use serde::Deserialize;
 
 /// Cuts a stream of server-sent events into the data of its frames, wherever the network has cut it.
 #[derive(Debug, Default)]
@@ -46,48 +47,15 @@ impl Frames {
     }
 }
 
-/// One event of a run.
+/// One event of a run, as the native wire has it.
 #[derive(Debug, Clone)]
 pub struct Event {
     pub id: EventId,
     /// On an attempt's first event: what comes after the base is superseded.
     pub base: Option<EventId>,
-    pub body: Body,
-}
-
-/// What the chat understands of an event.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "type")]
-pub enum Body {
-    #[serde(rename = "run.queued")]
-    Queued { conversation_id: Uuid },
-    #[serde(rename = "attempt.started")]
-    AttemptStarted { reason: String },
-    #[serde(rename = "message.delta")]
-    Text { text: String },
-    #[serde(rename = "reasoning.delta")]
-    Reasoning { text: String },
-    #[serde(rename = "tool_call.started")]
-    CallStarted { call_id: String, name: String, input: Value, by: String },
-    #[serde(rename = "tool_call.completed")]
-    CallCompleted { call_id: String, name: String, output: Option<String>, error: Option<RunError>, duration_ms: u64 },
-    #[serde(rename = "approval.requested")]
-    ApprovalRequested { approval_id: Uuid, call_id: String, kind: String, name: String, input: Value },
-    #[serde(rename = "approval.resolved")]
-    ApprovalResolved { approval_id: Uuid, decision: String, reason: Option<String>, edited_input: Option<Value> },
-    #[serde(rename = "message.completed")]
-    Message { message: Message },
-    #[serde(rename = "warning.raised")]
-    Warning { message: String },
-    #[serde(rename = "run.completed")]
-    Completed { finish_reason: Option<FinishReason> },
-    #[serde(rename = "run.failed")]
-    Failed { error: RunError },
-    #[serde(rename = "run.cancelled")]
-    Cancelled,
-    /// Of a newer server.
-    #[serde(other)]
-    Unknown,
+    kind: EventKind,
+    /// A JSON object with the payload's fields.
+    data: String,
 }
 
 /// Where an event stands to what a client has.
@@ -102,21 +70,27 @@ pub enum Place {
 }
 
 impl Event {
-    /// Reads a frame's data; nothing if it is no event.
-    pub fn parse(data: &str) -> Option<Self> {
+    /// Reads a frame's data; `None` if it is no event.
+    pub fn parse(data: String) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Head {
+        struct Head<'a> {
             id: EventId,
             base: Option<EventId>,
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
         }
-        let Head { id, base } = serde_json::from_str(data).ok()?;
-        // A known type with another payload is a newer server's, too.
-        let body = serde_json::from_str(data).unwrap_or(Body::Unknown);
-        Some(Self { id, base: base.filter(|_| id.n == 1), body })
+        let Head { id, base, kind } = serde_json::from_str(&data).ok()?;
+        let kind = EventKind::of(&kind);
+        Some(Self { id, base: base.filter(|_| id.n == 1), kind, data })
     }
 
-    pub fn is_terminal(&self) -> bool {
-        matches!(self.body, Body::Completed { .. } | Body::Failed { .. } | Body::Cancelled)
+    /// What happened; `Unknown` for an event of a newer server, also where only its payload is newer.
+    pub fn body(&self) -> EventBody<'_> {
+        EventBody::read(self.kind, self.data.as_bytes())
+    }
+
+    pub const fn is_terminal(&self) -> bool {
+        self.kind.is_terminal()
     }
 
     /// The rule by which ids alone prove that nothing was missed.
@@ -161,14 +135,18 @@ mod tests {
     #[test]
     fn an_event_is_read_as_far_as_it_is_known() {
         let check = |data: &str, expected: &str| {
-            let event = Event::parse(data).map(|event| format!("{} {:?} {:?}", event.id, event.base, event.body));
+            let event = Event::parse(data.to_owned())
+                .map(|event| format!("{} {:?} {}", event.id, event.base, event.body().kind().name()));
             assert_eq!(event.unwrap_or("none".to_owned()), expected);
         };
-        check(r#"{"id":"1-2","type":"message.delta","text":"hi"}"#, r#"1-2 None Text { text: "hi" }"#);
-        check(r#"{"id":"1-2","base":"0-1","type":"dream.dreamt"}"#, "1-2 None Unknown");
-        check(r#"{"id":"2-1","base":"1-7","type":"dream.dreamt"}"#, "2-1 Some(EventId { attempt: 1, n: 7 }) Unknown");
-        check(r#"{"id":"1-2","type":"message.delta","text":["hi"]}"#, "1-2 None Unknown");
-        check(r#"{"id":"1-9","type":"run.completed","usage":{}}"#, "1-9 None Completed { finish_reason: None }");
+        check(
+            r#"{"id":"1-2","type":"message.delta","message_id":"00000000-0000-0000-0000-000000000000","text":"hi"}"#,
+            "1-2 None message.delta",
+        );
+        check(r#"{"id":"1-2","base":"0-1","type":"dream.dreamt"}"#, "1-2 None unknown");
+        check(r#"{"id":"2-1","base":"1-7","type":"dream.dreamt"}"#, "2-1 Some(EventId { attempt: 1, n: 7 }) unknown");
+        check(r#"{"id":"1-2","type":"message.delta","text":["hi"]}"#, "1-2 None unknown");
+        check(r#"{"id":"1-9","type":"run.completed","usage":7}"#, "1-9 None run.completed");
         check(r#"{"type":"message.delta","text":"hi"}"#, "none");
         check("no JSON", "none");
     }
@@ -177,7 +155,7 @@ mod tests {
     fn ids_alone_tell_whether_something_is_missing() {
         let check = |cursor: &str, next: (&str, Option<&str>), expected: Place| {
             let id = |text: &str| text.parse::<EventId>().unwrap();
-            let event = Event { id: id(next.0), base: next.1.map(id), body: Body::Unknown };
+            let event = Event { id: id(next.0), base: next.1.map(id), kind: EventKind::Unknown, data: "{}".to_owned() };
             assert_eq!(event.place(id(cursor)), expected, "{cursor} then {next:?}");
         };
         check("0-0", ("0-1", Some("0-0")), Place::Next);

@@ -2,7 +2,7 @@
 //!
 //! `fold` knows which questions are open, `asking` puts them to the reader.
 
-use holdfast_shared::{event_id::EventId, hidden::visible};
+use holdfast_shared::{approval::ApprovalStatus, event_id::EventId, hidden::visible};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -96,13 +96,13 @@ impl Question {
 }
 
 /// What became of an approval, in words.
-pub fn resolved(tool: &str, decision: &str, reason: Option<&str>, edited_input: Option<&Value>) -> String {
+pub fn resolved(tool: &str, decision: ApprovalStatus, reason: Option<&str>, edited_input: Option<&Value>) -> String {
     let said = match decision {
-        "approved" | "denied" => decision.to_owned(),
-        "expired" => "not approved in time".to_owned(),
-        "superseded" => "not approved, a new message has come".to_owned(),
-        "cancelled" => "not approved, the run is cancelled".to_owned(),
-        other => format!("not approved ({other})"),
+        ApprovalStatus::Approved | ApprovalStatus::Denied => decision.as_str(),
+        ApprovalStatus::Expired => "not approved in time",
+        ApprovalStatus::Superseded => "not approved, a new message has come",
+        ApprovalStatus::Cancelled => "not approved, the run is cancelled",
+        ApprovalStatus::Pending => "not approved yet",
     };
     let edited = edited_input.map(|input| format!(", with {}", call::exact(input))).unwrap_or_default();
     let reason = reason.map(|reason| format!(": {}", call::one_line(reason))).unwrap_or_default();

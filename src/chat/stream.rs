@@ -80,7 +80,7 @@ impl Follower {
             let chunk = tokio::time::timeout(SILENCE, stream.chunk()).await.map_err(|_| silent())?;
             let chunk = chunk.map_err(|error| Failure::Away(cause(&error)))?;
             let chunk = chunk.ok_or_else(|| Failure::Away("the stream ended before the run did".to_owned()))?;
-            for event in frames.push(&chunk).iter().filter_map(|data| Event::parse(data)) {
+            for event in frames.push(&chunk).into_iter().filter_map(Event::parse) {
                 if self.pass_on(event).await? {
                     return Ok(());
                 }

@@ -220,13 +220,20 @@ mod tests {
     use std::thread;
 
     use chrono::DateTime;
-    use holdfast_shared::{event::EventBody, usage::Usage};
+    use holdfast_shared::{
+        event::{EventBody, RunCompleted},
+        usage::Usage,
+    };
 
     use super::*;
 
     #[test]
     fn the_end_is_never_seen_without_the_events_before_it() {
-        let end = EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None };
+        let end = EventBody::RunCompleted(RunCompleted {
+            message_id: Uuid::nil(),
+            usage: Usage::default(),
+            finish_reason: None,
+        });
         let end = Event::new(EventId::new(1, 2), DateTime::UNIX_EPOCH, &end);
         for _ in 0..2000 {
             let feed = Feed::new(Uuid::nil(), usize::MAX);

@@ -3,14 +3,10 @@
 use std::time::Duration;
 
 use holdfast_shared::{
-    event::{
-        APPROVAL_REQUESTED, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA, RUN_FAILED, TOOL_CALL_COMPLETED,
-        TOOL_CALL_DELTA, TOOL_CALL_STARTED,
-    },
+    event::{Event, EventBody, EventKind},
     event_id::EventId,
     run::RunError,
 };
-use serde::Deserialize;
 
 use super::{
     follower::{Follower, Woken},
@@ -26,7 +22,10 @@ impl Follower {
         }
         let first = self.first(|event| is_output(event.kind()) || event.is_terminal());
         let first = tokio::time::timeout(patience, first).await.ok().flatten()?;
-        (first.kind() == RUN_FAILED).then(|| reason(&first))
+        match first.body() {
+            EventBody::RunFailed(end) => Some(end.error),
+            _ => None,
+        }
     }
 
     /// Waits for the end of the run, at most `patience`.
@@ -62,25 +61,27 @@ impl Follower {
     }
 }
 
-/// Whether a reader could be shown something of an event of this type.
-fn is_output(kind: &str) -> bool {
-    matches!(
-        kind,
-        MESSAGE_DELTA
-            | MESSAGE_COMPLETED
-            | REASONING_DELTA
-            | TOOL_CALL_DELTA
-            | TOOL_CALL_STARTED
-            | TOOL_CALL_COMPLETED
-            | APPROVAL_REQUESTED
-    )
-}
-
-fn reason(failed: &Event) -> RunError {
-    #[derive(Deserialize)]
-    struct Failed {
-        error: RunError,
+/// Whether a reader could see something of an event of this kind.
+const fn is_output(kind: EventKind) -> bool {
+    match kind {
+        EventKind::MessageDelta
+        | EventKind::MessageCompleted
+        | EventKind::ReasoningDelta
+        | EventKind::ToolCallDelta
+        | EventKind::ToolCallStarted
+        | EventKind::ToolCallCompleted
+        | EventKind::ApprovalRequested => true,
+        EventKind::RunQueued
+        | EventKind::AttemptStarted
+        | EventKind::StepStarted
+        | EventKind::StepCompleted
+        | EventKind::ApprovalResolved
+        | EventKind::AgentState
+        | EventKind::ContextUsage
+        | EventKind::WarningRaised
+        | EventKind::RunCompleted
+        | EventKind::RunFailed
+        | EventKind::RunCancelled
+        | EventKind::Unknown => false,
     }
-    let unknown = |_| RunError::new("unknown", "the run has failed");
-    serde_json::from_slice::<Failed>(failed.payload()).map_or_else(unknown, |failed| failed.error)
 }

@@ -2,13 +2,9 @@
 //! long the log is, this is short.
 
 use holdfast_shared::{
-    event::{
-        APPROVAL_REQUESTED, APPROVAL_RESOLVED, ATTEMPT_STARTED, AttemptReason, Event, ExecutedBy, RUN_QUEUED,
-        TOOL_CALL_COMPLETED, TOOL_CALL_STARTED,
-    },
+    event::{AttemptReason, Event, EventBody, EventKind, ExecutedBy},
     event_id::EventId,
 };
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Relay;
@@ -30,13 +26,6 @@ pub struct Outline {
     pub has_ended: bool,
 }
 
-#[derive(Deserialize)]
-struct Question {
-    approval_id: Option<String>,
-    call_id: String,
-    by: Option<ExecutedBy>,
-}
-
 impl Outline {
     /// Whether the answer is made without this event.
     pub fn leaves_out(&self, id: EventId) -> bool {
@@ -50,10 +39,7 @@ impl Outline {
     }
 
     fn push(&mut self, event: &Event) {
-        match event.kind() {
-            APPROVAL_REQUESTED | TOOL_CALL_STARTED => self.ask(event),
-            _ => {}
-        }
+        self.asked.extend(question_of(event).map(|question| (question, self.pauses.len())));
         if let Some(base) = event.base.filter(|base| *base < self.last) {
             self.superseded.push((base, event.id));
         }
@@ -66,28 +52,31 @@ impl Outline {
         self.last = event.id;
         self.has_ended = event.is_terminal();
     }
+}
 
-    fn ask(&mut self, event: &Event) {
-        let Ok(Question { approval_id, call_id, by }) = serde_json::from_slice(event.payload()) else { return };
-        let question = approval_id.or_else(|| (by == Some(ExecutedBy::Client)).then_some(call_id));
-        self.asked.extend(question.map(|question| (question, self.pauses.len())));
+/// What an event asks: the id of an approval, or of a call that the client executes.
+fn question_of(event: &Event) -> Option<String> {
+    // Only these two payloads are read.
+    if !matches!(event.kind(), EventKind::ApprovalRequested | EventKind::ToolCallStarted) {
+        return None;
+    }
+    match event.body() {
+        EventBody::ApprovalRequested(request) => Some(request.approval_id.to_string()),
+        EventBody::ToolCallStarted(call) if call.by == ExecutedBy::Client => Some(call.call_id.into_owned()),
+        _ => None,
     }
 }
 
-/// Whether whoever held the run before this event may have shown what it had not archived yet. Who waits, and who hands a run
-/// over, has archived everything.
+/// Whether the holder before this event may have shown what it had not archived yet. A run that waits, or that was handed
+/// over, is archived whole.
 fn is_taken_over(event: &Event) -> bool {
-    #[derive(Deserialize)]
-    struct Begun {
-        reason: AttemptReason,
-    }
     match event.kind() {
         _ if event.base.is_none() => false,
-        RUN_QUEUED | APPROVAL_RESOLVED | TOOL_CALL_COMPLETED => false,
-        ATTEMPT_STARTED => {
-            let begun = serde_json::from_slice::<Begun>(event.payload());
-            begun.map_or(true, |begun| begun.reason == AttemptReason::LeaseExpired)
-        }
+        EventKind::RunQueued | EventKind::ApprovalResolved | EventKind::ToolCallCompleted => false,
+        EventKind::AttemptStarted => match event.body() {
+            EventBody::AttemptStarted(started) => started.reason == AttemptReason::LeaseExpired,
+            _ => true,
+        },
         _ => true,
     }
 }
@@ -115,28 +104,37 @@ impl Relay {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use holdfast_shared::event::{AgentState, EventBody};
+    use holdfast_shared::event::{AgentState, AgentStateChanged, AttemptStarted, RunQueued, StepStarted};
+    use uuid::Uuid;
 
     use super::*;
 
-    fn event(attempt: u32, n: u32, body: &EventBody) -> Event {
+    fn event(attempt: u32, n: u32, body: &EventBody<'_>) -> Event {
         Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, body)
     }
 
     fn queued() -> Event {
         let [conversation_id, input_message_id, message_id] = [Uuid::nil(); 3];
         let base = EventId::ORIGIN;
-        event(0, 1, &EventBody::RunQueued { base, conversation_id, input_message_id, message_id, agent_id: None })
+        event(
+            0,
+            1,
+            &EventBody::RunQueued(RunQueued { base, conversation_id, input_message_id, message_id, agent_id: None }),
+        )
     }
 
     fn begun(attempt: u32, base: EventId, reason: AttemptReason) -> Event {
-        event(attempt, 1, &EventBody::AttemptStarted { attempt, base, reason, crashes: 1, max_crashes: 3 })
+        event(
+            attempt,
+            1,
+            &EventBody::AttemptStarted(AttemptStarted { attempt, base, reason, crashes: 1, max_crashes: 3 }),
+        )
     }
 
     #[test]
     fn what_an_attempt_supersedes_is_left_out_and_nothing_else() {
-        let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted { step: 1 });
-        let wait = event(2, 3, &EventBody::AgentState { state: AgentState::WaitingOnUser });
+        let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted(StepStarted { step: 1 }));
+        let wait = event(2, 3, &EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
         let events = [
             queued(),
             begun(1, EventId::first_of(0), AttemptReason::Claimed),

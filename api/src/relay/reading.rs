@@ -126,7 +126,7 @@ mod tests {
     use std::pin::pin;
 
     use chrono::DateTime;
-    use holdfast_shared::event::EventBody;
+    use holdfast_shared::event::{EventBody, MessageDelta};
     use tokio::sync::Notify;
     use uuid::Uuid;
 
@@ -144,7 +144,7 @@ mod tests {
     };
 
     fn first_event() -> Event {
-        let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: "word ".to_owned() };
+        let body = EventBody::MessageDelta(MessageDelta { message_id: Uuid::nil(), text: "word ".into() });
         Event::new(EventId::first_of(0), DateTime::UNIX_EPOCH, &body)
     }
 

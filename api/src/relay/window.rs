@@ -185,7 +185,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use holdfast_shared::event::EventBody;
+    use holdfast_shared::event::{EventBody, MessageDelta, StepStarted};
     use uuid::Uuid;
 
     use super::*;
@@ -202,12 +202,12 @@ mod tests {
     }
 
     fn delta(n: u32) -> Event {
-        let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: format!("word{n} ") };
+        let body = EventBody::MessageDelta(MessageDelta { message_id: Uuid::nil(), text: format!("word{n} ").into() });
         Event::new(EventId::new(1, n), DateTime::UNIX_EPOCH, &body)
     }
 
     fn step(n: u32) -> Event {
-        Event::new(EventId::new(1, n), DateTime::UNIX_EPOCH, &EventBody::StepStarted { step: 1 })
+        Event::new(EventId::new(1, n), DateTime::UNIX_EPOCH, &EventBody::StepStarted(StepStarted { step: 1 }))
     }
 
     /// A window behind 1-1, with a batch per item.

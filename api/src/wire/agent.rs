@@ -5,14 +5,19 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
+use holdfast_shared::{
+    event::{Event, EventBody, RawJson, ToolCallCompleted},
+    event_id::EventId,
+    finish_reason::FinishReason,
+    usage::Usage,
+};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
     View,
-    said::{Said, Superseded},
+    reader::{Superseded, shown},
 };
 
 #[derive(Serialize)]
@@ -74,7 +79,7 @@ struct Call<'a> {
 struct Function<'a> {
     name: Cow<'a, str>,
     /// JSON in a string, as OpenAI has it.
-    arguments: &'a str,
+    arguments: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -96,10 +101,9 @@ struct Total {
 
 /// Appends what an event becomes.
 pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
-    let said = Said::by(event, view.shows);
-    let is_end = matches!(said, Said::Failed(_) | Said::Ended(..));
+    let is_end = event.is_terminal();
     let mark = Superseded::by(event, before, view).map(|superseded| session(view, Some(superseded)));
-    let (first, second) = own(view, said);
+    let (first, second) = own(view, shown(view, event));
     let mut frames = [mark, first, second].into_iter().flatten().peekable();
     while let Some(frame) = frames.next() {
         if frames.peek().is_none() && !is_end {
@@ -120,28 +124,40 @@ fn id(buffer: &mut Vec<u8>, event: &Event) {
 }
 
 /// The frames of the event itself.
-fn own<'a>(view: &'a View, said: Said<'a>) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
-    let only = match said {
-        Said::Begun => session(view, None),
-        Said::Thinking => agent_state(view, "thinking".into()),
-        Said::State(state) => agent_state(view, state),
-        Said::Text(content) if content.is_empty() => return (None, None),
-        Said::Text(content) => Frame::Text { content },
-        Said::Called { id, tool, input } => tool_call(id, tool, input),
-        Said::Answered { id, tool, refused, outcome } => {
-            // Each result has its call, also where nobody was called.
-            let call = refused.map(|input| tool_call(id.clone(), tool.clone(), input));
-            return (call, Some(Frame::ToolResult { result: result(id, tool, outcome) }));
+fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
+    let only = match body {
+        EventBody::RunQueued(_) => session(view, None),
+        EventBody::StepStarted(_) => agent_state(view, "thinking".into()),
+        EventBody::AgentState(changed) => agent_state(view, changed.state.into_name()),
+        EventBody::MessageDelta(delta) => return (text(delta.text), None),
+        EventBody::MessageCompleted(completed) => return (text(completed.message.content.into_stored().into()), None),
+        EventBody::ToolCallStarted(call) => tool_call(call.call_id, call.name, call.input),
+        EventBody::ToolCallCompleted(call) => return completed(call),
+        EventBody::ContextUsage(usage) => {
+            Frame::ContextUsage { tokens: usage.tokens, budget: usage.budget, compressed: usage.compressed }
         }
-        Said::Context { tokens, budget, compressed } => Frame::ContextUsage { tokens, budget, compressed },
-        Said::Failed(error) => Frame::Error { error },
-        Said::Ended(usage, finish_reason) => {
-            let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-            Frame::Done { usage: Total { total_tokens }, finish_reason }
-        }
-        Said::Nothing => return (None, None),
+        EventBody::RunFailed(end) => Frame::Error { error: end.error.message.into() },
+        EventBody::RunCompleted(end) => done(end.usage, end.finish_reason),
+        EventBody::RunCancelled(end) => done(end.usage, None),
+        EventBody::AttemptStarted(_)
+        | EventBody::StepCompleted(_)
+        | EventBody::ReasoningDelta(_)
+        | EventBody::ToolCallDelta(_)
+        | EventBody::ApprovalRequested(_)
+        | EventBody::ApprovalResolved(_)
+        | EventBody::WarningRaised(_)
+        | EventBody::Unknown => return (None, None),
     };
     (Some(only), None)
+}
+
+fn text(content: Cow<'_, str>) -> Option<Frame<'_>> {
+    (!content.is_empty()).then_some(Frame::Text { content })
+}
+
+fn done<'a>(usage: Usage, finish_reason: Option<FinishReason>) -> Frame<'a> {
+    let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+    Frame::Done { usage: Total { total_tokens }, finish_reason }
 }
 
 fn session(view: &View, superseded: Option<Superseded>) -> Frame<'_> {
@@ -154,20 +170,23 @@ fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> Frame<'a> {
     Frame::AgentState { state, context_type: view.context.as_ref().map(|context| context.context_type.as_str()) }
 }
 
-fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &'a str) -> Frame<'a> {
-    let call = Call { id, function: Function { name, arguments } };
+fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: RawJson<'a>) -> Frame<'a> {
+    let call = Call { id, function: Function { name, arguments: arguments.into_text() } };
     Frame::ToolCall { tool_call: call.clone(), same: call }
 }
 
-/// What a tool has answered, which is JSON where its text is.
-fn result<'a>(
-    tool_call_id: Cow<'a, str>,
-    tool_name: Cow<'a, str>,
-    outcome: Result<Cow<'a, str>, Cow<'a, str>>,
-) -> Outcome<'a> {
-    let (data, error) = match outcome {
-        Ok(output) => (Some(serde_json::from_str(&output).unwrap_or_else(|_| output.into())), None),
-        Err(error) => (None, Some(error)),
+/// The result of a call. A call that was refused, by a rule or by a human, comes before it, because each result has its call.
+fn completed(call: ToolCallCompleted<'_>) -> (Option<Frame<'_>>, Option<Frame<'_>>) {
+    let refused = call.input.map(|input| tool_call(call.call_id.clone(), call.name.clone(), input));
+    let (data, error) = match call.error {
+        Some(error) => (None, Some(error.message.into())),
+        None => {
+            // A result is JSON where its text is.
+            let output = call.output.unwrap_or_default();
+            (Some(serde_json::from_str(&output).unwrap_or_else(|_| output.into())), None)
+        }
     };
-    Outcome { success: error.is_none(), data, error, tool_name, tool_call_id }
+    let (tool_name, tool_call_id) = (call.name, call.call_id);
+    let result = Outcome { success: error.is_none(), data, error, tool_name, tool_call_id };
+    (refused, Some(Frame::ToolResult { result }))
 }

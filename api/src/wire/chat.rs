@@ -5,13 +5,17 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
+use holdfast_shared::{
+    event::{Event, EventBody},
+    event_id::EventId,
+    finish_reason::FinishReason,
+};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{
     View,
-    said::{Said, Superseded},
+    reader::{Superseded, shown},
 };
 
 #[derive(Serialize)]
@@ -63,24 +67,46 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
 
 /// The frames of the event itself.
 fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
-    match Said::by(event, view.shows) {
-        Said::Begun => (Some(meta(view, None)), None),
-        Said::Text(token) if token.is_empty() => (None, None),
-        Said::Text(token) => (Some(Frame::Token { token }), None),
-        Said::Called { tool, .. } => {
-            (Some(Frame::McpTool { tool, status: "started", result: None, error: None }), None)
+    let only = match shown(view, event) {
+        EventBody::RunQueued(_) => meta(view, None),
+        EventBody::MessageDelta(delta) => return (token(delta.text), None),
+        EventBody::MessageCompleted(completed) => return (token(completed.message.content.into_stored().into()), None),
+        EventBody::ToolCallStarted(call) => {
+            Frame::McpTool { tool: call.name, status: "started", result: None, error: None }
         }
-        Said::Answered { tool, outcome, .. } => {
-            let (status, result, error) = match outcome {
-                Ok(output) => ("completed", Some(output), None),
-                Err(message) => ("error", None, Some(message)),
-            };
-            (Some(Frame::McpTool { tool, status, result, error }), None)
+        EventBody::ToolCallCompleted(call) => match call.error {
+            Some(error) => {
+                Frame::McpTool { tool: call.name, status: "error", result: None, error: Some(error.message.into()) }
+            }
+            None => Frame::McpTool {
+                tool: call.name,
+                status: "completed",
+                result: Some(call.output.unwrap_or_default()),
+                error: None,
+            },
+        },
+        EventBody::RunFailed(end) => {
+            return (Some(Frame::Error { error: end.error.message.into() }), Some(Frame::Done { finish_reason: None }));
         }
-        Said::Failed(error) => (Some(Frame::Error { error }), Some(Frame::Done { finish_reason: None })),
-        Said::Ended(_, finish_reason) => (Some(Frame::Done { finish_reason }), None),
-        Said::Thinking | Said::State(_) | Said::Context { .. } | Said::Nothing => (None, None),
-    }
+        EventBody::RunCompleted(end) => Frame::Done { finish_reason: end.finish_reason },
+        EventBody::RunCancelled(_) => Frame::Done { finish_reason: None },
+        EventBody::AttemptStarted(_)
+        | EventBody::StepStarted(_)
+        | EventBody::StepCompleted(_)
+        | EventBody::ReasoningDelta(_)
+        | EventBody::ToolCallDelta(_)
+        | EventBody::ApprovalRequested(_)
+        | EventBody::ApprovalResolved(_)
+        | EventBody::AgentState(_)
+        | EventBody::ContextUsage(_)
+        | EventBody::WarningRaised(_)
+        | EventBody::Unknown => return (None, None),
+    };
+    (Some(only), None)
+}
+
+fn token(text: Cow<'_, str>) -> Option<Frame<'_>> {
+    (!text.is_empty()).then_some(Frame::Token { token: text })
 }
 
 fn meta<'a>(view: &View, superseded: Option<Superseded>) -> Frame<'a> {

@@ -2,7 +2,7 @@
 //!
 //! A wire is a pure projection: what an event becomes depends on the view, on the event and on the id of the event before
 //! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
-//! `said` is what the wires share that show a reader text rather than events. `durable` is no projection: see there.
+//! `reader` is what the wires share that show a reader text rather than events. `durable` is no projection: see there.
 
 mod agent;
 mod agent_context;
@@ -10,7 +10,7 @@ pub mod ai_sdk;
 mod chat;
 pub mod durable;
 pub mod native;
-mod said;
+mod reader;
 mod text;
 
 use std::sync::Arc;
@@ -19,9 +19,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::StreamMode,
-    event::{
-        AGENT_STATE, APPROVAL_RESOLVED, Event, MESSAGE_COMPLETED, MESSAGE_DELTA, REASONING_DELTA, TOOL_CALL_COMPLETED,
-    },
+    event::{Event, EventKind},
     event_id::EventId,
     run::Run,
 };
@@ -134,12 +132,28 @@ impl Block {
     /// Behind this event.
     pub fn behind(event: &Event) -> Self {
         match event.kind() {
-            MESSAGE_DELTA => Self::Text,
-            REASONING_DELTA => Self::Reasoning,
-            AGENT_STATE if event.is_wait() => Self::Waiting,
+            EventKind::MessageDelta => Self::Text,
+            EventKind::ReasoningDelta => Self::Reasoning,
+            EventKind::AgentState if event.is_wait() => Self::Waiting,
             // An answer; the run may still wait for another one.
-            APPROVAL_RESOLVED | TOOL_CALL_COMPLETED if event.base.is_some() => Self::Waiting,
-            _ => Self::None,
+            EventKind::ApprovalResolved | EventKind::ToolCallCompleted if event.base.is_some() => Self::Waiting,
+            EventKind::RunQueued
+            | EventKind::AttemptStarted
+            | EventKind::StepStarted
+            | EventKind::StepCompleted
+            | EventKind::ToolCallDelta
+            | EventKind::ToolCallStarted
+            | EventKind::ToolCallCompleted
+            | EventKind::ApprovalRequested
+            | EventKind::ApprovalResolved
+            | EventKind::MessageCompleted
+            | EventKind::AgentState
+            | EventKind::ContextUsage
+            | EventKind::WarningRaised
+            | EventKind::RunCompleted
+            | EventKind::RunFailed
+            | EventKind::RunCancelled
+            | EventKind::Unknown => Self::None,
         }
     }
 }
@@ -187,7 +201,7 @@ impl View {
     }
 
     fn shows_as_event(&self, event: &Event) -> bool {
-        self.shows != Shows::Messages || event.kind() == MESSAGE_COMPLETED || event.is_terminal()
+        self.shows != Shows::Messages || event.kind() == EventKind::MessageCompleted || event.is_terminal()
     }
 
     /// Whether a stream ends where the run waits: the client answers with a new request.

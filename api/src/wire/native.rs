@@ -14,14 +14,14 @@ use uuid::Uuid;
 
 /// Appends the frame of an event.
 pub fn frame(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
-    write!(buffer, "id: {}\nevent: {}\ndata: ", event.id, event.kind()).expect("a Vec takes every write");
+    write!(buffer, "id: {}\nevent: {}\ndata: ", event.id, event.kind_name()).expect("a Vec takes every write");
     json(buffer, run_id, event);
     buffer.extend_from_slice(b"\n\n");
 }
 
 /// Appends the event as one JSON object, on one line.
 pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
-    object(buffer, run_id, event.id, event.kind(), event.at_ms, event.payload());
+    object(buffer, run_id, event.id, event.kind_name(), event.at_ms, event.payload());
 }
 
 /// Appends the frame of a snapshot, which has the id of the newest event in it.
@@ -47,13 +47,13 @@ fn object(buffer: &mut Vec<u8>, run_id: Uuid, id: EventId, kind: &str, at_ms: i6
 
 #[cfg(test)]
 mod tests {
-    use holdfast_shared::event::EventBody;
+    use holdfast_shared::event::{EventBody, MessageDelta};
 
     use super::*;
 
     #[test]
     fn a_frame_is_an_id_a_type_and_one_line_of_json() {
-        let body = EventBody::MessageDelta { message_id: Uuid::nil(), text: "two\nlines".into() };
+        let body = EventBody::MessageDelta(MessageDelta { message_id: Uuid::nil(), text: "two\nlines".into() });
         let event = Event::new(EventId::new(1, 17), DateTime::from_timestamp_millis(1_790_000_000_123).unwrap(), &body);
         let mut buffer = Vec::new();
         frame(&mut buffer, Uuid::nil(), &event);

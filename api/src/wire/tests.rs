@@ -2,7 +2,11 @@
 
 use chrono::DateTime;
 use holdfast_shared::{
-    event::{AgentState, AttemptReason, EventBody, ExecutedBy},
+    event::{
+        AgentState, AgentStateChanged, AttemptReason, AttemptStarted, ContextUsage, EventBody, ExecutedBy,
+        MessageCompleted, MessageDelta, RunCancelled, RunCompleted, RunFailed, RunQueued, StepStarted,
+        ToolCallCompleted, ToolCallStarted, WarningRaised,
+    },
     message::{Content, Message, MessageStatus, Role},
     run::{RunError, RunStatus},
     tool::ToolError,
@@ -46,7 +50,7 @@ fn of_board(shows: Shows) -> View {
 }
 
 /// What one event at `id`, after `before`, becomes.
-fn frames(wire: Wire, shows: Shows, (before, id): (&str, &str), body: &EventBody) -> String {
+fn frames(wire: Wire, shows: Shows, (before, id): (&str, &str), body: &EventBody<'_>) -> String {
     let event = Event::new(id.parse().unwrap(), DateTime::UNIX_EPOCH, body);
     frames_in(view(wire, shows), before, &event)
 }
@@ -67,11 +71,11 @@ fn written(id: &str, frames: &[&str]) -> String {
     frames.iter().enumerate().map(frame).collect()
 }
 
-fn delta(text: &str) -> EventBody {
-    EventBody::MessageDelta { message_id: Uuid::nil(), text: text.into() }
+fn delta(text: &str) -> EventBody<'_> {
+    EventBody::MessageDelta(MessageDelta { message_id: Uuid::nil(), text: text.into() })
 }
 
-fn completed(content: &str) -> EventBody {
+fn completed(content: &str) -> EventBody<'static> {
     let message = Message {
         id: Uuid::nil(),
         conversation_id: Uuid::nil(),
@@ -86,37 +90,43 @@ fn completed(content: &str) -> EventBody {
         version: None,
         created_at: DateTime::UNIX_EPOCH,
     };
-    EventBody::MessageCompleted { base: None, message }
+    EventBody::MessageCompleted(MessageCompleted { base: None, message })
 }
 
-fn queued() -> EventBody {
-    EventBody::RunQueued {
+fn queued() -> EventBody<'static> {
+    EventBody::RunQueued(RunQueued {
         base: EventId::ORIGIN,
         conversation_id: Uuid::max(),
         input_message_id: Uuid::nil(),
         message_id: Uuid::nil(),
         agent_id: None,
-    }
+    })
 }
 
-fn attempt(base: &str) -> EventBody {
+fn attempt(base: &str) -> EventBody<'static> {
     let base = base.parse().unwrap();
-    EventBody::AttemptStarted { attempt: 2, base, reason: AttemptReason::LeaseExpired, crashes: 1, max_crashes: 3 }
+    EventBody::AttemptStarted(AttemptStarted {
+        attempt: 2,
+        base,
+        reason: AttemptReason::LeaseExpired,
+        crashes: 1,
+        max_crashes: 3,
+    })
 }
 
-fn called() -> EventBody {
-    EventBody::ToolCallStarted {
+fn called() -> EventBody<'static> {
+    EventBody::ToolCallStarted(ToolCallStarted {
         call_id: "c".into(),
         step: 1,
         name: "kb__count".into(),
-        input: json!({}),
+        input: json!({}).into(),
         by: ExecutedBy::Worker,
         expires_at: None,
-    }
+    })
 }
 
-fn answered(output: Option<&str>, error: Option<&str>) -> EventBody {
-    EventBody::ToolCallCompleted {
+fn answered<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
+    EventBody::ToolCallCompleted(ToolCallCompleted {
         input: None,
         base: None,
         call_id: "c".into(),
@@ -124,34 +134,34 @@ fn answered(output: Option<&str>, error: Option<&str>) -> EventBody {
         output: output.map(Into::into),
         error: error.map(|message| ToolError::new("timeout", message)),
         duration_ms: 1,
-    }
+    })
 }
 
-fn failed() -> EventBody {
-    EventBody::RunFailed {
+fn failed() -> EventBody<'static> {
+    EventBody::RunFailed(RunFailed {
         base: None,
         error: RunError::new("model_failed", "it \"broke\"\nagain"),
         usage: Usage::default(),
-    }
+    })
 }
 
-fn run_completed() -> EventBody {
-    EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None }
+fn run_completed() -> EventBody<'static> {
+    EventBody::RunCompleted(RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None })
 }
 
-fn cancelled() -> EventBody {
-    EventBody::RunCancelled { base: None, message_id: None, usage: Usage::default() }
+fn cancelled() -> EventBody<'static> {
+    EventBody::RunCancelled(RunCancelled { base: None, message_id: None, usage: Usage::default() })
 }
 
-fn warning() -> EventBody {
-    EventBody::WarningRaised { code: "c".into(), message: "m".into() }
+fn warning() -> EventBody<'static> {
+    EventBody::WarningRaised(WarningRaised { code: "c".into(), message: "m".into() })
 }
 
 const META: &str = r#"{"type":"meta","conversationId":"ffffffff-ffff-ffff-ffff-ffffffffffff","runId":"00000000-0000-0000-0000-000000000000"}"#;
 
 #[test]
 fn the_chat_wire_has_five_kinds_of_frames() {
-    let check = |body: &EventBody, expected: &[&str]| {
+    let check = |body: &EventBody<'_>, expected: &[&str]| {
         let expected = written("1-5", expected);
         assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-4", "1-5"), body), expected, "{body:?}");
     };
@@ -177,7 +187,7 @@ fn the_chat_wire_has_five_kinds_of_frames() {
 
 #[test]
 fn the_text_wire_has_text_and_an_end() {
-    let check = |body: &EventBody, expected: &str| {
+    let check = |body: &EventBody<'_>, expected: &str| {
         assert_eq!(frames(Wire::Text, Shows::Everything, ("1-4", "1-5"), body), expected, "{body:?}");
     };
     check(&queued(), "");
@@ -197,7 +207,7 @@ const SESSION: &str = r#"{"type":"session","session":{"id":"tide","conversation_
 
 #[test]
 fn the_agent_wire_has_eight_kinds_of_frames() {
-    let check = |body: &EventBody, expected: &[&str]| {
+    let check = |body: &EventBody<'_>, expected: &[&str]| {
         let event = Event::new(EventId::new(1, 5), DateTime::UNIX_EPOCH, body);
         let found = frames_in(of_board(Shows::Everything), "1-4", &event);
         assert_eq!(found, written("1-5", expected), "{body:?}");
@@ -205,32 +215,38 @@ fn the_agent_wire_has_eight_kinds_of_frames() {
     let used = Usage { input_tokens: 30, output_tokens: 12, cached_tokens: 5, reasoning_tokens: 4 };
     let call = r#"{"id":"c","function":{"name":"kb__count","arguments":"{\"note\":\"a \\\"b\\\"\\nü\"}"}}"#;
     let input = json!({"note": "a \"b\"\nü"});
-    let by_client = EventBody::ToolCallStarted {
+    let by_client = EventBody::ToolCallStarted(ToolCallStarted {
         call_id: "c".into(),
         step: 1,
         name: "kb__count".into(),
-        input,
+        input: input.into(),
         by: ExecutedBy::Client,
         expires_at: None,
-    };
+    });
     check(&queued(), &[SESSION]);
-    check(&EventBody::StepStarted { step: 3 }, &[r#"{"type":"agent_state","state":"thinking","contextType":"board"}"#]);
+    check(
+        &EventBody::StepStarted(StepStarted { step: 3 }),
+        &[r#"{"type":"agent_state","state":"thinking","contextType":"board"}"#],
+    );
     check(&delta("a \"b\"\nü"), &[r#"{"type":"text","content":"a \"b\"\nü"}"#]);
     check(&delta(""), &[]);
     check(&completed("whole"), &[]);
     check(&by_client, &[&format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#)]);
-    let usage = EventBody::ContextUsage { tokens: 4100, budget: 5000, compressed: true };
+    let usage = EventBody::ContextUsage(ContextUsage { tokens: 4100, budget: 5000, compressed: true });
     check(&usage, &[r#"{"type":"context_usage","tokens":4100,"budget":5000,"compressed":true}"#]);
     check(&warning(), &[]);
     check(&failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, "[DONE]"]);
     let done = r#"{"type":"done","usage":{"total_tokens":42}}"#;
-    check(&EventBody::RunCompleted { message_id: Uuid::nil(), usage: used, finish_reason: None }, &[done, "[DONE]"]);
-    check(&EventBody::RunCancelled { base: None, message_id: None, usage: used }, &[done, "[DONE]"]);
+    check(
+        &EventBody::RunCompleted(RunCompleted { message_id: Uuid::nil(), usage: used, finish_reason: None }),
+        &[done, "[DONE]"],
+    );
+    check(&EventBody::RunCancelled(RunCancelled { base: None, message_id: None, usage: used }), &[done, "[DONE]"]);
 }
 
 #[test]
 fn what_a_tool_answers_is_json_where_its_text_is() {
-    let check = |body: &EventBody, expected: &str| {
+    let check = |body: &EventBody<'_>, expected: &str| {
         let named = r#""toolName":"kb__count","toolCallId":"c""#;
         let expected = format!(r#"{{"type":"tool_result","result":{{{expected},{named}}}}}"#);
         let found = frames(Wire::Agent, Shows::Everything, ("1-4", "1-5"), body);
@@ -248,15 +264,15 @@ fn what_a_tool_answers_is_json_where_its_text_is() {
 
 #[test]
 fn a_refused_call_is_told_with_its_result() {
-    let refused = EventBody::ToolCallCompleted {
-        input: Some(json!({"x": 1})),
+    let refused = EventBody::ToolCallCompleted(ToolCallCompleted {
+        input: Some(json!({"x": 1}).into()),
         base: None,
         call_id: "c".into(),
         name: "kb__drop".into(),
         output: None,
         error: Some(ToolError::new("denied", "no")),
         duration_ms: 0,
-    };
+    });
     let call = r#"{"id":"c","function":{"name":"kb__drop","arguments":"{\"x\":1}"}}"#;
     let call = format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#);
     let result =
@@ -303,7 +319,7 @@ fn what_ends_a_line_begins_another_data_line() {
 
 #[test]
 fn the_whole_message_is_shown_where_no_pieces_are() {
-    let check = |shows, body: &EventBody, [native, chat, text]: [bool; 3]| {
+    let check = |shows, body: &EventBody<'_>, [native, chat, text]: [bool; 3]| {
         let wires = [Wire::Native, Wire::Chat, Wire::Agent, Wire::Text];
         let found = wires.map(|wire| !frames(wire, shows, ("1-4", "1-5"), body).is_empty());
         // The agent wire tells of calls as the chat wire does.
@@ -351,7 +367,7 @@ fn what_supersedes_something_is_marked() {
     check(Shows::Everything, "1-1", "1-3", false);
     // An end that was written for a dead worker supersedes too, and is an end all the same.
     let base = Some(EventId::new(1, 1));
-    let ended = EventBody::RunCancelled { base, message_id: None, usage: Usage::default() };
+    let ended = EventBody::RunCancelled(RunCancelled { base, message_id: None, usage: Usage::default() });
     let chat = format!("data: {}\n\nid: 2-1\ndata: {{\"type\":\"done\"}}\n\n", mark("1-1"));
     assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-9", "2-1"), &ended), chat);
     let text = ": superseded after 1-1\nid: 2-1\ndata: [DONE]\n\n";

@@ -6,9 +6,13 @@
 
 use std::io::Write as _;
 
-use holdfast_shared::{event::Event, event_id::EventId, finish_reason::FinishReason};
+use holdfast_shared::{
+    event::{Event, EventBody},
+    event_id::EventId,
+    finish_reason::FinishReason,
+};
 
-use super::{View, said::Said};
+use super::{View, reader::shown};
 
 /// Appends what an event becomes.
 pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
@@ -16,33 +20,48 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
         // There is no blank line after it, for the same reason as after a heartbeat.
         writeln!(buffer, ": superseded after {base}").expect("a Vec takes every write");
     }
-    match Said::by(event, view.shows) {
-        Said::Text(text) if !text.is_empty() => {
-            id(buffer, event);
-            data(buffer, &text);
-        }
-        Said::Failed(reason) => {
+    match shown(view, event) {
+        EventBody::MessageDelta(delta) => text(buffer, event, &delta.text),
+        EventBody::MessageCompleted(completed) => text(buffer, event, &completed.message.content.into_stored()),
+        EventBody::RunFailed(end) => {
             buffer.extend_from_slice(b"event: error\n");
-            data(buffer, &reason);
-            id(buffer, event);
-            data(buffer, "[DONE]");
+            data(buffer, &end.error.message);
+            done(buffer, event);
         }
-        Said::Ended(_, reason) => {
-            if let Some(reason) = reason.filter(|reason| *reason != FinishReason::Stop) {
+        EventBody::RunCompleted(end) => {
+            if let Some(reason) = end.finish_reason.filter(|reason| *reason != FinishReason::Stop) {
                 writeln!(buffer, ": finish_reason {}", reason.as_str()).expect("a Vec takes every write");
             }
-            id(buffer, event);
-            data(buffer, "[DONE]");
+            done(buffer, event);
         }
-        Said::Text(_)
-        | Said::Begun
-        | Said::Thinking
-        | Said::State(_)
-        | Said::Called { .. }
-        | Said::Answered { .. }
-        | Said::Context { .. }
-        | Said::Nothing => {}
+        EventBody::RunCancelled(_) => done(buffer, event),
+        EventBody::RunQueued(_)
+        | EventBody::AttemptStarted(_)
+        | EventBody::StepStarted(_)
+        | EventBody::StepCompleted(_)
+        | EventBody::ReasoningDelta(_)
+        | EventBody::ToolCallDelta(_)
+        | EventBody::ToolCallStarted(_)
+        | EventBody::ToolCallCompleted(_)
+        | EventBody::ApprovalRequested(_)
+        | EventBody::ApprovalResolved(_)
+        | EventBody::AgentState(_)
+        | EventBody::ContextUsage(_)
+        | EventBody::WarningRaised(_)
+        | EventBody::Unknown => {}
     }
+}
+
+fn text(buffer: &mut Vec<u8>, event: &Event, text: &str) {
+    if !text.is_empty() {
+        id(buffer, event);
+        data(buffer, text);
+    }
+}
+
+fn done(buffer: &mut Vec<u8>, event: &Event) {
+    id(buffer, event);
+    data(buffer, "[DONE]");
 }
 
 fn id(buffer: &mut Vec<u8>, event: &Event) {

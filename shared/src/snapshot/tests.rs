@@ -17,10 +17,12 @@ fn check(log: &[&str], expected: Value) {
     }
 }
 
-const QUEUED: &str = r#"0-1 run.queued {"base":"0-0","message_id":"00000000-0000-0000-0000-000000000007"}"#;
-const CLAIMED: &str = r#"1-1 attempt.started {"base":"0-1"}"#;
-const ASKED: &str = r#"1-5 approval.requested {"approval_id":"00000000-0000-0000-0000-000000000001","call_id":"c","kind":"policy","name":"send","input":{"to":1},"expires_at":"t"}"#;
-const STEP: &str = r#"{"step":1,"usage":{"input_tokens":2,"output_tokens":3,"cached_tokens":0,"reasoning_tokens":0}}"#;
+const QUEUED: &str = r#"0-1 run.queued {"base":"0-0","conversation_id":"00000000-0000-0000-0000-000000000000","input_message_id":"00000000-0000-0000-0000-000000000000","message_id":"00000000-0000-0000-0000-000000000007","agent_id":null}"#;
+const CLAIMED: &str =
+    r#"1-1 attempt.started {"attempt":1,"base":"0-1","reason":"claimed","crashes":0,"max_crashes":3}"#;
+const ASKED: &str = r#"1-5 approval.requested {"approval_id":"00000000-0000-0000-0000-000000000001","call_id":"c","kind":"policy","name":"send","input":{"to":1},"expires_at":"2026-11-22T08:30:00.000Z"}"#;
+const STEP: &str =
+    r#"{"step":1,"tool_calls":0,"usage":{"input_tokens":2,"output_tokens":3,"cached_tokens":0,"reasoning_tokens":0}}"#;
 
 #[test]
 fn a_run_that_nobody_has_claimed_has_said_nothing() {
@@ -35,9 +37,9 @@ fn text_and_reasoning_are_kept_apart() {
         &[
             QUEUED,
             CLAIMED,
-            r#"1-2 reasoning.delta {"text":"Let "}"#,
-            r#"1-3 message.delta {"text":"an"}"#,
-            r#"1-4 message.delta {"text":"swer"}"#,
+            r#"1-2 reasoning.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"Let "}"#,
+            r#"1-3 message.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"an"}"#,
+            r#"1-4 message.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"swer"}"#,
             r#"1-5 dream.dreamt {"text":"?"}"#,
         ],
         json!({"status": "running", "text": "answer", "reasoning": "Let "}),
@@ -50,13 +52,13 @@ fn a_new_attempt_takes_back_all_that_came_after_its_base() {
         &[
             QUEUED,
             CLAIMED,
-            r#"1-2 message.delta {"text":"kept "}"#,
-            r#"1-3 reasoning.delta {"text":"lost"}"#,
-            r#"1-4 message.delta {"text":"lost"}"#,
+            r#"1-2 message.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"kept "}"#,
+            r#"1-3 reasoning.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"lost"}"#,
+            r#"1-4 message.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"lost"}"#,
             r#"1-5 tool_call.delta {"call_id":"c","name":"look","text":"{}"}"#,
-            r#"1-6 step.completed {"usage":{"input_tokens":1,"output_tokens":1,"cached_tokens":0,"reasoning_tokens":0}}"#,
-            r#"2-1 attempt.started {"base":"1-2"}"#,
-            r#"2-2 message.delta {"text":"new"}"#,
+            r#"1-6 step.completed {"step":1,"tool_calls":0,"usage":{"input_tokens":1,"output_tokens":1,"cached_tokens":0,"reasoning_tokens":0}}"#,
+            r#"2-1 attempt.started {"attempt":1,"base":"1-2","reason":"claimed","crashes":0,"max_crashes":3}"#,
+            r#"2-2 message.delta {"message_id":"00000000-0000-0000-0000-000000000000","text":"new"}"#,
         ],
         json!({"status": "running", "text": "kept new", "reasoning": "", "tool_calls": [], "usage": null}),
     );
@@ -103,7 +105,7 @@ fn a_call_has_its_outcome() {
 fn an_open_question_is_shown_until_it_is_answered() {
     let call = |status: &str, to: u32| json!([{"call_id": "c", "name": "send", "input": {"to": to}, "status": status}]);
     let approval = json!({"approval_id": "00000000-0000-0000-0000-000000000001", "call_id": "c", "kind": "policy",
-        "name": "send", "input": {"to": 1}, "expires_at": "t"});
+        "name": "send", "input": {"to": 1}, "expires_at": "2026-11-22T08:30:00.000Z"});
     check(
         &[QUEUED, CLAIMED, ASKED],
         json!({"status": "waiting", "approvals": [approval], "tool_calls": call("waiting", 1)}),
@@ -114,7 +116,13 @@ fn an_open_question_is_shown_until_it_is_answered() {
         json!({"status": "queued", "approvals": [], "tool_calls": call("waiting", 2)}),
     );
     check(
-        &[QUEUED, CLAIMED, ASKED, answered, r#"3-1 attempt.started {"base":"2-1"}"#],
+        &[
+            QUEUED,
+            CLAIMED,
+            ASKED,
+            answered,
+            r#"3-1 attempt.started {"attempt":1,"base":"2-1","reason":"claimed","crashes":0,"max_crashes":3}"#,
+        ],
         json!({"status": "running", "approvals": [], "tool_calls": call("waiting", 2)}),
     );
 }
@@ -123,7 +131,7 @@ fn an_open_question_is_shown_until_it_is_answered() {
 fn a_run_waits_for_every_answer_of_its_client() {
     let ask = |n: u32| {
         format!(
-            r#"1-{n} tool_call.started {{"call_id":"c{n}","name":"ask","input":{{}},"by":"client","expires_at":"t"}}"#
+            r#"1-{n} tool_call.started {{"call_id":"c{n}","step":1,"name":"ask","input":{{}},"by":"client","expires_at":"2026-11-22T08:30:00.000Z"}}"#
         )
     };
     let (first, second) = (ask(2), ask(3));
@@ -132,7 +140,7 @@ fn a_run_waits_for_every_answer_of_its_client() {
     };
     let (one, two) = (answer("2-1", "1-3", 2), answer("3-1", "2-1", 3));
     check(&[QUEUED, CLAIMED, &first, &second], json!({"status": "waiting"}));
-    let client = json!({"call_id": "c3", "name": "ask", "input": {}, "status": "client", "expires_at": "t"});
+    let client = json!({"call_id": "c3", "name": "ask", "input": {}, "status": "client", "expires_at": "2026-11-22T08:30:00.000Z"});
     let done = |n: u32| json!({"call_id": format!("c{n}"), "name": "ask", "input": {}, "status": "completed", "output": "yes"});
     check(&[QUEUED, CLAIMED, &first, &second, &one], json!({"status": "waiting", "tool_calls": [done(2), client]}));
     check(

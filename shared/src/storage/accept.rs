@@ -11,7 +11,7 @@ use super::{
     fenced::{Fenced, Statement},
 };
 use crate::{
-    event::{Event, EventBody},
+    event::{Event, EventBody, RunQueued},
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunStatus},
@@ -95,13 +95,13 @@ impl<'a> Acceptance<'a> {
             Input::Earlier(message) => message.id,
         };
         let output_message_id = Uuid::now_v7();
-        let body = EventBody::RunQueued {
+        let body = EventBody::RunQueued(RunQueued {
             base: EventId::ORIGIN,
             conversation_id,
             input_message_id: message_id,
             message_id: output_message_id,
             agent_id,
-        };
+        });
         let queued = Event::new(EventId::first_of(0), Utc::now(), &body);
         let version_of = None;
         Self {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
-    event::{Event, EventBody},
+    event::{ApprovalResolved, Event, EventBody, ToolCallCompleted},
     event_id::EventId,
     run::RunStatus,
     storable::{storable, storable_json},
@@ -243,14 +243,14 @@ async fn decide_locked(
         args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by],
     )
     .await?;
-    let body = EventBody::ApprovalResolved {
+    let body = EventBody::ApprovalResolved(ApprovalResolved {
         base: Some(run.archived_to),
         approval_id,
-        call_id: approval.call_id,
+        call_id: approval.call_id.into(),
         decision: status,
-        reason,
-        edited_input,
-    };
+        reason: reason.map(Into::into),
+        edited_input: edited_input.map(Into::into),
+    });
     Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
@@ -295,20 +295,25 @@ async fn complete_locked(
         args![run_id, call_id, output.clone(), error.as_ref().map(|error| serde_json::json!(error)), duration_ms],
     )
     .await?;
-    let body = EventBody::ToolCallCompleted {
+    let body = EventBody::ToolCallCompleted(ToolCallCompleted {
         input: None,
         base: Some(run.archived_to),
-        call_id: call_id.to_owned(),
-        name: call.name,
-        output,
+        call_id: call_id.to_owned().into(),
+        name: call.name.into(),
+        output: output.map(Into::into),
         error,
         duration_ms: duration_ms as u64,
-    };
+    });
     Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
 /// Takes an attempt for the event, and queues the run if it waits for nothing else.
-async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody) -> Result<AnsweredRun, sqlx::Error> {
+async fn write_answer(
+    tx: &mut Tx,
+    run_id: Uuid,
+    run: Waiting,
+    body: &EventBody<'_>,
+) -> Result<AnsweredRun, sqlx::Error> {
     let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
     let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \

@@ -132,10 +132,10 @@ pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> R
     let mut transcript = Transcript::default();
     for (chunk,) in chunks.map_err(Error::doing("read a run's archived text"))? {
         for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {
-            transcript.push(&event);
+            transcript.apply(&event);
         }
     }
-    Ok(transcript.text().to_owned())
+    Ok(transcript.into_text())
 }
 
 impl Storage {

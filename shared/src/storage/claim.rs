@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     agent::Limits,
-    event::{AttemptReason, Event, EventBody},
+    event::{AttemptReason, AttemptStarted, Event, EventBody},
     event_id::EventId,
     telemetry::Traceparent,
 };
@@ -305,13 +305,13 @@ async fn start_attempts(
     for row in rows {
         let attempt = row.attempt as u32;
         let reason = reason(row.attempt_reason.as_deref());
-        let body = EventBody::AttemptStarted {
+        let body = EventBody::AttemptStarted(AttemptStarted {
             attempt,
             base: row.checkpoint,
             reason,
             crashes: row.crashes as u32,
             max_crashes: max_crashes as u32,
-        };
+        });
         let started = Event::new(EventId::first_of(attempt), Utc::now(), &body);
         let line = str::from_utf8(started.line()).expect("an event is a line of text");
         chunks.push(

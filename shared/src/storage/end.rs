@@ -16,7 +16,7 @@ use super::{
 use crate::{
     approval::ApprovalStatus,
     ending::Ending,
-    event::{Event, EventBody},
+    event::{ApprovalResolved, Event, EventBody},
     event_id::EventId,
     finish_reason::FinishReason,
     message::Message,
@@ -51,7 +51,7 @@ pub(super) struct Closing<'a> {
     /// The answer's position in the conversation, where it was taken already.
     pub position: Option<i64>,
     /// What comes before the closing events in the same attempt; the first of them has `base`.
-    pub before: Vec<EventBody>,
+    pub before: Vec<EventBody<'static>>,
     pub answer: &'a Answer,
     pub ending: &'a Ending,
 }
@@ -297,16 +297,18 @@ async fn settle_approvals(
     run_id: Uuid,
     base: EventId,
     unanswered: ApprovalStatus,
-) -> Result<Vec<EventBody>, sqlx::Error> {
+) -> Result<Vec<EventBody<'static>>, sqlx::Error> {
     let sql = "update agent_run_approvals set status = $2, decided_at = {now} where run_id = $1 and status = 'pending' returning id, call_id";
     let settled = tx.fetch_all::<(Uuid, String)>(sql, args![run_id, unanswered.as_str()]).await?;
-    let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| EventBody::ApprovalResolved {
-        base: (index == 0).then_some(base),
-        approval_id,
-        call_id,
-        decision: unanswered,
-        reason: None,
-        edited_input: None,
+    let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| {
+        EventBody::ApprovalResolved(ApprovalResolved {
+            base: (index == 0).then_some(base),
+            approval_id,
+            call_id: call_id.into(),
+            decision: unanswered,
+            reason: None,
+            edited_input: None,
+        })
     });
     Ok(resolved.collect())
 }

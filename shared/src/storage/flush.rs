@@ -19,7 +19,7 @@ use super::{
 use crate::{
     approval::ApprovalStatus,
     ending::Ending,
-    event::{Event, EventBody},
+    event::{ApprovalResolved, Event, EventBody},
     event_id::EventId,
     run::RunStatus,
 };
@@ -283,14 +283,16 @@ impl Held {
 }
 
 /// What tells of the questions in a tail that nobody is to answer any more.
-fn unasked(tail: &ArchiveChunk) -> Vec<EventBody> {
-    let settled = tail.progress.approvals.iter().map(|approval| EventBody::ApprovalResolved {
-        base: None,
-        approval_id: approval.id,
-        call_id: approval.call_id.clone(),
-        decision: ApprovalStatus::Cancelled,
-        reason: None,
-        edited_input: None,
+fn unasked(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
+    let settled = tail.progress.approvals.iter().map(|approval| {
+        EventBody::ApprovalResolved(ApprovalResolved {
+            base: None,
+            approval_id: approval.id,
+            call_id: approval.call_id.clone().into(),
+            decision: ApprovalStatus::Cancelled,
+            reason: None,
+            edited_input: None,
+        })
     });
     settled.collect()
 }

@@ -458,7 +458,7 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(places: 
 /// A checkpoint of the claim's run, behind its input.
 pub async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
     use holdfast_shared::{
-        event::{Event, EventBody},
+        event::{Event, EventBody, StepStarted},
         storage::{ArchiveChunk, NewCheckpoint, Progress},
         trace::Node,
     };
@@ -467,7 +467,7 @@ pub async fn checkpoint_of(places: &Places, claim: &Claim) -> Uuid {
         NewCheckpoint { id, node: Node::Input, step: 0, event_id, messages: 0, metadata: serde_json::json!({}) };
     let progress = Progress { checkpoints: vec![checkpoint], ..Progress::default() };
     let mut body = Vec::new();
-    Event::encode_into(&mut body, event_id, 0, &EventBody::StepStarted { step: 1 });
+    Event::encode_into(&mut body, event_id, 0, &EventBody::StepStarted(StepStarted { step: 1 }));
     let chunk = ArchiveChunk { last: event_id, body: body.into(), progress };
     places.storage.flush(claim, &chunk, crate::places::LEASE).await.unwrap();
     id

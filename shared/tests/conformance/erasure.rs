@@ -8,7 +8,7 @@ use holdfast_shared::{
     approval::ApprovalKind,
     conversation::Handle,
     ending::Ending,
-    event::{Event, EventBody},
+    event::{Event, EventBody, WarningRaised},
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Message,
@@ -58,7 +58,7 @@ async fn executing(places: &Places) -> Claim {
 }
 
 fn chunk(claim: &Claim, n: u32, said: &str, progress: Progress) -> ArchiveChunk {
-    let body = EventBody::WarningRaised { code: "test".into(), message: said.into() };
+    let body = EventBody::WarningRaised(WarningRaised { code: "test".into(), message: said.into() });
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
     ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }
@@ -308,7 +308,7 @@ async fn removed_logs_are_empty(places: Places) {
     let event = Event::new(
         EventId::new(1, 1),
         DateTime::UNIX_EPOCH,
-        &EventBody::WarningRaised { code: "c".into(), message: "m".into() },
+        &EventBody::WarningRaised(WarningRaised { code: "c".into(), message: "m".into() }),
     );
     for run in &runs {
         places.run_log.append(*run, &Batch::of(std::slice::from_ref(&event)).unwrap(), Gap::Refuse).await.unwrap();

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use holdfast_shared::{
     ending::Ending,
-    event::{Event, EventBody},
+    event::{Event, EventBody, MessageDelta},
     event_id::EventId,
     run::{RunError, RunStatus},
     storage::{
@@ -57,7 +57,7 @@ async fn executing(places: &Places) -> Claim {
 fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     let id = EventId::new(claim.attempt, n);
     let mut body = Vec::new();
-    let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: "x".into() };
+    let delta = EventBody::MessageDelta(MessageDelta { message_id: claim.output_message_id, text: "x".into() });
     Event::encode_into(&mut body, id, 0, &delta);
     let message = NewTraceMessage {
         position: n,

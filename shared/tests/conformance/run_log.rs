@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use chrono::DateTime;
 use holdfast_shared::{
-    event::{Event, EventBody},
+    event::{Event, EventBody, WarningRaised},
     event_id::EventId,
     run_log::{Appended, Batch, Gap},
 };
@@ -24,7 +24,8 @@ on_each_backend!(
 const ALL: usize = 1 << 20;
 
 fn event(attempt: u32, n: u32) -> Event {
-    let body = EventBody::WarningRaised { code: "test".into(), message: format!("{attempt}-{n}") };
+    let body =
+        EventBody::WarningRaised(WarningRaised { code: "test".into(), message: format!("{attempt}-{n}").into() });
     Event::new(EventId::new(attempt, n), DateTime::UNIX_EPOCH, &body)
 }
 

@@ -6,7 +6,7 @@ use chrono::{TimeZone, Utc};
 use holdfast_shared::{
     agent::Limits,
     ending::Ending,
-    event::{AttemptReason, Event, EventBody},
+    event::{AttemptReason, Event, EventBody, MessageDelta},
     event_id::EventId,
     finish_reason::FinishReason,
     idempotency::IdempotencyKey,
@@ -66,7 +66,8 @@ fn answer(text: &str) -> Answer {
 fn deltas(claim: &Claim, first: u32, last: u32) -> ArchiveChunk {
     let mut body = Vec::new();
     for n in first..=last {
-        let delta = EventBody::MessageDelta { message_id: claim.output_message_id, text: format!("{n} ") };
+        let delta =
+            EventBody::MessageDelta(MessageDelta { message_id: claim.output_message_id, text: format!("{n} ").into() });
         Event::encode_into(
             &mut body,
             EventId::new(claim.attempt, n),
@@ -124,7 +125,7 @@ async fn a_run_goes_from_submit_to_its_end(places: Places) {
         places.storage.finish(&claim, Some(&tail), last, &answer("2 3 4 "), &Ending::Completed).await.unwrap();
     let Finished::Ended { events, next_waits } = finished else { panic!("fenced") };
     assert_eq!(
-        events.iter().map(|event| (event.id.n, event.kind())).collect::<Vec<_>>(),
+        events.iter().map(|event| (event.id.n, event.kind_name())).collect::<Vec<_>>(),
         [(5, "message.completed"), (6, "run.completed")]
     );
     assert!(!next_waits);
@@ -364,7 +365,7 @@ async fn whoever_ends_a_run_without_holding_it_fences_its_holder(places: Places)
     places.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
     let ended = places.storage.end_run(claim.run_id, &Ending::Cancelled).await.unwrap().unwrap();
     assert_eq!(
-        ended.events.iter().map(|event| event.kind()).collect::<Vec<_>>(),
+        ended.events.iter().map(|event| event.kind_name()).collect::<Vec<_>>(),
         ["message.completed", "run.cancelled"]
     );
     assert_eq!((ended.events[0].id, ended.events[0].base), (EventId::new(2, 1), Some(EventId::new(1, 3))));
@@ -452,7 +453,7 @@ async fn a_text_that_the_database_cannot_keep_ends_no_sweep(places: Places) {
     // Nothing writes a NUL any more, but an older version may have archived one.
     let (poisoned, innocent) = (one_claim(&places).await, one_claim(&places).await);
     let mut body = Vec::new();
-    let delta = EventBody::MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() };
+    let delta = EventBody::MessageDelta(MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() });
     Event::encode_into(&mut body, EventId::new(1, 2), 0, &delta);
     let chunk = ArchiveChunk { last: EventId::new(1, 2), body: body.into(), progress: Progress::default() };
     places.storage.flush(&poisoned, &chunk, LEASE).await.unwrap();
@@ -476,7 +477,7 @@ async fn a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled(places: 
     places.expire(claim.run_id).await;
     assert!(places.take_over().await.is_empty());
     assert_eq!(
-        places.storage.end_expired(&terms(&Holder::new())).await.unwrap()[0].events.last().unwrap().kind(),
+        places.storage.end_expired(&terms(&Holder::new())).await.unwrap()[0].events.last().unwrap().kind_name(),
         "run.cancelled"
     );
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::AgentDefinition,
     approval::{ApprovalKind, ApprovalStatus, Decision},
-    event::{AttemptReason, Event, EventBody},
+    event::{AttemptReason, Event, EventBody, WarningRaised},
     event_id::EventId,
     page::PageSize,
     run::RunStatus,
@@ -46,7 +46,7 @@ const NEW: Target = Target::New { agent_id: None };
 
 /// An event to carry the progress.
 pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> ArchiveChunk {
-    let body = EventBody::WarningRaised { code: "test".into(), message: format!("{n}") };
+    let body = EventBody::WarningRaised(WarningRaised { code: "test".into(), message: format!("{n}").into() });
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
     ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }

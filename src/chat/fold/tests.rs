@@ -3,19 +3,23 @@
 use super::*;
 
 fn event(id: &str, kind: &str, rest: &str) -> Event {
-    Event::parse(&format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
+    Event::parse(format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
 }
 
 fn text(id: &str, text: &str) -> Event {
-    event(id, "message.delta", &format!(r#","text":"{text}""#))
+    event(id, "message.delta", &format!(r#","message_id":"{}","text":"{text}""#, Uuid::nil()))
 }
 
 fn started(id: &str, base: &str, reason: &str) -> Event {
-    event(id, "attempt.started", &format!(r#","base":"{base}","reason":"{reason}""#))
+    event(id, "attempt.started", &format!(r#","attempt":1,"base":"{base}","reason":"{reason}""#))
 }
 
 fn message(id: &str, base: &str, content: &str) -> Event {
-    event(id, "message.completed", &format!(r#","base":"{base}","message":{{"content":"{content}"}}"#))
+    let (id_of, at) = (Uuid::nil(), "2026-11-22T08:30:00.000Z");
+    let message = format!(
+        r#"{{"id":"{id_of}","conversation_id":"{id_of}","run_id":"{id_of}","role":"assistant","content_type":"text","content":"{content}","status":"complete","retrieval_context":null,"created_at":"{at}"}}"#
+    );
+    event(id, "message.completed", &format!(r#","base":"{base}","message":{message}"#))
 }
 
 fn cancelled(id: &str) -> Event {
@@ -24,7 +28,7 @@ fn cancelled(id: &str) -> Event {
 
 fn approval(id: &str, approval: u8) -> Event {
     let rest = format!(
-        r#","approval_id":"{}","call_id":"call_{approval}","kind":"policy","name":"kb__{approval}","input":{{}}"#,
+        r#","approval_id":"{}","call_id":"call_{approval}","kind":"policy","name":"kb__{approval}","input":{{}},"expires_at":"2026-11-22T08:30:00.000Z""#,
         Uuid::from_u128(approval.into())
     );
     event(id, "approval.requested", &rest)
@@ -32,7 +36,7 @@ fn approval(id: &str, approval: u8) -> Event {
 
 fn resolved(id: &str, base: &str, approval: u8, rest: &str) -> Event {
     let approval = Uuid::from_u128(approval.into());
-    event(id, "approval.resolved", &format!(r#","base":"{base}","approval_id":"{approval}"{rest}"#))
+    event(id, "approval.resolved", &format!(r#","base":"{base}","approval_id":"{approval}","call_id":"call"{rest}"#))
 }
 
 /// What is shown for a run that has begun and said "one two".
@@ -44,7 +48,11 @@ fn check(events: Vec<Event>, expected: &[&str]) {
 fn check_open(events: Vec<Event>, expected: &[&str], open: &[&str]) {
     let mut fold = Fold::default();
     let begin = vec![
-        event("0-1", "run.queued", r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#),
+        event(
+            "0-1",
+            "run.queued",
+            r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001","input_message_id":"01900000-0000-7000-8000-000000000001","message_id":"01900000-0000-7000-8000-000000000001""#,
+        ),
         started("1-1", "0-1", "claimed"),
         text("1-2", "one "),
         text("1-3", "two"),
@@ -118,7 +126,7 @@ fn failures_and_warnings_are_told_and_the_unknown_is_not() {
         vec![
             event("1-4", "warning.raised", r#","code":"x","message":"The database is away.""#),
             event("1-5", "dream.dreamt", r#","text":"x""#),
-            event("1-6", "reasoning.delta", r#","text":"hm""#),
+            event("1-6", "reasoning.delta", r#","message_id":"01900000-0000-7000-8000-000000000001","text":"hm""#),
             event("1-7", "run.failed", r#","error":{"code":"model_failed","message":"the model failed"}"#),
         ],
         &["notice The database is away.", "reasoning hm", "error run failed: the model failed (model_failed)"],

@@ -5,7 +5,7 @@ use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 use holdfast_shared::{
     agent::AgentDefinition,
     config::{Provider, RunConfig},
-    event::EventBody,
+    event::{EventBody, WarningRaised},
     run::RunError,
     storable::storable,
     storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Window},
@@ -69,7 +69,7 @@ impl<'a> Attempt<'a> {
             && let Some(caution) = worker.storage.caution()
         {
             let (code, message) = (caution.code.into(), caution.message.into());
-            recorder.emit(&EventBody::WarningRaised { code, message });
+            recorder.emit(&EventBody::WarningRaised(WarningRaised { code, message }));
         }
         let definition = match claim.agent {
             None => Arc::default(),
@@ -148,7 +148,10 @@ impl<'a> Attempt<'a> {
 
     /// Tells the client something that is no failure.
     pub fn warn(&mut self, code: &str, message: impl Into<String>) {
-        self.recorder.emit(&EventBody::WarningRaised { code: code.into(), message: storable(message.into()) });
+        self.recorder.emit(&EventBody::WarningRaised(WarningRaised {
+            code: code.into(),
+            message: storable(message.into()).into(),
+        }));
     }
 
     /// Leaves a checkpoint behind a completed node, together with what the node has come to.

@@ -7,7 +7,7 @@ use std::error::Error;
 
 use futures::StreamExt;
 use holdfast_shared::{
-    event::EventBody,
+    event::{ContextUsage, EventBody},
     excerpt,
     storable::storable,
     storage::{Earlier, Summary},
@@ -48,7 +48,11 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let recalled = recall(attempt, budget);
     if is_fresh {
         let tokens = used(attempt).saturating_add(recalled);
-        attempt.recorder.emit(&EventBody::ContextUsage { tokens, budget, compressed });
+        attempt.recorder.emit(&EventBody::ContextUsage(ContextUsage {
+            tokens: tokens.into(),
+            budget: budget.into(),
+            compressed,
+        }));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use holdfast_shared::{
-    event::EventBody,
+    event::{EventBody, MessageDelta, ReasoningDelta, StepCompleted, StepStarted, ToolCallDelta},
     finish_reason::FinishReason,
     run::RunError,
     storable::{is_too_deep, storable, storable_json},
@@ -69,7 +69,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         true => None,
         false => attempt.limits.reached(step, attempt.memory.calls_made),
     };
-    attempt.recorder.emit(&EventBody::StepStarted { step });
+    attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
         tools.clear();
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
@@ -102,7 +102,12 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         ..Progress::default()
     };
     if calls.is_empty() {
-        attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage, finish_reason });
+        attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted {
+            step,
+            tool_calls: 0,
+            usage: said.usage,
+            finish_reason,
+        }));
         attempt.step = Span::default();
         progress.step_completed = true;
     }
@@ -151,12 +156,16 @@ async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Sai
                 let text = storable(text);
                 if said.text.is_empty() && has_spoken {
                     said.text.push_str(PARAGRAPH);
-                    attempt.recorder.emit(&EventBody::MessageDelta { message_id, text: PARAGRAPH.to_owned() });
+                    attempt
+                        .recorder
+                        .emit(&EventBody::MessageDelta(MessageDelta { message_id, text: PARAGRAPH.into() }));
                 }
                 said.text.push_str(&text);
-                EventBody::MessageDelta { message_id, text }
+                EventBody::MessageDelta(MessageDelta { message_id, text: text.into() })
             }
-            Delta::Reasoning(text) => EventBody::ReasoningDelta { message_id, text: storable(text) },
+            Delta::Reasoning(text) => {
+                EventBody::ReasoningDelta(ReasoningDelta { message_id, text: storable(text).into() })
+            }
             Delta::Call(call) => match said.take(call) {
                 Some(body) => body,
                 None => continue,
@@ -169,7 +178,7 @@ async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Sai
 
 impl Said {
     /// Takes a piece of a call, and answers the event that tells of it, if a reader can see any of it.
-    fn take(&mut self, delta: CallDelta) -> Option<EventBody> {
+    fn take(&mut self, delta: CallDelta) -> Option<EventBody<'static>> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
         let known = self.calls.iter().position(|call| call.index == index);
@@ -186,7 +195,13 @@ impl Said {
         call.signature = signature.map(storable_json).or(call.signature.take());
         let name = is_new.then(|| call.name.clone());
         let visible = is_new || !arguments.is_empty();
-        visible.then(|| EventBody::ToolCallDelta { call_id: call.call_id.clone(), name, text: arguments })
+        visible.then(|| {
+            EventBody::ToolCallDelta(ToolCallDelta {
+                call_id: call.call_id.clone().into(),
+                name: name.map(Into::into),
+                text: arguments.into(),
+            })
+        })
     }
 }
 

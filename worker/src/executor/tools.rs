@@ -11,7 +11,10 @@ use std::{
 
 use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
-    event::{AgentState, EventBody, ExecutedBy},
+    event::{
+        AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallCompleted,
+        ToolCallStarted,
+    },
     excerpt,
     finish_reason::FinishReason,
     storable::storable,
@@ -65,7 +68,9 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
         // that waits.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
-        attempt.recorder.emit_on_leaving(&EventBody::AgentState { state: AgentState::WaitingOnUser });
+        attempt
+            .recorder
+            .emit_on_leaving(&EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
         return Err(Stop::Waiting);
     }
     finish_step(attempt);
@@ -196,14 +201,14 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     let state = &mut attempt.memory.calls[index].state;
     (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
     let state = state.clone();
-    attempt.recorder.emit(&EventBody::ToolCallStarted {
-        call_id: state.call_id.clone(),
+    attempt.recorder.emit(&EventBody::ToolCallStarted(ToolCallStarted {
+        call_id: state.call_id.as_str().into(),
         step: state.step,
-        name: state.name.clone(),
-        input: state.input.clone(),
+        name: state.name.as_str().into(),
+        input: (&state.input).into(),
         by: ExecutedBy::Worker,
         expires_at: None,
-    });
+    }));
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
@@ -229,15 +234,15 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
         duration_ms,
         "tool call ended"
     );
-    attempt.recorder.emit(&EventBody::ToolCallCompleted {
+    attempt.recorder.emit(&EventBody::ToolCallCompleted(ToolCallCompleted {
         base: None,
-        call_id: state.call_id.clone(),
-        name: state.name.clone(),
-        input: never_started.then(|| state.input.clone()),
-        output: state.output.clone(),
+        call_id: state.call_id.as_str().into(),
+        name: state.name.as_str().into(),
+        input: never_started.then(|| (&state.input).into()),
+        output: state.output.as_deref().map(Into::into),
         error: state.error.clone(),
         duration_ms,
-    });
+    }));
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
@@ -258,14 +263,28 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
             let (call_id, name) = (call_id.clone(), name.clone());
             approvals.push(NewApproval { id, call_id, kind, name, input: input.clone(), schema, expires_at });
             let (call_id, name) = (state.call_id.clone(), state.name.clone());
-            EventBody::ApprovalRequested { approval_id: id, call_id, kind, name, input, expires_at }
+            EventBody::ApprovalRequested(ApprovalRequested {
+                approval_id: id,
+                call_id: call_id.into(),
+                kind,
+                name: name.into(),
+                input: input.into(),
+                expires_at,
+            })
         }
         Plan::Client(input) => {
             state.status = ToolCallStatus::Client;
             state.schema = Some(schema);
             state.expires_at = Some(expires_at);
             let (by, step) = (ExecutedBy::Client, state.step);
-            EventBody::ToolCallStarted { call_id, step, name, input, by, expires_at: Some(expires_at) }
+            EventBody::ToolCallStarted(ToolCallStarted {
+                call_id: call_id.into(),
+                step,
+                name: name.into(),
+                input: input.into(),
+                by,
+                expires_at: Some(expires_at),
+            })
         }
         // Whoever was asked still has the question.
         _ => return,
@@ -300,7 +319,7 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
-    attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage, finish_reason });
+    attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason }));
     attempt.step = Span::default();
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }

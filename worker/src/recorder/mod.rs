@@ -13,7 +13,7 @@ use std::{convert::Infallible, future::Future};
 
 use chrono::Utc;
 use holdfast_shared::{
-    event::{Event, EventBody},
+    event::{Event, EventBody, WarningRaised},
     event_id::EventId,
     run::{RunError, RunStatus},
     storage::{Answer, Claim, Leave, Progress},
@@ -94,11 +94,11 @@ impl Recorder {
     }
 
     /// Records that something has happened. It is on its way when the executor next waits `alongside`.
-    pub fn emit(&mut self, body: &EventBody) {
-        if let EventBody::MessageDelta { text, .. } = body {
-            self.answer.text.push_str(text);
+    pub fn emit(&mut self, body: &EventBody<'_>) {
+        if let EventBody::MessageDelta(delta) = body {
+            self.answer.text.push_str(&delta.text);
         }
-        if body.is_delta() && !self.claim.stream {
+        if body.kind().is_delta() && !self.claim.stream {
             return;
         }
         // Order matters: nothing overtakes what is held back.
@@ -110,7 +110,7 @@ impl Recorder {
     }
 
     /// Records a question, which nobody sees before the run waits for its answer.
-    pub fn emit_on_leaving(&mut self, body: &EventBody) {
+    pub fn emit_on_leaving(&mut self, body: &EventBody<'_>) {
         self.encode(body);
         if self.held_back.is_empty() {
             self.held_from = self.last.n;
@@ -119,7 +119,7 @@ impl Recorder {
     }
 
     /// Makes the event's line the next of the tail.
-    fn encode(&mut self, body: &EventBody) {
+    fn encode(&mut self, body: &EventBody<'_>) {
         self.last = self.last.next();
         self.line.clear();
         Event::encode_into(&mut self.line, self.last, Utc::now().timestamp_millis(), body);
@@ -208,23 +208,23 @@ impl Recorder {
 
     fn warn_of_checkpoint(&mut self) {
         if self.flushes.lacks_checkpoint() && !std::mem::replace(&mut self.warned_of_checkpoint, true) {
-            self.emit(&EventBody::WarningRaised {
+            self.emit(&EventBody::WarningRaised(WarningRaised {
                 code: "checkpoint_not_stored".into(),
                 message:
                     "The database refused a checkpoint: the answer goes on, and a fork begins at the checkpoint before."
                         .into(),
-            });
+            }));
         }
     }
 
     fn warn_once(&mut self) {
         if !std::mem::replace(&mut self.warned, true) {
-            self.emit(&EventBody::WarningRaised {
+            self.emit(&EventBody::WarningRaised(WarningRaised {
                 code: "database_away".into(),
                 message:
                     "The database cannot be reached: the answer goes on, but may be lost until the database is back."
                         .into(),
-            });
+            }));
         }
     }
 }

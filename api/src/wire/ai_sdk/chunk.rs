@@ -4,13 +4,14 @@
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
+    event::EventBody,
     event_id::EventId,
     finish_reason,
     run::{RunError, RunStatus},
     timestamp,
     usage::Usage,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -159,22 +160,34 @@ pub struct Attempt {
     pub crashes: Option<Crashes>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all(serialize = "camelCase"))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Crashes {
     crashes: u32,
     max_crashes: u32,
 }
 
+impl Crashes {
+    /// Of an attempt that a worker has begun; an answer or an ending has none.
+    pub fn of(body: &EventBody<'_>) -> Option<Self> {
+        match body {
+            EventBody::AttemptStarted(started) => {
+                Some(Self { crashes: started.crashes, max_crashes: started.max_crashes })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What is known of an approval beside its id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all(serialize = "camelCase"))]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Question {
     pub approval_id: Uuid,
-    call_id: String,
-    kind: ApprovalKind,
+    pub call_id: String,
+    pub kind: ApprovalKind,
     #[serde(serialize_with = "timestamp::milliseconds")]
-    expires_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
 }
 
 /// What is known of a call beside its output.

@@ -2,10 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
-    event::{APPROVAL_RESOLVED, Event},
+    approval::ApprovalStatus,
+    event::{ApprovalResolved, Event, EventBody, EventKind},
     message::Version,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -60,8 +61,8 @@ impl UiMessage {
             self.time_reasoning(&chunk, event.at_ms);
             self.apply(chunk);
         }
-        if event.kind() == APPROVAL_RESOLVED {
-            self.resolve(event);
+        if let (EventKind::ApprovalResolved, EventBody::ApprovalResolved(resolved)) = (event.kind(), event.body()) {
+            self.resolve(resolved);
         }
     }
 
@@ -194,19 +195,11 @@ impl UiMessage {
     }
 
     /// What the client knows that has answered.
-    fn resolve(&mut self, event: &Event) {
-        #[derive(Deserialize)]
-        struct Resolved {
-            call_id: String,
-            approval_id: Uuid,
-            decision: String,
-            reason: Option<String>,
-            edited_input: Option<Value>,
-        }
-        let Ok(resolved) = serde_json::from_slice::<Resolved>(event.payload()) else { return };
-        let mut approval = json!({"id": resolved.approval_id, "approved": resolved.decision == "approved"});
+    fn resolve(&mut self, resolved: ApprovalResolved<'_>) {
+        let mut approval =
+            json!({"id": resolved.approval_id, "approved": resolved.decision == ApprovalStatus::Approved});
         if let Some(reason) = resolved.reason {
-            approval["reason"] = reason.into();
+            approval["reason"] = reason.into_owned().into();
         }
         self.change(&resolved.call_id, json!({"approval": approval}));
         if resolved.edited_input.is_some() {
@@ -227,15 +220,15 @@ impl UiMessage {
 #[cfg(test)]
 mod tests {
     use holdfast_shared::{
-        approval::{ApprovalKind, ApprovalStatus},
-        event::EventBody,
+        approval::ApprovalKind,
+        event::{ApprovalRequested, MessageDelta, ReasoningDelta},
     };
 
     use super::*;
     use crate::wire::{Shows, Wire};
 
     /// The message of these events, each at its second.
-    fn folded(events: &[(i64, EventBody)]) -> UiMessage {
+    fn folded(events: &[(i64, EventBody<'_>)]) -> UiMessage {
         let created_at = DateTime::UNIX_EPOCH;
         let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
         let shows = Shows::Everything;
@@ -257,32 +250,34 @@ mod tests {
     #[test]
     fn a_history_tells_how_long_the_model_reasoned() {
         let message_id = Uuid::nil();
-        let thought = |text: &str| EventBody::ReasoningDelta { message_id, text: text.into() };
-        let said = EventBody::MessageDelta { message_id, text: "Six.".into() };
+        let thought = |text: &'static str| EventBody::ReasoningDelta(ReasoningDelta { message_id, text: text.into() });
+        let said = EventBody::MessageDelta(MessageDelta { message_id, text: "Six.".into() });
         let message = folded(&[(10, thought("The tide")), (11, thought(" turns")), (13, said)]);
         assert_eq!(newest(&message, "reasoning")["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
     }
 
     #[test]
     fn a_history_tells_that_a_human_changed_the_input() {
-        let (approval_id, call_id) = (Uuid::max(), "call".to_owned());
-        let asked = EventBody::ApprovalRequested {
+        let (approval_id, call_id) = (Uuid::max(), "call");
+        let asked = EventBody::ApprovalRequested(ApprovalRequested {
             approval_id,
-            call_id: call_id.clone(),
+            call_id: call_id.into(),
             kind: ApprovalKind::Policy,
             name: "bank__pay".into(),
-            input: json!({"amount": 10}),
+            input: json!({"amount": 10}).into(),
             expires_at: DateTime::UNIX_EPOCH,
+        });
+        let resolved = |edited_input| {
+            EventBody::ApprovalResolved(ApprovalResolved {
+                base: None,
+                approval_id,
+                call_id: call_id.into(),
+                decision: ApprovalStatus::Approved,
+                reason: None,
+                edited_input,
+            })
         };
-        let resolved = |edited_input| EventBody::ApprovalResolved {
-            base: None,
-            approval_id,
-            call_id: call_id.clone(),
-            decision: ApprovalStatus::Approved,
-            reason: None,
-            edited_input,
-        };
-        let edited = folded(&[(1, asked.clone()), (2, resolved(Some(json!({"amount": 1}))))]);
+        let edited = folded(&[(1, asked.clone()), (2, resolved(Some(json!({"amount": 1}).into())))]);
         assert_eq!(newest(&edited, "data-question")["data"]["edited"], true);
         let unchanged = folded(&[(1, asked), (2, resolved(None))]);
         assert_eq!(newest(&unchanged, "data-question")["data"]["edited"], Value::Null);

@@ -13,22 +13,16 @@ use chrono::DateTime;
 use holdfast_shared::{
     approval::ApprovalStatus,
     event::{
-        AGENT_STATE, APPROVAL_REQUESTED, APPROVAL_RESOLVED, CONTEXT_USAGE, Event, MESSAGE_COMPLETED, MESSAGE_DELTA,
-        REASONING_DELTA, RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED, RUN_QUEUED, STEP_COMPLETED, STEP_STARTED,
-        TOOL_CALL_COMPLETED, TOOL_CALL_DELTA, TOOL_CALL_STARTED, WARNING_RAISED,
+        ApprovalRequested, ApprovalResolved, Event, EventBody, EventKind, ExecutedBy, ToolCallCompleted, ToolCallDelta,
+        ToolCallStarted,
     },
-    finish_reason,
-    run::{RunError, RunStatus},
-    tool::ToolError,
-    usage::Usage,
+    run::RunStatus,
 };
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
-use uuid::Uuid;
+use serde_json::{Value, json};
 
 use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
-use chunk::{Attempt, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
+use chunk::{Attempt, Crashes, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
 pub use message::UiMessage;
 pub use recalled::recalled;
 
@@ -92,10 +86,10 @@ pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
     if view.is_taken_back_by(event, before.id)
         && let Some(base) = event.base
     {
-        let crashes = read(event).ok();
+        let crashes = Crashes::of(&event.body());
         chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base, crashes } });
     }
-    let own = own(view, event).unwrap_or_default();
+    let own = own(view, event);
     if !own.is_empty() && open != block {
         chunks.extend(start_of(block));
     }
@@ -123,97 +117,57 @@ const fn end_of(block: Block) -> Option<Chunk> {
 /// is over for it with its text, or with reasoning that no text follows. To the others this says nothing.
 fn end_of_frame(block: Block, event: &Event) -> Option<Chunk> {
     match (block, event.kind()) {
-        (Block::None | Block::Waiting, _) | (_, STEP_COMPLETED) | (Block::Reasoning, MESSAGE_DELTA) => None,
+        (Block::None | Block::Waiting, _)
+        | (_, EventKind::StepCompleted)
+        | (Block::Reasoning, EventKind::MessageDelta) => None,
         (Block::Text | Block::Reasoning, _) => Some(Chunk::FinishStep),
     }
 }
 
-#[derive(Deserialize)]
-struct Piece {
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct CallPiece {
-    call_id: String,
-    name: Option<String>,
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Started {
-    call_id: String,
-    name: String,
-    input: Value,
-    by: Option<String>,
-    approval_id: Option<Uuid>,
-}
-
-#[derive(Deserialize)]
-struct Completed {
-    call_id: String,
-    name: String,
-    input: Option<Value>,
-    output: Option<String>,
-    error: Option<ToolError>,
-    #[serde(default)]
-    duration_ms: u64,
-}
-
-#[derive(Deserialize)]
-struct Ended {
-    #[serde(default)]
-    usage: Usage,
-    error: Option<RunError>,
-    finish_reason: Option<finish_reason::FinishReason>,
-}
-
-#[derive(Deserialize)]
-struct Resolved {
-    call_id: String,
-    decision: ApprovalStatus,
-}
-
-#[derive(Deserialize)]
-struct Whole {
-    message: Said,
-}
-
-#[derive(Deserialize)]
-struct Said {
-    content: String,
-}
-
-fn own(view: &View, event: &Event) -> serde_json::Result<Vec<Chunk>> {
-    Ok(match event.kind() {
-        // The text comes whole, but a question must be seen to be answered, and so must all that it is about.
-        MESSAGE_DELTA | REASONING_DELTA | TOOL_CALL_DELTA if view.shows != Shows::Everything => Vec::new(),
-        RUN_QUEUED => vec![resumption(view)],
-        STEP_STARTED => vec![Chunk::StartStep],
-        STEP_COMPLETED => vec![Chunk::FinishStep],
-        MESSAGE_DELTA => vec![Chunk::TextDelta { id: TEXT, delta: read::<Piece>(event)?.text }],
-        REASONING_DELTA => vec![Chunk::ReasoningDelta { id: REASONING, delta: read::<Piece>(event)?.text }],
-        MESSAGE_COMPLETED if view.shows != Shows::Everything => whole(read::<Whole>(event)?.message.content),
-        TOOL_CALL_DELTA => piece_of_call(read(event)?),
-        TOOL_CALL_STARTED => asked(read(event)?),
-        APPROVAL_REQUESTED => asked(read(event)?).into_iter().chain([question(read(event)?)]).collect(),
-        APPROVAL_RESOLVED => withdrawn(read(event)?).into_iter().collect(),
-        TOOL_CALL_COMPLETED => completed(read(event)?),
-        AGENT_STATE => vec![Chunk::DataState { data: read(event)?, transient: true }],
-        CONTEXT_USAGE => vec![Chunk::DataContext { id: "context", data: read(event)? }],
-        WARNING_RAISED => vec![Chunk::DataWarning { data: read(event)? }],
-        RUN_COMPLETED => {
-            let outcome = outcome(RunStatus::Completed, event);
-            vec![finish(outcome.finish_reason.map_or(FinishReason::Stop, FinishReason::from), outcome)]
+fn own(view: &View, event: &Event) -> Vec<Chunk> {
+    // Without pieces the text comes whole, but a reader must see a question to answer it, and all that it is about.
+    let has_pieces = view.shows == Shows::Everything;
+    if event.kind().is_delta() && !has_pieces {
+        return Vec::new();
+    }
+    match event.body() {
+        EventBody::RunQueued(_) => vec![resumption(view)],
+        EventBody::StepStarted(_) => vec![Chunk::StartStep],
+        EventBody::StepCompleted(_) => vec![Chunk::FinishStep],
+        EventBody::MessageDelta(delta) => vec![Chunk::TextDelta { id: TEXT, delta: delta.text.into_owned() }],
+        EventBody::ReasoningDelta(delta) => {
+            vec![Chunk::ReasoningDelta { id: REASONING, delta: delta.text.into_owned() }]
         }
-        RUN_CANCELLED => vec![Chunk::Abort, finish(FinishReason::Other, outcome(RunStatus::Cancelled, event))],
-        RUN_FAILED => failed(outcome(RunStatus::Failed, event)),
-        _ => Vec::new(),
-    })
-}
-
-fn read<T: DeserializeOwned>(event: &Event) -> serde_json::Result<T> {
-    serde_json::from_slice(event.payload())
+        EventBody::MessageCompleted(completed) if !has_pieces => whole(completed.message.content.into_stored()),
+        EventBody::ToolCallDelta(delta) => piece_of_call(delta),
+        EventBody::ToolCallStarted(call) => vec![available(call)],
+        EventBody::ApprovalRequested(request) => requested(request),
+        EventBody::ApprovalResolved(resolved) => withdrawn(resolved).into_iter().collect(),
+        EventBody::ToolCallCompleted(call) => completed(call),
+        EventBody::AgentState(state) => vec![Chunk::DataState { data: json!(state), transient: true }],
+        EventBody::ContextUsage(usage) => vec![Chunk::DataContext { id: "context", data: json!(usage) }],
+        EventBody::WarningRaised(warning) => vec![Chunk::DataWarning { data: json!(warning) }],
+        EventBody::RunCompleted(end) => {
+            let status = Some(RunStatus::Completed);
+            let (usage, finish_reason) = (Some(end.usage), end.finish_reason);
+            let metadata = Metadata { status, usage, finish_reason, ..ended(event) };
+            vec![finish(finish_reason.map_or(FinishReason::Stop, FinishReason::from), metadata)]
+        }
+        EventBody::RunCancelled(end) => {
+            let status = Some(RunStatus::Cancelled);
+            let metadata = Metadata { status, usage: Some(end.usage), ..ended(event) };
+            vec![Chunk::Abort, finish(FinishReason::Other, metadata)]
+        }
+        EventBody::RunFailed(end) => {
+            let error_text = end.error.message.clone();
+            let (status, usage, error) = (Some(RunStatus::Failed), Some(end.usage), Some(end.error));
+            let message_metadata = Metadata { status, usage, error, ..ended(event) };
+            // A client reads nothing after an error.
+            let finish = Chunk::Finish { finish_reason: FinishReason::Error, message_metadata: None };
+            vec![Chunk::MessageMetadata { message_metadata }, Chunk::Error { error_text }, finish]
+        }
+        EventBody::AttemptStarted(_) | EventBody::MessageCompleted(_) | EventBody::Unknown => Vec::new(),
+    }
 }
 
 fn metadata(view: &View) -> Metadata {
@@ -234,37 +188,51 @@ fn whole(text: String) -> Vec<Chunk> {
     }
 }
 
-fn piece_of_call(piece: CallPiece) -> Vec<Chunk> {
-    let CallPiece { call_id, name, text } = piece;
-    let start = name.map(|name| Chunk::ToolInputStart { tool: Tool::new(call_id.clone(), name) });
-    let delta = (!text.is_empty()).then_some(Chunk::ToolInputDelta { tool_call_id: call_id, input_text_delta: text });
+fn piece_of_call(delta: ToolCallDelta<'_>) -> Vec<Chunk> {
+    let (tool_call_id, text) = (delta.call_id.into_owned(), delta.text.into_owned());
+    let start =
+        delta.name.map(|name| Chunk::ToolInputStart { tool: Tool::new(tool_call_id.clone(), name.into_owned()) });
+    let delta = (!text.is_empty()).then_some(Chunk::ToolInputDelta { tool_call_id, input_text_delta: text });
     start.into_iter().chain(delta).collect()
 }
 
-/// A call that is made, or asked about. Only those that a worker makes without a word are the provider's own affair: a
-/// client sends the others' answers by itself.
-fn asked(call: Started) -> Vec<Chunk> {
-    let Started { call_id, name, input, by, approval_id } = call;
-    let provider_executed = by.as_deref() == Some("worker");
-    let available = Chunk::ToolInputAvailable { tool: Tool::new(call_id.clone(), name), input, provider_executed };
-    let request = approval_id.map(|approval_id| Chunk::ToolApprovalRequest { approval_id, tool_call_id: call_id });
-    [available].into_iter().chain(request).collect()
+/// A call that is made. Only those that a worker makes without a word are the provider's own affair: a client sends the
+/// results of the others by itself.
+fn available(call: ToolCallStarted<'_>) -> Chunk {
+    let tool = Tool::new(call.call_id.into_owned(), call.name.into_owned());
+    let provider_executed = call.by == ExecutedBy::Worker;
+    Chunk::ToolInputAvailable { tool, input: call.input.to_value(), provider_executed }
 }
 
-fn completed(call: Completed) -> Vec<Chunk> {
-    let Completed { call_id: tool_call_id, name, input, output, error, duration_ms } = call;
-    let data = Measured { tool_call_id: tool_call_id.clone(), duration_ms };
+/// A call that waits for a human. `data-question` says what the human must know: an unknown outcome is no ordinary approval.
+fn requested(request: ApprovalRequested<'_>) -> Vec<Chunk> {
+    let (approval_id, call_id) = (request.approval_id, request.call_id.into_owned());
+    let tool = Tool::new(call_id.clone(), request.name.into_owned());
+    let data = Question { approval_id, call_id: call_id.clone(), kind: request.kind, expires_at: request.expires_at };
+    vec![
+        Chunk::ToolInputAvailable { tool, input: request.input.to_value(), provider_executed: false },
+        Chunk::ToolApprovalRequest { approval_id, tool_call_id: call_id },
+        Chunk::DataQuestion { id: approval_id, data },
+    ]
+}
+
+fn completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
+    let (tool_call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
+    let data = Measured { tool_call_id: tool_call_id.clone(), duration_ms: call.duration_ms };
     let measured = Chunk::DataCall { id: tool_call_id.clone(), data };
     let dynamic = is_a_servers(&name);
     let was_asked_about =
-        error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
+        call.error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
     // Any other refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
-    let refused = input.filter(|_| !was_asked_about).map(|input| {
+    let refused = call.input.filter(|_| !was_asked_about).map(|input| {
         let tool = Tool::new(tool_call_id.clone(), name.clone());
-        Chunk::ToolInputAvailable { tool, input, provider_executed: true }
+        Chunk::ToolInputAvailable { tool, input: input.to_value(), provider_executed: true }
     });
-    let outcome = match error {
-        None => Chunk::ToolOutputAvailable { tool_call_id, output: shown(&name, output.unwrap_or_default()), dynamic },
+    let outcome = match call.error {
+        None => {
+            let output = output_of(&name, call.output.unwrap_or_default().into_owned());
+            Chunk::ToolOutputAvailable { tool_call_id, output, dynamic }
+        }
         Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
         Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     };
@@ -272,42 +240,23 @@ fn completed(call: Completed) -> Vec<Chunk> {
 }
 
 /// A tool's output, as the front end has it: what its own tools have answered is JSON again, if it was.
-fn shown(name: &str, output: String) -> Value {
+fn output_of(name: &str, output: String) -> Value {
     let is_structured = output.starts_with(['{', '[']) && !is_a_servers(name);
     let structure = is_structured.then(|| serde_json::from_str(&output).ok()).flatten();
     structure.unwrap_or(Value::String(output))
 }
 
-/// What a human is to know before deciding: an outcome that nobody knows is no ordinary approval.
-fn question(data: Question) -> Chunk {
-    Chunk::DataQuestion { id: data.approval_id, data }
-}
-
-/// A question that nobody can answer any more. Of the answered ones, the call's own end tells.
-fn withdrawn(resolved: Resolved) -> Option<Chunk> {
+/// An approval that can no longer be decided. The end of its call tells of a decided one.
+fn withdrawn(resolved: ApprovalResolved<'_>) -> Option<Chunk> {
     let is_withdrawn = matches!(resolved.decision, ApprovalStatus::Superseded | ApprovalStatus::Cancelled);
-    is_withdrawn.then_some(Chunk::ToolOutputDenied { tool_call_id: resolved.call_id })
+    is_withdrawn.then(|| Chunk::ToolOutputDenied { tool_call_id: resolved.call_id.into_owned() })
 }
 
-/// How the run has ended.
-fn outcome(status: RunStatus, event: &Event) -> Metadata {
-    // From its end on, the message has a time of its own.
-    let created_at = DateTime::from_timestamp_millis(event.at_ms);
-    let known = Metadata { status: Some(status), created_at, ..Metadata::default() };
-    match read(event) {
-        Ok(Ended { usage, error, finish_reason }) => Metadata { usage: Some(usage), error, finish_reason, ..known },
-        Err(_) => known,
-    }
+/// What the end of a run says of its message, which has a time of its own from then on.
+fn ended(event: &Event) -> Metadata {
+    Metadata { created_at: DateTime::from_timestamp_millis(event.at_ms), ..Metadata::default() }
 }
 
 fn finish(finish_reason: FinishReason, message_metadata: Metadata) -> Chunk {
     Chunk::Finish { finish_reason, message_metadata: Some(message_metadata) }
-}
-
-/// A client reads nothing behind an error.
-fn failed(message_metadata: Metadata) -> Vec<Chunk> {
-    let message = message_metadata.error.as_ref().map(|error| error.message.clone());
-    let error_text = message.unwrap_or_else(|| "the run has failed".to_owned());
-    let finish = Chunk::Finish { finish_reason: FinishReason::Error, message_metadata: None };
-    vec![Chunk::MessageMetadata { message_metadata }, Chunk::Error { error_text }, finish]
 }

@@ -2,13 +2,14 @@
 //! so are the parts that say what went on.
 
 use holdfast_shared::{
+    event::ToolCallCompleted,
     run::Run,
     tool::{ToolCall, ToolCallStatus},
     trace::{TraceMessage, TraceRole},
 };
 
 use super::{
-    Chunk, Completed, TEXT, UiMessage,
+    Chunk, TEXT, UiMessage,
     chunk::{Metadata, Tool, is_a_servers},
     completed,
 };
@@ -51,11 +52,12 @@ fn made(call: &ToolCall) -> Vec<Chunk> {
     let tool = Tool::new(call.call_id.clone(), call.name.clone());
     let mut chunks = vec![Chunk::ToolInputAvailable { tool, input: call.input.clone(), provider_executed }];
     if call.status == ToolCallStatus::Completed {
-        chunks.extend(completed(Completed {
-            call_id: call.call_id.clone(),
-            name: call.name.clone(),
+        chunks.extend(completed(ToolCallCompleted {
+            base: None,
+            call_id: call.call_id.as_str().into(),
+            name: call.name.as_str().into(),
             input: None,
-            output: call.output.clone(),
+            output: call.output.as_deref().map(Into::into),
             error: call.error.clone(),
             duration_ms: call.duration_ms.unwrap_or_default(),
         }));

@@ -1,23 +1,25 @@
 //! The AI SDK's wire: blocks that open and close, from wherever it begins.
 
+use holdfast_shared::event::ReasoningDelta;
+
 use super::*;
 
-fn thought(text: &str) -> EventBody {
-    EventBody::ReasoningDelta { message_id: Uuid::nil(), text: text.into() }
+fn thought(text: &str) -> EventBody<'_> {
+    EventBody::ReasoningDelta(ReasoningDelta { message_id: Uuid::nil(), text: text.into() })
 }
 
 fn a_log() -> Vec<Event> {
     let first = vec![
         queued(),
         attempt("0-1"),
-        EventBody::StepStarted { step: 1 },
+        EventBody::StepStarted(StepStarted { step: 1 }),
         thought("hm"),
         thought("m"),
         delta("a"),
         delta("b"),
         called(),
         answered(None, Some("too slow")),
-        EventBody::AgentState { state: AgentState::WaitingOnUser },
+        EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }),
         delta("c"),
     ];
     let second = [attempt("1-9"), delta("d"), run_completed()];

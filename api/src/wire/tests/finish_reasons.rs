@@ -4,8 +4,12 @@ use holdfast_shared::finish_reason::FinishReason;
 
 use super::*;
 
-fn ended_by(reason: FinishReason) -> EventBody {
-    EventBody::RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: Some(reason) }
+fn ended_by(reason: FinishReason) -> EventBody<'static> {
+    EventBody::RunCompleted(RunCompleted {
+        message_id: Uuid::nil(),
+        usage: Usage::default(),
+        finish_reason: Some(reason),
+    })
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! JSON that is passed on as it was written: no reader pays for parsing what it does not look at.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, value::RawValue};
+
+/// A JSON value as text, borrowed from an event's line or owned.
+#[derive(Debug, Clone)]
+pub struct RawJson<'a>(Cow<'a, RawValue>);
+
+impl<'a> RawJson<'a> {
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The JSON text, borrowed where the value is.
+    pub fn into_text(self) -> Cow<'a, str> {
+        match self.0 {
+            Cow::Borrowed(raw) => raw.get().into(),
+            Cow::Owned(raw) => String::from(Box::<str>::from(raw)).into(),
+        }
+    }
+
+    /// The value, parsed.
+    pub fn to_value(&self) -> Value {
+        serde_json::from_str(self.get()).expect("a RawValue is valid JSON")
+    }
+}
+
+impl From<&Value> for RawJson<'_> {
+    fn from(value: &Value) -> Self {
+        Self(Cow::Owned(serde_json::value::to_raw_value(value).expect("a Value is valid JSON")))
+    }
+}
+
+impl From<Value> for RawJson<'_> {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl PartialEq for RawJson<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
