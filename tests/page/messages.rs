@@ -18,6 +18,18 @@ async fn messages_are_edited_made_again_copied_and_gone_on_from() {
 }
 
 #[tokio::test]
+async fn an_edited_message_keeps_its_versions_and_can_be_undone() {
+    let (end, client, _deployment) = Visit::begin(Deployment::embedded(), "goes_through_versions").await.ends().await;
+    let id = end["conversation"].as_str().unwrap();
+    let messages = client.get(&format!("/v1/conversations/{id}/messages")).await.unwrap();
+    let [question, answer] = &messages["items"].as_array().unwrap()[..] else { panic!("{messages}") };
+    assert_eq!((&question["content"], &answer["id"]), (&json!("[tokens=25] second"), &end["answer"]));
+    let all = client.get(&format!("/v1/conversations/{id}/messages?superseded=true")).await.unwrap();
+    // Three questions and their answers, another answer of the second, and what followed the first.
+    assert_eq!(all["items"].as_array().unwrap().len(), 9, "{all}");
+}
+
+#[tokio::test]
 async fn a_conversation_of_500_messages_is_read() {
     const QUESTIONS: usize = 250;
     let mut deployment = Deployment::embedded().with("HOLDFAST_MAX_QUEUED", QUESTIONS);

@@ -40,6 +40,9 @@ export async function is_accessible({ person, given }) {
   await tab.say("[tokens=6] [fail] hello");
   await tab.button("Try again").waitFor();
   await isAccessible(tab, "a failure");
+  await tab.button("Try again").click();
+  await tab.answer.getByRole("group", { name: "Version 2 of 2" }).waitFor();
+  await isAccessible(tab, "an answer with two versions");
   await tab.act("Edit", tab.questions.last());
   await isAccessible(tab, "a message that is edited");
   await tab.page.keyboard.press("Escape");
@@ -62,6 +65,14 @@ export async function fits_on_a_phone({ person }) {
   await tab.reads(80);
   await tab.readsToTheEnd();
   await fits("an answer");
+  await tab.button("Answer again", tab.answer).click();
+  const versions = tab.answer.getByRole("group", { name: "Version 2 of 2" });
+  await versions.waitFor();
+  await fits("an answer with two versions");
+  for (const button of await versions.getByRole("button").all()) {
+    const { width, height } = await button.boundingBox();
+    assert(Math.min(width, height) >= 44, "fingers can press it");
+  }
   await tab.say("[approval=send the report] [tokens=5]");
   const card = tab.page.getByRole("group", { name: "Allow approval?" });
   await card.waitFor();

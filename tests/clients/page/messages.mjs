@@ -60,6 +60,103 @@ export async function works_with_messages({ person }) {
   return { before, fork };
 }
 
+/** Goes back to what an edit and another answer have replaced, and forward again; another tab shows each step. */
+export async function goes_through_versions({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  const edited = tab.page.getByRole("textbox", { name: "Edit your message" });
+  const edit = async (text) => {
+    await tab.act("Edit", tab.questions.first());
+    await edited.fill(text);
+    await tab.button("Send", tab.questions.first()).click();
+    await edited.waitFor({ state: "detached" });
+  };
+  await tab.say("[tokens=20] first");
+  await tab.reads(20);
+  await tab.readsToTheEnd();
+  assert.equal(await versions(tab.page).count(), 0);
+  await tab.say("[tokens=5] more");
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  const before = await tab.shown();
+  await edit("[tokens=25] second");
+  await tab.reads(25);
+  await tab.readsToTheEnd();
+  await shows(tab.questions, "Version 2 of 2");
+  assert.equal(await versions(tab.answer).count(), 0);
+  const after = await tab.shown();
+
+  // The undo: the old question, the old answer, and what followed them.
+  const previous = tab.button("Previous version", tab.questions.first());
+  const next = tab.button("Next version", tab.questions.first());
+  await previous.press("Enter");
+  await shows(tab.questions.first(), "Version 1 of 2");
+  await tab.text("[tokens=20] first", tab.questions.first()).waitFor();
+  assert.deepEqual(await tab.shown(), before);
+  assert.equal(await previous.getAttribute("aria-disabled"), "true");
+  await hasFocus(previous);
+  await tab.page.reload();
+  await shows(tab.questions.first(), "Version 1 of 2");
+  assert.deepEqual(await tab.shown(), before);
+
+  // The undo of the undo.
+  const other = await me.open(`/c/${await tab.conversation()}`);
+  await shows(other.questions.first(), "Version 1 of 2");
+  await next.click();
+  await shows(tab.questions, "Version 2 of 2");
+  await tab.text("[tokens=25] second", tab.questions).waitFor();
+  assert.deepEqual(await tab.shown(), after);
+  await shows(other.questions, "Version 2 of 2");
+  assert.deepEqual(await other.shown(), after);
+
+  // Another answer is another element, and the focus goes along.
+  const id = (answer) => answer.getAttribute("data-id");
+  const first = await id(tab.answer);
+  await tab.act("Answer again", tab.answer);
+  await shows(tab.answer, "Version 2 of 2");
+  const second = await id(tab.answer);
+  assert.notEqual(second, first);
+  await tab.button("Previous version", tab.answer).press("Enter");
+  await shows(tab.answer, "Version 1 of 2");
+  assert.equal(await id(tab.answer), first);
+  await hasFocus(tab.button("Previous version", tab.answer));
+  await tab.button("Next version", tab.answer).press("Enter");
+  await shows(tab.answer, "Version 2 of 2");
+  assert.equal(await id(tab.answer), second);
+  await hasFocus(tab.button("Next version", tab.answer));
+  await tab.button("Previous version", tab.answer).click();
+  await shows(tab.answer, "Version 1 of 2");
+  // The question's versions are what they were.
+  await shows(tab.questions, "Version 2 of 2");
+  await shows(other.answer, "Version 1 of 2");
+
+  // A stopped answer is a version, too, and nobody can switch while it is being made.
+  await edit("[tokens=5000] [delay=20] third");
+  await tab.reads(20);
+  assert.equal(await versions(tab.page).count(), 0);
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+  await shows(tab.questions, "Version 3 of 3");
+  await previous.click();
+  await shows(tab.questions, "Version 2 of 3");
+  await shows(tab.answer, "Version 1 of 2");
+  assert.deepEqual(await tab.shown(), after);
+  return { conversation: await tab.conversation(), answer: first };
+}
+
+const versions = (within) => within.getByRole("group", { name: /^Version \d+ of \d+$/ });
+
+/** Waits until a message is this version, and says so. */
+async function shows(message, name) {
+  const group = message.getByRole("group", { name, exact: true });
+  await group.getByText(name.replace(/Version (\d+) of (\d+)/, "$1/$2"), { exact: true }).waitFor();
+}
+
+async function hasFocus(locator) {
+  const element = await locator.elementHandle();
+  await locator.page().waitForFunction((element) => document.activeElement === element, element);
+}
+
 /** A long conversation opens at its end, and all of it is there. */
 export async function reads_a_long_conversation({ person, given }) {
   const tab = await (await person()).open(`/c/${given.conversation}`);

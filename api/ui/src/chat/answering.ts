@@ -53,7 +53,7 @@ export class Answering {
     } catch (error) {
       if (error instanceof Problem && error.status === 0) this.#unsure.add(asked);
       if (!(error instanceof Problem) || error.status !== 409) throw error;
-      this.reading.hear();
+      void this.reading.hear();
       return this.#unsure.has(asked) ? "done" : "answered elsewhere";
     }
     keep();

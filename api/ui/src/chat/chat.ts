@@ -72,6 +72,11 @@ export interface Chat {
   regenerate(messageId: string): void;
   /** Says it differently: what follows is superseded. */
   edit(messageId: string, text: string): void;
+  /**
+   * Makes a version of a message part of the conversation again, with what followed it; the shown one is superseded. `versionId` is
+   * the server's. A chat that is not idle does nothing. Rejects with a `Problem` if the server refuses.
+   */
+  restore(versionId: string): Promise<void>;
   /** Resolves as soon as nothing is on its way to the server, also after the chat was left; with what it does not have. */
   settled(): Promise<Unsent | undefined>;
   /** Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, as of an input that does not fit. */

@@ -127,7 +127,7 @@ export class LiveChat {
     const { conversationId } = this.state;
     if (!ids.includes(this.sdk.id) && !(conversationId && ids.includes(conversationId))) return;
     this.speaking.dropStop();
-    this.reading.hear();
+    void this.reading.hear();
   }
 }
 

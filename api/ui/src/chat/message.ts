@@ -11,7 +11,20 @@ export type Metadata = {
   /** Why the model ended it, such as `stop`, `length` or `content_filter`. */
   finish_reason?: string;
   error?: { code: string; message: string };
+  /** Which of several versions the message is; a message of one version has none. */
+  version?: Version;
   usage?: { input_tokens: number; output_tokens: number; cached_tokens: number; reasoning_tokens: number };
+};
+
+/** The place of a message among its versions, oldest first. An edit makes a version of a question, "Answer again" one of an answer. */
+export type Version = {
+  /** From 1. */
+  number: number;
+  /** At least 2. */
+  count: number;
+  /** The ids of the versions before and after, as the server knows them. */
+  previous: string | null;
+  next: string | null;
 };
 
 /** The `data-*` parts. */

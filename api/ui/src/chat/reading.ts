@@ -18,6 +18,8 @@ export class Reading {
   #seen: string | undefined;
   /** Whether something has happened that was not read yet. */
   #isBehind = false;
+  /** The run whose versions were read, or are to be read, after its end. */
+  #ended: string | undefined;
   #closed = new AbortController();
 
   constructor(readonly live: LiveState) {}
@@ -82,6 +84,8 @@ export class Reading {
     const isOver = !isThere && live.sdk.status === "ready" && this.#vain < 2;
     this.#vain = isOver ? this.#vain + 1 : 0;
     if (isOver) return this.read();
+    // Only the history says whether the run has made another version of an answer.
+    if (isThere) this.missVersions();
     if (live.sdk.status === "error" && live.now.failed === "reading") this.#keepHeld();
     this.release(isNewest);
   }
@@ -113,7 +117,7 @@ export class Reading {
     setTimeout(() => {
       if (!isNewest()) return;
       this.live.set({ held: undefined, isResuming: false });
-      this.catchUpWithOthers();
+      void this.catchUpWithOthers();
     }, THROTTLE_MS + 10);
   }
 
@@ -132,14 +136,23 @@ export class Reading {
   }
 
   /** Something has happened elsewhere. What is said or told here goes first. */
-  hear(): void {
+  hear(): Promise<void> {
     this.#isBehind = true;
-    this.catchUpWithOthers();
+    return this.catchUpWithOthers();
   }
 
   /** Reads what has happened elsewhere while something was said or told here. */
-  catchUpWithOthers(): void {
-    if (this.#isBehind && !this.live.isAsking) void this.read();
+  async catchUpWithOthers(): Promise<void> {
+    if (this.#isBehind && !this.live.isAsking) await this.read();
+  }
+
+  /** Has the history read next if the newest answer has ended: a stream does not tell the versions of messages. */
+  missVersions(): void {
+    const { runId, status } = this.live.sdk.lastMessage?.metadata ?? {};
+    // A server may name an ended run as live for a while: the page reads once for each run, and not without end.
+    if (!status || runId === this.#ended) return;
+    this.#ended = runId;
+    this.#isBehind = true;
   }
 
   /** Whether what is being said here goes first, or nobody wants to know any more. */

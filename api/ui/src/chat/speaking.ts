@@ -82,7 +82,7 @@ export class Speaking {
     if (live.said?.isUnderway) {
       this.#refuse(live.said, told);
       // The server has the question of a run that has failed, so the history tells the rest.
-      if (told.run) this.reading.hear();
+      if (told.run) void this.reading.hear();
       return;
     }
     const problem = isRefusal ? told : (failureOf(live.sdk.lastMessage) ?? told);
@@ -107,7 +107,8 @@ export class Speaking {
     await utterance.say(shown).catch((error: unknown) => this.fail(error));
     if (!isNewest()) return;
     if (live.said === utterance) utterance.takeBack();
-    this.reading.catchUpWithOthers();
+    else if (utterance.isVersion) this.reading.missVersions();
+    void this.reading.catchUpWithOthers();
   }
 
   /** What is said again in the same words may have arrived the first time. */

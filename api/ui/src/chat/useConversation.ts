@@ -10,6 +10,7 @@ import { LiveChat } from "./live";
 import { THROTTLE_MS } from "./liveState";
 import type { ChatMessage } from "./message";
 import { withVerdicts, type Verdicts } from "./questions";
+import { restore } from "./restoring";
 import { progressOf } from "./state";
 
 export interface Named {
@@ -66,9 +67,9 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "send" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "send" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
-function actionsOf({ state, speaking, answering }: LiveChat): Actions {
+function actionsOf({ state, reading, speaking, answering }: LiveChat): Actions {
   return {
     send: (text) => speaking.send(text),
     stop: () => void speaking.stop(),
@@ -77,6 +78,7 @@ function actionsOf({ state, speaking, answering }: LiveChat): Actions {
     retry: () => speaking.retry(),
     regenerate: (messageId) => speaking.regenerate(messageId),
     edit: (messageId, text) => speaking.edit(messageId, text),
+    restore: (versionId) => restore(state, reading, versionId),
     settled: () => state.settled(),
     decide: (message, approvalId, decision) => answering.decide(message, approvalId, decision),
     answer: (message, toolCallId, answer) => answering.answer(message, toolCallId, answer),

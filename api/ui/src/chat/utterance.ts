@@ -52,6 +52,11 @@ export class Utterance {
     await this.ask();
   }
 
+  /** Whether the server makes another version of a message of it: of the question, or of the answer. */
+  get isVersion(): boolean {
+    return !this.written || this.written.instead !== undefined;
+  }
+
   takeBack(): void {
     this.isUnderway = false;
     this.sdk.messages = this.#before;

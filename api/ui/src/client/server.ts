@@ -133,6 +133,10 @@ export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${ch
 /** Cancels what is at work in a chat. */
 export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
 
+/** Makes a version of a message part of its conversation again, instead of the one that is there now. */
+export const restoreMessage = (conversationId: string, messageId: string) =>
+  call<unknown>(path`/v1/conversations/${conversationId}/messages/${messageId}/restore`, { method: "POST" });
+
 export const readApprovals = async (runId: string) => (await call<{ items: Approval[] }>(path`/v1/runs/${runId}/approvals`)).items;
 
 export const decideApproval = (

@@ -10,6 +10,7 @@ import { MessageActions } from "./MessageActions";
 import { Said } from "./Said";
 import { SaidAt } from "./SaidAt";
 import type { Actions } from "./useActions";
+import { VersionSwitch } from "./VersionSwitch";
 
 type Props = {
   message: ChatMessage;
@@ -33,7 +34,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
     return (
       <article className="message said" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
         <h2 className="unseen">{words.message.you}</h2>
-        <Said message={message} unsent={unsent} onEdit={actions.edit} />
+        <Said message={message} unsent={unsent} onEdit={actions.edit} onRestore={actions.restore} />
       </article>
     );
   }
@@ -44,8 +45,19 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
       <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={actions.goOn} />
-      {/* Their place is kept from the start, so that the end of an answer moves nothing. */}
-      {message.role === "assistant" && (textOf(message) !== "" || isLive) && (isLive ? <div className="actions"><SaidAt message={message} /></div> : <MessageActions message={message} actions={actions} />)}
+      {message.role === "assistant" && <Foot message={message} isLive={isLive} actions={actions} />}
     </article>
   );
 });
+
+/** The line below an answer. A live answer keeps its place from the start, so that its end moves nothing. */
+function Foot({ message, isLive, actions }: Pick<Props, "message" | "actions"> & { isLive: boolean }) {
+  if (!isLive && textOf(message) !== "") return <MessageActions message={message} actions={actions} />;
+  if (!isLive && !message.metadata?.version) return undefined;
+  return (
+    <div className="actions">
+      {!isLive && <VersionSwitch message={message} restore={actions.restore} />}
+      <SaidAt message={message} />
+    </div>
+  );
+}

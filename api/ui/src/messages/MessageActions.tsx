@@ -1,4 +1,4 @@
-// What can be done with an answer: copy it, have it made again, go on from it in a new conversation.
+// What can be done with an answer: copy it, have it made again, go on from it in a new conversation, show another version of it.
 import { useState } from "react";
 
 import { type ChatMessage, textOf } from "../chat/message";
@@ -8,6 +8,7 @@ import { CopyButton } from "./CopyButton";
 import { Icon, Spinner } from "./icons";
 import { SaidAt } from "./SaidAt";
 import type { Actions } from "./useActions";
+import { VersionSwitch } from "./VersionSwitch";
 
 export function MessageActions({ message, actions }: { message: ChatMessage; actions: Actions }) {
   const [fork, setFork] = useState<"idle" | "busy" | "failed">("idle");
@@ -36,6 +37,7 @@ export function MessageActions({ message, actions }: { message: ChatMessage; act
       <button type="button" className="icon-button only-idle" aria-label={forkLabel} title={forkLabel} aria-disabled={fork === "busy"} onClick={() => void onFork()}>
         {fork === "busy" ? <Spinner /> : <Icon name={fork === "failed" ? "cross" : "branch"} />}
       </button>
+      <VersionSwitch message={message} restore={actions.restore} />
       <SaidAt message={message} />
     </div>
   );

@@ -50,7 +50,7 @@ export function Messages({ chat, place, onFork }: Props) {
       <h2 className="unseen">{words.message.list}</h2>
       {/* A log speaks by itself whenever it changes; an answer changes with every word, so the announcer speaks instead. */}
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
-        <div className="messages-content" ref={content} data-busy={isBusy || undefined}>
+        <div className="messages-content" ref={content} data-busy={isBusy || undefined} data-idle={chat.progress === "idle" || undefined}>
           {chat.messages.slice(first).map((message, index) => {
             const behind = newest - first - index;
             const isNewest = behind === 0;

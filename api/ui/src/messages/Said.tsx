@@ -10,15 +10,18 @@ import { Icon } from "./icons";
 import { endKey, onEscape } from "./keys";
 import { LongText } from "./LongText";
 import { SaidAt } from "./SaidAt";
+import type { Actions } from "./useActions";
+import { VersionSwitch } from "./VersionSwitch";
 
 type Props = {
   message: ChatMessage;
   /** An edit that could not be sent. */
   unsent?: string;
   onEdit: (id: string, text: string) => void;
+  onRestore: Actions["restore"];
 };
 
-export function Said({ message, unsent, onEdit }: Props) {
+export function Said({ message, unsent, onEdit, onRestore }: Props) {
   const text = textOf(message);
   const [form, setForm] = useState<string>();
   /** The text of an edit that Esc has closed. */
@@ -58,6 +61,7 @@ export function Said({ message, unsent, onEdit }: Props) {
         <button type="button" ref={editButton} className="icon-button only-idle" aria-label={words.message.edit} title={words.message.edit} onClick={() => setForm(unsent ?? kept ?? text)}>
           <Icon name="pencil" />
         </button>
+        <VersionSwitch message={message} restore={onRestore} />
         <SaidAt message={message} />
       </div>
     </>

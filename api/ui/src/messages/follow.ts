@@ -54,8 +54,11 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     };
     // What the reader opens or closes is what they want to look at, so it must not be scrolled away.
     const onClick = (event: MouseEvent) => {
-      if (!(event.target instanceof Element) || !event.target.closest("[aria-expanded]")) return;
-      isFollowing.current = false;
+      if (!(event.target instanceof Element)) return;
+      // Another version comes later, and what follows it may be longer than the page.
+      if (event.target.closest('.versions [aria-disabled="false"]')) return leave();
+      if (!event.target.closest("[aria-expanded]")) return;
+      leave();
       requestAnimationFrame(() => requestAnimationFrame(() => settle(list.scrollTop > endOf() - 1)));
     };
     const onResize = () => {
@@ -76,7 +79,7 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
       list.removeEventListener("keydown", onKey);
       list.removeEventListener("click", onClick, { capture: true });
     };
-  }, [scroller, content, goToEnd]);
+  }, [scroller, content, goToEnd, leave]);
 
   return { isAway, goToEnd, leave };
 }

@@ -6,7 +6,7 @@ import type { Chat } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 
-export type Actions = Pick<Chat, "regenerate" | "edit" | "decide" | "answer"> & {
+export type Actions = Pick<Chat, "regenerate" | "edit" | "restore" | "decide" | "answer"> & {
   /** Opens a new conversation that goes on from this answer. */
   fork(message: ChatMessage): Promise<void>;
   /** Asks for the rest of an answer that was cut off. */
@@ -21,6 +21,7 @@ export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
   const [actions] = useState<Actions>(() => ({
     regenerate: (id) => newest.current.chat.regenerate(id),
     edit: (id, text) => newest.current.chat.edit(id, text),
+    restore: (id) => newest.current.chat.restore(id),
     decide: (message, id, decision) => newest.current.chat.decide(message, id, decision),
     answer: (message, id, answer) => newest.current.chat.answer(message, id, answer),
     goOn: () => void newest.current.chat.send(words.message.goOnText),

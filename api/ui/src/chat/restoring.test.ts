@@ -1,0 +1,179 @@
+import type { ServerResponse } from "node:http";
+
+import { describe, expect, it } from "vitest";
+
+import { refuse, stream, write } from "../client/fixture";
+import { CHAT, RUN, answer, asking, begin, chatWith, frame, has, json, limited, question, routes, text, until } from "./fixture";
+import type { ChatMessage } from "./message";
+import { restore } from "./restoring";
+
+const MESSAGES = "GET /api/chat/conversation/messages";
+const CONVERSATION = "GET /v1/conversations/conversation";
+const RESTORE = "POST /v1/conversations/conversation/messages/v1/restore";
+const STREAM = `GET /api/chat/${CHAT}/stream`;
+
+const first = { number: 1, count: 2, previous: null, next: "v2" };
+const second = { number: 2, count: 2, previous: "v1", next: null };
+const edited: ChatMessage = { ...question, metadata: { version: second }, parts: [{ type: "text", text: "hi" }] };
+const original: ChatMessage = { ...question, metadata: { version: first } };
+/** The answer that was made again, as the history has it. */
+const again: ChatMessage = { ...answer, id: "new", metadata: { runId: RUN, conversationId: "conversation", status: "completed", version: second } };
+
+/** How a run ends that has said something. */
+const ending = (status: ChatMessage["metadata"] & object) => frame({ type: "text-end", id: "t" }) + frame({ type: "finish", messageMetadata: status }) + "data: [DONE]\n\n";
+const answered = (status: ChatMessage["metadata"] & object = { status: "completed" }) => (_: unknown, response: ServerResponse) => {
+  stream(response, RUN);
+  response.end(begin() + text("Hello.") + ending(status));
+};
+
+describe("a restoration", () => {
+  it("is posted once, and the history is read after it", async () => {
+    const { state, reading, shown, asked } = chatWith([edited, answer]);
+    routes[RESTORE] = (_, response) => {
+      has([original, answer]);
+      json({})(undefined, response);
+    };
+    await restore(state, reading, "v1");
+    expect(shown()).toEqual(["hello", "Hello to you."]);
+    expect(state.shown[0]!.metadata).toEqual({ version: first });
+    expect([asked(RESTORE).length, asked(MESSAGES).length]).toEqual([1, 1]);
+  });
+
+  it("is told to the other tabs", async () => {
+    const { state, reading } = chatWith([edited, answer]);
+    has([original, answer]);
+    routes[RESTORE] = json({});
+    const tab = new BroadcastChannel("holdfast-chat");
+    const told = new Promise((resolve) => (tab.onmessage = ({ data }: MessageEvent<{ ids: string[] }>) => resolve(data.ids)));
+    await restore(state, reading, "v1");
+    expect(await told).toEqual([CHAT, "conversation"]);
+    tab.close();
+  });
+
+  it("that is refused says why, and the history is read all the same", async () => {
+    const { state, reading, shown, asked } = chatWith([edited, answer]);
+    has([question, answer]);
+    routes[RESTORE] = (_, response) => refuse(response, 409, "message_not_restorable");
+    await expect(restore(state, reading, "v1")).rejects.toMatchObject({ status: 409, code: "message_not_restorable" });
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
+    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
+  });
+
+  it("cancels no run that waits for its reader", async () => {
+    const { state, reading, asked } = chatWith([edited, asking]);
+    expect(state.progress).toBe("waiting");
+    await restore(state, reading, "v1");
+    expect(asked(RESTORE)).toHaveLength(0);
+  });
+
+  it("takes nothing from a message that is sent meanwhile", async () => {
+    const { state, speaking, reading, shown, asked } = chatWith([edited, answer]);
+    let restored: ServerResponse | undefined;
+    routes[RESTORE] = (_, response) => void (restored = response);
+    const given = restore(state, reading, "v1");
+    await until(() => expect(restored).toBeDefined());
+    let told: ServerResponse | undefined;
+    routes["POST /api/chat"] = async (_, response) => {
+      stream(response, RUN);
+      await write(response, begin() + text("All"));
+      told = response;
+    };
+    speaking.send("more");
+    await until(() => expect(shown()).toEqual(["hi", "Hello to you.", "more", "All"]));
+    json({})(undefined, restored!);
+    await given;
+    expect(asked(MESSAGES)).toHaveLength(0);
+    has([original, answer, state.sdk.messages[2]!, again]);
+    told!.end(frame({ type: "text-delta", id: "t", delta: " right." }) + ending({ status: "completed" }));
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "Hello to you."]));
+    expect(asked(MESSAGES)).toHaveLength(1);
+  });
+});
+
+describe("the end of another answer", () => {
+  it.each([
+    ["completed", { status: "completed" as const }],
+    ["stopped", { status: "cancelled" as const }],
+  ])("that was %s has the history read once, for its versions", async (_, status) => {
+    const { state, speaking, asked } = chatWith([question, answer]);
+    has([question, again]);
+    routes["POST /api/chat"] = answered(status);
+    speaking.regenerate("a");
+    await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
+    await until(() => expect(state.progress).toBe("idle"));
+    expect([state.sdk.messages.length, asked(MESSAGES).length, asked(STREAM).length]).toEqual([2, 1, 0]);
+  });
+
+  it("that has failed keeps its reason", async () => {
+    const { state, speaking, asked } = chatWith([question, answer]);
+    const failed = { status: "failed", error: { code: "model_failed", message: "no" } } as const;
+    has([question, { ...again, metadata: { ...again.metadata, ...failed } }]);
+    routes["POST /api/chat"] = (_, response) => {
+      stream(response, RUN);
+      const failure = frame({ type: "message-metadata", messageMetadata: failed }) + frame({ type: "error", errorText: "no" });
+      response.end(begin() + text("Hel") + failure + frame({ type: "finish" }) + "data: [DONE]\n\n");
+    };
+    speaking.regenerate("a");
+    await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
+    expect(state.now).toMatchObject({ failed: "run", problem: { code: "model_failed" } });
+    expect(asked(MESSAGES)).toHaveLength(1);
+  });
+
+  it("is read once, also where the server still names its run as live", async () => {
+    const { state, speaking, asked } = chatWith([question, answer]);
+    has([question], RUN);
+    routes["POST /api/chat"] = answered();
+    routes[STREAM] = answered();
+    speaking.regenerate("a");
+    await until(() => expect(asked(STREAM)).toHaveLength(1));
+    await until(() => expect(state.progress).toBe("idle"));
+    // A further reading would have begun before this one.
+    await fetch("/v1/conversations/conversation");
+    expect(asked(CONVERSATION)).toHaveLength(2);
+  });
+
+  it("that was followed by another tab, or after a reload, is read too", async () => {
+    const { state, reading, asked } = chatWith([question, answer]);
+    has([question], RUN);
+    routes[STREAM] = (asked, response) => {
+      has([question, again]);
+      return answered()(asked, response);
+    };
+    await reading.read();
+    await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
+    expect(asked(MESSAGES)).toHaveLength(2);
+  });
+});
+
+describe("an edit", () => {
+  it("has the history read once after its answer", async () => {
+    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    has([edited, { ...again, metadata: { ...again.metadata, version: undefined } }]);
+    routes["POST /api/chat"] = answered();
+    speaking.edit("q", "hi");
+    await until(() => expect(state.sdk.messages[0]!.metadata).toEqual({ version: second }));
+    expect(shown()).toEqual(["hi", "Hello to you."]);
+    expect(asked(MESSAGES)).toHaveLength(1);
+  });
+
+  it("that is refused has nothing read", async () => {
+    const { state, speaking, asked } = chatWith([question, answer]);
+    routes["POST /api/chat"] = limited;
+    speaking.edit("q", "hi");
+    await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
+    await until(() => expect(state.sdk.messages).toEqual([question, answer]));
+    expect(asked(MESSAGES)).toHaveLength(0);
+  });
+});
+
+it("the end of a message's first answer has nothing read", async () => {
+  const { state, speaking, shown, asked } = chatWith([question, answer]);
+  routes["POST /api/chat"] = answered();
+  speaking.send("more");
+  await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "Hello."]));
+  await until(() => expect(state.progress).toBe("idle"));
+  // A reading would have begun before the second of these.
+  for (const path of ["/first", "/second"]) await fetch(path);
+  expect(asked(CONVERSATION)).toHaveLength(0);
+});
