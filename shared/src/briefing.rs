@@ -1,4 +1,4 @@
-//! Briefings: what somebody is to be told, and may talk about with an agent.
+//! Briefings: what somebody is to be text, and may talk about with an agent.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -67,14 +67,14 @@ impl Labels {
 
 impl BriefingCard {
     /// The card as a model reads it: the time in UTC, the summary as it was written, no line for a priority that it has not.
-    pub fn told(&self, language: Language) -> String {
+    pub fn model_text(&self, language: Language) -> String {
         let Labels { heading, title, summary, priority } = Labels::of(language);
         let at = self.created_at.format("%Y-%m-%d %H:%M");
-        let mut told = format!("[{heading} {at}]\n{title}{}\n{summary}{}", self.title, self.summary);
+        let mut text = format!("[{heading} {at}]\n{title}{}\n{summary}{}", self.title, self.summary);
         if let Some(own) = &self.priority {
-            told.push_str(&format!("\n{priority}{own}"));
+            text.push_str(&format!("\n{priority}{own}"));
         }
-        told
+        text
     }
 }
 
@@ -93,9 +93,9 @@ mod tests {
             created_at: "2026-01-07T18:00:30+08:00".parse::<DateTime<Utc>>().unwrap(),
         };
         let expected = "[简报 2026-01-07 10:00]\n标题：Review耗时超标\n摘要：中位耗时30小时...\n优先级：P1";
-        assert_eq!(card.told(Language::Zh), expected);
+        assert_eq!(card.model_text(Language::Zh), expected);
         card.priority = None;
         let expected = "[Briefing 2026-01-07 10:00]\nTitle: Review耗时超标\nSummary: 中位耗时30小时...";
-        assert_eq!(card.told(Language::En), expected);
+        assert_eq!(card.model_text(Language::En), expected);
     }
 }

@@ -67,8 +67,8 @@ pub fn title_of(content: &str) -> Option<String> {
     };
     let fits = &text[..end];
     // Whole words, where there are any: not every script has spaces.
-    let whole = fits.rfind(' ').filter(|_| !text[end..].starts_with(' ')).map_or(fits, |space| &fits[..space]);
-    Some(format!("{whole}…"))
+    let words = fits.rfind(' ').filter(|_| !text[end..].starts_with(' ')).map_or(fits, |space| &fits[..space]);
+    Some(format!("{words}…"))
 }
 
 /// A conversation, as the API shows it.
@@ -90,12 +90,13 @@ pub struct Conversation {
     pub last_message_at: Option<DateTime<Utc>>,
     /// Of a search: the newest message that has what was searched for, where the title has not all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<SearchHit>,
 }
 
 /// The place at which a search has found a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Found {
+#[schema(as = Found)]
+pub struct SearchHit {
     pub message_id: Uuid,
     /// The id that the message's client has given it.
     #[serde(skip_serializing_if = "Option::is_none")]

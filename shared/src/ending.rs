@@ -54,11 +54,11 @@ impl Ending {
     ) -> Vec<EventBody> {
         let terminal_base = if message.is_some() { None } else { base };
         let finish_reason = message.as_ref().and_then(|message| message.finish_reason);
-        let kept = message.is_some().then_some(message_id);
+        let stored_id = message.is_some().then_some(message_id);
         let terminal = match self {
             Self::Completed => EventBody::RunCompleted { message_id, usage, finish_reason },
             Self::Failed(error) => EventBody::RunFailed { base: terminal_base, error: error.clone(), usage },
-            Self::Cancelled => EventBody::RunCancelled { base: terminal_base, message_id: kept, usage },
+            Self::Cancelled => EventBody::RunCancelled { base: terminal_base, message_id: stored_id, usage },
         };
         let completed = message.map(|message| EventBody::MessageCompleted { base, message });
         completed.into_iter().chain([terminal]).collect()

@@ -15,7 +15,7 @@ pub fn is_hidden(char: char) -> bool {
 
 /// A text on one line, with each hidden character as Rust writes it: `\n`, `\u{1b}`, `\u{202e}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    escaped(text, is_hidden, |seen, char| seen.extend(char.escape_default()))
+    escaped(text, is_hidden, |escaped_text, char| escaped_text.extend(char.escape_default()))
 }
 
 /// A JSON text with each hidden character as JSON escapes it, which changes no value. Newlines stay, because they stand
@@ -24,9 +24,9 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     escaped(
         json,
         |char| char != '\n' && is_hidden(char),
-        |seen, char| {
+        |escaped_text, char| {
             for unit in char.encode_utf16(&mut [0; 2]) {
-                seen.push_str(&format!("\\u{unit:04x}"));
+                escaped_text.push_str(&format!("\\u{unit:04x}"));
             }
         },
     )
@@ -36,11 +36,11 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool, escape: impl Fn(&mut S
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
-    let mut seen = String::with_capacity(text.len() + 16);
+    let mut escaped_text = String::with_capacity(text.len() + 16);
     for char in text.chars() {
-        if is_escaped(char) { escape(&mut seen, char) } else { seen.push(char) }
+        if is_escaped(char) { escape(&mut escaped_text, char) } else { escaped_text.push(char) }
     }
-    Cow::Owned(seen)
+    Cow::Owned(escaped_text)
 }
 
 #[cfg(test)]
@@ -60,9 +60,9 @@ mod tests {
     fn escaped_json_is_the_same_value() {
         let value = serde_json::json!({"to\u{202e}ol": ["\u{9b}1A", "\u{e0001}", "plain", "\n"]});
         let text = format!("{value}\n");
-        let seen = visible_json(&text);
-        assert!(seen.ends_with('\n') && !seen.trim_end().contains(is_hidden), "{seen}");
-        assert!(seen.contains("\\udb40\\udc01"), "{seen}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&seen).unwrap(), value);
+        let escaped_text = visible_json(&text);
+        assert!(escaped_text.ends_with('\n') && !escaped_text.trim_end().contains(is_hidden), "{escaped_text}");
+        assert!(escaped_text.contains("\\udb40\\udc01"), "{escaped_text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped_text).unwrap(), value);
     }
 }

@@ -86,10 +86,10 @@ impl Content {
     }
 
     /// The content as a model reads it, with labels in this language.
-    pub fn told(&self, language: Language) -> String {
+    pub fn model_text(&self, language: Language) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::BriefingCard(card) => card.told(language),
+            Self::BriefingCard(card) => card.model_text(language),
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct PageSize {
 
 impl PageSize {
     /// All of a list.
-    pub const WHOLE: Self = Self { items: u32::MAX as usize, bytes: i64::MAX as usize };
+    pub const ALL: Self = Self { items: u32::MAX as usize, bytes: i64::MAX as usize };
 }
 
 impl From<usize> for PageSize {

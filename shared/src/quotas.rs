@@ -25,7 +25,7 @@ impl<'a> From<&'a str> for Account<'a> {
 
 /// A quota that a write would exceed, with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Exceeded {
+pub enum QuotaExceeded {
     #[error("the owner would have more than {0} unfinished runs")]
     Runs(usize),
     #[error("the owner would keep more than {0} bytes")]

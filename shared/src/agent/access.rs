@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Invalid;
+use super::InvalidDefinition;
 
 /// Whose requests reach an agent. To all others it looks unknown. Operators use every agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -45,7 +45,7 @@ pub enum ApproverGroup {
 
 /// A caller, as access and approvers know it.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct CallerRights<'a> {
     pub owner: &'a str,
     pub is_anonymous: bool,
     pub is_operator: bool,
@@ -55,7 +55,7 @@ const MAX_OWNERS: usize = 1_000;
 const MAX_OWNER_CHARS: usize = 128;
 
 impl Access {
-    pub fn admits(&self, caller: Standing<'_>) -> bool {
+    pub fn admits(&self, caller: CallerRights<'_>) -> bool {
         caller.is_operator
             || match self {
                 Self::Group(AccessGroup::Everybody) => true,
@@ -68,14 +68,14 @@ impl Access {
     /// Whether an owner who is not here may be admitted, as far as a name tells. It does not tell operators.
     pub fn may_admit(&self, owner: &str, is_anonymous: bool) -> bool {
         *self == Self::Group(AccessGroup::Operators)
-            || self.admits(Standing { owner, is_anonymous, is_operator: false })
+            || self.admits(CallerRights { owner, is_anonymous, is_operator: false })
     }
 
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         match self {
             Self::Owners(owners) => check_owners("access", owners),
             Self::Group(_) => Ok(()),
@@ -85,7 +85,7 @@ impl Access {
 
 impl Approvers {
     /// Whether the caller decides about a run of `owner`.
-    pub fn include(&self, caller: Standing<'_>, owner: &str) -> bool {
+    pub fn include(&self, caller: CallerRights<'_>, owner: &str) -> bool {
         match self {
             Self::Group(ApproverGroup::Owner) => caller.owner == owner,
             Self::Group(ApproverGroup::Operators) => caller.is_operator,
@@ -97,7 +97,7 @@ impl Approvers {
         *self == Self::default()
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         match self {
             Self::Owners(owners) => check_owners("approvers", owners),
             Self::Group(_) => Ok(()),
@@ -117,9 +117,9 @@ impl Default for Approvers {
     }
 }
 
-fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
+fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), InvalidDefinition> {
     if owners.is_empty() || owners.len() > MAX_OWNERS {
-        return Err(Invalid::new(field, format!("a list of 1 to {MAX_OWNERS} owners")));
+        return Err(InvalidDefinition::new(field, format!("a list of 1 to {MAX_OWNERS} owners")));
     }
     let is_name = |owner: &String| {
         !owner.trim().is_empty() && owner.chars().count() <= MAX_OWNER_CHARS && !owner.chars().any(char::is_control)
@@ -129,7 +129,7 @@ fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
     } else {
         let problem =
             format!("an owner has 1 to {MAX_OWNER_CHARS} characters, not only spaces and no control characters");
-        Err(Invalid::new(field, problem))
+        Err(InvalidDefinition::new(field, problem))
     }
 }
 
@@ -139,10 +139,10 @@ mod tests {
 
     use super::*;
 
-    const ANONYMOUS: Standing<'_> = Standing { owner: "anonymous_1", is_anonymous: true, is_operator: false };
-    const ANN: Standing<'_> = Standing { owner: "ann", is_anonymous: false, is_operator: false };
-    const BOB: Standing<'_> = Standing { owner: "bob", is_anonymous: false, is_operator: false };
-    const OLGA: Standing<'_> = Standing { owner: "olga", is_anonymous: false, is_operator: true };
+    const ANONYMOUS: CallerRights<'_> = CallerRights { owner: "anonymous_1", is_anonymous: true, is_operator: false };
+    const ANN: CallerRights<'_> = CallerRights { owner: "ann", is_anonymous: false, is_operator: false };
+    const BOB: CallerRights<'_> = CallerRights { owner: "bob", is_anonymous: false, is_operator: false };
+    const OLGA: CallerRights<'_> = CallerRights { owner: "olga", is_anonymous: false, is_operator: true };
 
     #[test]
     fn access_admits_operators_and_those_whom_it_names() {

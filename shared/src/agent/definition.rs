@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Access, Approvers, Invalid, Limits, McpServer};
+use super::{Access, Approvers, InvalidDefinition, Limits, McpServer};
 use crate::{
     message::Language,
     tool::{ApprovalPolicy, ToolPolicy},
@@ -141,45 +141,54 @@ const BUILT_IN: &str = "scripted";
 
 impl AgentDefinition {
     /// Refuses what no run could be executed with, and variables other than those that agents may use.
-    pub fn check(&self, variables: &[String]) -> Result<(), Invalid> {
+    pub fn check(&self, variables: &[String]) -> Result<(), InvalidDefinition> {
         let is_name = !self.name.trim().is_empty() && !self.name.chars().any(char::is_control);
         if !is_name || self.name.chars().count() > MAX_NAME_CHARS {
             let problem =
                 format!("a name of 1 to {MAX_NAME_CHARS} characters, none of them a control character, is needed");
-            return Err(Invalid::new("name", problem));
+            return Err(InvalidDefinition::new("name", problem));
         }
         if let Some(model) = &self.model {
             model.check()?;
         }
         if self.mcp_servers.len() > MAX_SERVERS {
-            return Err(Invalid::new("mcp_servers", format!("at most {MAX_SERVERS} servers")));
+            return Err(InvalidDefinition::new("mcp_servers", format!("at most {MAX_SERVERS} servers")));
         }
         let mut names = BTreeSet::new();
         for server in &self.mcp_servers {
             server.check(variables)?;
             if server.name == BUILT_IN {
-                return Err(Invalid::new("mcp_servers.name", format!("{BUILT_IN} is the name of the built-in tools")));
+                return Err(InvalidDefinition::new(
+                    "mcp_servers.name",
+                    format!("{BUILT_IN} is the name of the built-in tools"),
+                ));
             }
             if !names.insert(server.name.as_str()) {
-                return Err(Invalid::new("mcp_servers", format!("two servers are named {}", server.name)));
+                return Err(InvalidDefinition::new("mcp_servers", format!("two servers are named {}", server.name)));
             }
         }
         let is_unknown = |tool: &&String| !tool.split_once("__").is_some_and(|(server, _)| names.contains(server));
         let problem = "no server of this agent has this tool; tools are named <server>__<tool>";
         if let Some(tool) = self.tools.keys().find(is_unknown) {
-            return Err(Invalid::new(format!("tools.{tool}"), problem));
+            return Err(InvalidDefinition::new(format!("tools.{tool}"), problem));
         }
         if let Some(tool) = self.allowed_tools.iter().flatten().find(is_unknown) {
-            return Err(Invalid::new(format!("allowed_tools.{tool}"), problem));
+            return Err(InvalidDefinition::new(format!("allowed_tools.{tool}"), problem));
         }
         if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
-            return Err(Invalid::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
+            return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
         }
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
-            return Err(Invalid::new("history_limit", format!("a number of messages from 0 to {MAX_HISTORY}")));
+            return Err(InvalidDefinition::new(
+                "history_limit",
+                format!("a number of messages from 0 to {MAX_HISTORY}"),
+            ));
         }
         if self.context_tokens.is_some_and(|tokens| tokens < MIN_CONTEXT_TOKENS) {
-            return Err(Invalid::new("context_tokens", format!("a number of tokens from {MIN_CONTEXT_TOKENS}")));
+            return Err(InvalidDefinition::new(
+                "context_tokens",
+                format!("a number of tokens from {MIN_CONTEXT_TOKENS}"),
+            ));
         }
         self.access.check()?;
         self.approvers.check()?;
@@ -192,7 +201,7 @@ impl AgentDefinition {
     }
 
     /// What whoever talks to the agent may know: its name, what it is for, and how it answers.
-    pub fn introduced(&self) -> Self {
+    pub fn public_profile(&self) -> Self {
         let Self { name, description, language, stream_mode, .. } = self.clone();
         Self { name, description, language, stream_mode, ..Self::default() }
     }
@@ -214,19 +223,19 @@ impl AgentDefinition {
 }
 
 impl ModelSettings {
-    fn check(&self) -> Result<(), Invalid> {
+    fn check(&self) -> Result<(), InvalidDefinition> {
         let providers = ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"];
         if self.provider.as_deref().is_some_and(|provider| !providers.contains(&provider)) {
-            return Err(Invalid::new("model.provider", format!("one of {}", providers.join(", "))));
+            return Err(InvalidDefinition::new("model.provider", format!("one of {}", providers.join(", "))));
         }
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-            return Err(Invalid::new("model.temperature", "a number from 0 to 2"));
+            return Err(InvalidDefinition::new("model.temperature", "a number from 0 to 2"));
         }
         if self.top_p.is_some_and(|top_p| !(top_p > 0.0 && top_p <= 1.0)) {
-            return Err(Invalid::new("model.top_p", "a number above 0 and at most 1"));
+            return Err(InvalidDefinition::new("model.top_p", "a number above 0 and at most 1"));
         }
         if self.max_tokens == Some(0) {
-            return Err(Invalid::new("model.max_tokens", "a whole number above 0"));
+            return Err(InvalidDefinition::new("model.max_tokens", "a whole number above 0"));
         }
         Ok(())
     }
@@ -282,8 +291,8 @@ mod tests {
         let server = json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": "hunter2"}]);
         let error = serde_json::from_value::<AgentDefinition>(json!({"name": "a", "mcp_servers": server})).unwrap_err();
         assert!(error.to_string().contains("hunter2"), "serde quotes it");
-        let told = crate::agent::unquoted(&error);
-        assert!(!told.contains("hunter2") && told.contains("expected"), "{told}");
+        let message = crate::agent::without_quoted_text(&error);
+        assert!(!message.contains("hunter2") && message.contains("expected"), "{message}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Invalid;
+use super::InvalidDefinition;
 
 /// Limits of one run. Reaching tool calls or steps makes the model answer with what it has; reaching another ends the run as
 /// failed with `limit_exceeded`, its text kept.
@@ -38,7 +38,7 @@ impl Limits {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         let above_0 = [
             ("max_steps", self.max_steps.map(u64::from)),
             ("max_duration_ms", self.max_duration_ms),
@@ -46,7 +46,7 @@ impl Limits {
             ("max_total_tokens", self.max_total_tokens),
         ];
         match above_0.iter().find(|(_, limit)| *limit == Some(0)) {
-            Some((name, _)) => Err(Invalid::new(format!("limits.{name}"), "a whole number above 0")),
+            Some((name, _)) => Err(InvalidDefinition::new(format!("limits.{name}"), "a whole number above 0")),
             None => Ok(()),
         }
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Invalid, Secret};
+use super::{InvalidDefinition, Secret};
 
 /// One server whose tools the agent may use, as `<name>__<tool>`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Given")]
+#[serde(try_from = "McpServerInput")]
 pub struct McpServer {
     /// 1 to 32 letters, digits, dashes and single underscores.
     pub name: String,
@@ -41,27 +41,27 @@ pub enum Transport {
     Http {
         url: String,
         #[serde(skip_serializing_if = "Option::is_none")]
-        auth: Option<Auth>,
+        auth: Option<McpAuth>,
     },
     /// JSON-RPC 2.0 as plain HTTP POSTs, each answered at once.
     Rpc {
         url: String,
         #[serde(skip_serializing_if = "Option::is_none")]
-        auth: Option<Auth>,
+        auth: Option<McpAuth>,
     },
 }
 
 /// A server as somebody has written it: every field that any transport knows, and no other.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct McpServerInput {
     name: String,
-    transport: Kind,
+    transport: TransportKind,
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, Secret>>,
     url: Option<String>,
-    auth: Option<Auth>,
+    auth: Option<McpAuth>,
     timeout_ms: Option<u64>,
     retries: Option<u32>,
     retry_delay_ms: Option<u64>,
@@ -72,28 +72,28 @@ struct Given {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum TransportKind {
     Stdio,
     Http,
     Rpc,
 }
 
-impl TryFrom<Given> for McpServer {
+impl TryFrom<McpServerInput> for McpServer {
     type Error = String;
 
-    fn try_from(given: Given) -> Result<Self, String> {
-        let Given { name, transport, command, args, env, url, auth, caller, caller_header, .. } = given;
-        let Given { timeout_ms, retries, retry_delay_ms, .. } = given;
+    fn try_from(input: McpServerInput) -> Result<Self, String> {
+        let McpServerInput { name, transport, command, args, env, url, auth, caller, caller_header, .. } = input;
+        let McpServerInput { timeout_ms, retries, retry_delay_ms, .. } = input;
         let is_command = command.is_some() || args.is_some() || env.is_some();
         let is_address = url.is_some() || auth.is_some() || caller_header.is_some();
         let transport = match (transport, command, url) {
-            (Kind::Stdio, Some(command), None) if !is_address => {
+            (TransportKind::Stdio, Some(command), None) if !is_address => {
                 Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default() }
             }
-            (Kind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth },
-            (Kind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth },
-            (Kind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
-            (Kind::Http | Kind::Rpc, ..) => {
+            (TransportKind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth },
+            (TransportKind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth },
+            (TransportKind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
+            (TransportKind::Http | TransportKind::Rpc, ..) => {
                 return Err(format!("mcp server {name}: http and rpc have url, auth and caller_header"));
             }
         };
@@ -105,7 +105,7 @@ impl TryFrom<Given> for McpServer {
 /// What goes into the `Authorization` header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Auth {
+pub struct McpAuth {
     /// Without the word `Bearer`; for `rpc` a JWT.
     pub bearer: Secret,
 }
@@ -145,35 +145,38 @@ impl McpServer {
         }
     }
 
-    pub(super) fn check(&self, allowed: &[String]) -> Result<(), Invalid> {
+    pub(super) fn check(&self, allowed: &[String]) -> Result<(), InvalidDefinition> {
         let at = |field: &str| format!("mcp_servers.{}.{field}", self.name);
         let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         if !is_name || self.name.is_empty() || self.name.len() > MAX_NAME_CHARS || self.name.contains("__") {
             let expected = format!("1 to {MAX_NAME_CHARS} letters, digits, dashes and single underscores");
-            return Err(Invalid::new("mcp_servers.name", format!("{expected}, not {:?}", self.name)));
+            return Err(InvalidDefinition::new("mcp_servers.name", format!("{expected}, not {:?}", self.name)));
         }
         match &self.transport {
             Transport::Stdio { command, .. } if command.trim().is_empty() => {
-                return Err(Invalid::new(at("command"), "a command is needed"));
+                return Err(InvalidDefinition::new(at("command"), "a command is needed"));
             }
             Transport::Http { url, .. } | Transport::Rpc { url, .. } if !is_http(url) => {
-                return Err(Invalid::new(at("url"), "expected a URL that begins with http:// or https://"));
+                return Err(InvalidDefinition::new(at("url"), "expected a URL that begins with http:// or https://"));
             }
             // A URL is shown to whoever reads the agent.
             Transport::Http { url, .. } | Transport::Rpc { url, .. } if has_password(url) => {
-                return Err(Invalid::new(at("url"), "a URL takes no name and password; put the secret into auth"));
+                return Err(InvalidDefinition::new(
+                    at("url"),
+                    "a URL takes no name and password; put the secret into auth",
+                ));
             }
             _ => {}
         }
         if self.caller_header.as_deref().is_some_and(|header| !is_own_header(header)) {
             let expected = "a header's name that begins with x-, of at most 64 letters, digits and dashes";
-            return Err(Invalid::new(at("caller_header"), expected));
+            return Err(InvalidDefinition::new(at("caller_header"), expected));
         }
         if self.timeout_ms == Some(0) {
-            return Err(Invalid::new(at("timeout_ms"), "a time in ms above 0"));
+            return Err(InvalidDefinition::new(at("timeout_ms"), "a time in ms above 0"));
         }
         if self.retries.is_some_and(|retries| retries > MAX_RETRIES) {
-            return Err(Invalid::new(at("retries"), format!("a number of tries from 0 to {MAX_RETRIES}")));
+            return Err(InvalidDefinition::new(at("retries"), format!("a number of tries from 0 to {MAX_RETRIES}")));
         }
         let (mut missing, mut forbidden) = (false, None);
         self.transport.clone().each_secret(|secret| {
@@ -181,13 +184,14 @@ impl McpServer {
             forbidden = forbidden.take().or_else(|| secret.forbidden_variable(allowed).map(str::to_owned));
         });
         match (missing, forbidden) {
-            (true, _) => {
-                Err(Invalid::new(at("auth"), "this secret is not known here; send it, or {\"env\": \"NAME\"}"))
-            }
+            (true, _) => Err(InvalidDefinition::new(
+                at("auth"),
+                "this secret is not known here; send it, or {\"env\": \"NAME\"}",
+            )),
             (_, Some(name)) => {
                 let problem =
                     format!("agents may not use the variable {name}; HOLDFAST_AGENT_SECRETS lists those that they may");
-                Err(Invalid::new(at("auth"), problem))
+                Err(InvalidDefinition::new(at("auth"), problem))
             }
             _ => Ok(()),
         }

@@ -19,7 +19,7 @@ pub enum Secret {
 
 /// A secret that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unavailable {
+pub enum SecretUnavailable {
     #[error("the environment variable {0}, which holds a secret of the agent, is not set for the worker")]
     NotSet(String),
     #[error("the environment variable {0} is not one that agents may use; HOLDFAST_AGENT_SECRETS lists those")]
@@ -34,12 +34,12 @@ impl Secret {
         &self,
         allowed: &[String],
         variable: impl FnOnce(&str) -> Option<String>,
-    ) -> Result<SecretString, Unavailable> {
+    ) -> Result<SecretString, SecretUnavailable> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Env(name) if !allowed.contains(name) => Err(Unavailable::NotAllowed(name.clone())),
-            Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| Unavailable::NotSet(name.clone())),
-            Self::Redacted => Err(Unavailable::Redacted),
+            Self::Env(name) if !allowed.contains(name) => Err(SecretUnavailable::NotAllowed(name.clone())),
+            Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| SecretUnavailable::NotSet(name.clone())),
+            Self::Redacted => Err(SecretUnavailable::Redacted),
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let allowed = ["TOKEN".to_owned()];
         let found = secret.reveal(&allowed, |name| (name == "TOKEN").then(|| "t".to_owned())).unwrap();
         assert_eq!(found.expose_secret(), "t");
-        assert_eq!(secret.reveal(&allowed, |_| None).unwrap_err(), Unavailable::NotSet("TOKEN".into()));
+        assert_eq!(secret.reveal(&allowed, |_| None).unwrap_err(), SecretUnavailable::NotSet("TOKEN".into()));
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let secret: Secret = serde_json::from_value(json!({"env": "POSTGRES_PASSWORD"})).unwrap();
         let allowed = ["TOKEN".to_owned()];
         let refused = secret.reveal(&allowed, |name| panic!("{name} was looked up"));
-        assert_eq!(refused.unwrap_err(), Unavailable::NotAllowed("POSTGRES_PASSWORD".into()));
+        assert_eq!(refused.unwrap_err(), SecretUnavailable::NotAllowed("POSTGRES_PASSWORD".into()));
         assert_eq!(secret.forbidden_variable(&allowed), Some("POSTGRES_PASSWORD"));
     }
 

@@ -158,14 +158,14 @@ impl ModelConfig {
     /// Decides who answers for an agent that names a provider, a model, or both. What it does not name is the deployment's
     /// own; but another provider's model has no name in common with it, so that is the provider's usual one, if any.
     pub fn choice_for(&self, provider: Option<&str>, name: Option<&str>) -> Result<ModelChoice, Error> {
-        let (provider, is_own) = match given(provider).map(named_provider).transpose()? {
+        let (provider, is_own) = match non_empty(provider).map(named_provider).transpose()? {
             None => (self.provider()?, true),
             Some(provider) => (provider, self.provider().is_ok_and(|own| own == provider)),
         };
         self.expect_address(provider)?;
         self.expect_key(provider)?;
-        let name = match (given(name), is_own) {
-            (None, true) => model_name(provider, given(self.chat_model_name.as_deref()), "CHAT_MODEL_NAME"),
+        let name = match (non_empty(name), is_own) {
+            (None, true) => model_name(provider, non_empty(self.chat_model_name.as_deref()), "CHAT_MODEL_NAME"),
             (name, _) => model_name(provider, name, "model.name of the agent"),
         };
         Ok(ModelChoice { provider, name: name? })
@@ -210,7 +210,7 @@ impl ModelConfig {
                 return Err(Error::new("CHAT_MODEL_PROVIDER", problem));
             }
         }
-        if given(self.chat_model_name.as_deref()).is_some() {
+        if non_empty(self.chat_model_name.as_deref()).is_some() {
             let problem = "names a model without a provider: set CHAT_MODEL_PROVIDER or GEMINI_API_KEY as well";
             return Err(Error::new("CHAT_MODEL_NAME", problem));
         }
@@ -222,7 +222,7 @@ impl ModelConfig {
             Some((variable, url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
                 Err(Error::new(variable, "expected a URL that begins with http:// or https://"))
             }
-            None if provider == Provider::Vertex && given(self.vertex_project_id.as_deref()).is_none() => {
+            None if provider == Provider::Vertex && non_empty(self.vertex_project_id.as_deref()).is_none() => {
                 Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
             }
             _ => Ok(()),
@@ -246,7 +246,7 @@ impl ModelConfig {
             Provider::Ollama => ("OLLAMA_BASE_URL", &self.ollama_base_url),
             Provider::Vertex | Provider::Scripted => return None,
         };
-        Some((variable, given(url.as_deref())?))
+        Some((variable, non_empty(url.as_deref())?))
     }
 
     fn usual_address(&self, provider: Provider) -> String {
@@ -261,8 +261,8 @@ impl ModelConfig {
     }
 
     fn vertex_address(&self) -> String {
-        let project = given(self.vertex_project_id.as_deref()).unwrap_or_default();
-        let location = given(self.vertex_location.as_deref()).unwrap_or("global");
+        let project = non_empty(self.vertex_project_id.as_deref()).unwrap_or_default();
+        let location = non_empty(self.vertex_location.as_deref()).unwrap_or("global");
         let host = match location {
             "global" => "aiplatform.googleapis.com".to_owned(),
             region => format!("{region}-aiplatform.googleapis.com"),
@@ -329,7 +329,7 @@ fn key_variable(provider: Provider) -> &'static str {
     }
 }
 
-fn given(value: Option<&str>) -> Option<&str> {
+fn non_empty(value: Option<&str>) -> Option<&str> {
     value.map(str::trim).filter(|value| !value.is_empty())
 }
 

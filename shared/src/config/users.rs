@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::Error;
 use crate::rate_limit::Rate;
 
-/// Settings of users.
+/// UsersArgs of users.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Users")]
 pub struct UsersConfig {
@@ -96,7 +96,7 @@ const MAX_PREFIX: usize = 32;
 
 impl UsersConfig {
     /// The rate at which a stranger may start runs, if there is a limit.
-    pub fn strangers_rate(&self) -> Option<Rate> {
+    pub fn anonymous_run_rate(&self) -> Option<Rate> {
         self.in_force(self.rate_limit, DEFAULT_RATE)
     }
 
@@ -220,19 +220,19 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Settings {
+    struct UsersArgs {
         #[command(flatten)]
         users: UsersConfig,
     }
 
     fn users(args: &[&str]) -> Result<UsersConfig, clap::Error> {
-        Settings::try_parse_from(["test"].iter().chain(args)).map(|settings| settings.users)
+        UsersArgs::try_parse_from(["test"].iter().chain(args)).map(|settings| settings.users)
     }
 
     #[test]
     fn strangers_are_limited_where_users_are_checked_or_where_it_is_set() {
         let check = |args: &[&str], expected: Option<&str>| {
-            let rate = users(args).unwrap().strangers_rate().map(|rate| rate.to_string());
+            let rate = users(args).unwrap().anonymous_run_rate().map(|rate| rate.to_string());
             assert_eq!(rate.as_deref(), expected, "{args:?}");
         };
         check(&[], None);

@@ -33,10 +33,10 @@ impl Error {
 
 /// Wake-ups and cancel signals; cheap to clone.
 #[derive(Clone)]
-pub struct Queue(Backend);
+pub struct Queue(QueueBackend);
 
 #[derive(Clone)]
-enum Backend {
+enum QueueBackend {
     Redis(redis::RedisQueue),
     Memory(Arc<memory::MemoryQueue>),
 }
@@ -44,8 +44,10 @@ enum Backend {
 /// Connects to the queue.
 pub async fn connect(stores: &Stores) -> Result<Queue, Error> {
     match stores {
-        Stores::ScaledOut { redis_url, .. } => Ok(Queue(Backend::Redis(redis::RedisQueue::connect(redis_url).await?))),
-        Stores::Embedded { .. } | Stores::EmbeddedInMemory => Ok(Queue(Backend::Memory(Arc::default()))),
+        Stores::ScaledOut { redis_url, .. } => {
+            Ok(Queue(QueueBackend::Redis(redis::RedisQueue::connect(redis_url).await?)))
+        }
+        Stores::Embedded { .. } | Stores::EmbeddedInMemory => Ok(Queue(QueueBackend::Memory(Arc::default()))),
     }
 }
 
@@ -53,20 +55,20 @@ impl Queue {
     /// Tells one idle worker that there is a run to claim.
     pub async fn wake(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.wake().await,
-            Backend::Memory(queue) => {
+            QueueBackend::Redis(queue) => queue.wake().await,
+            QueueBackend::Memory(queue) => {
                 queue.wake();
                 Ok(())
             }
         }
     }
 
-    /// Waits for a wake-up, at most `patience`.
-    pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
+    /// Waits for a wake-up, at most `timeout`.
+    pub async fn wait_for_wake_up(&self, timeout: Duration) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.woken(patience).await,
-            Backend::Memory(queue) => {
-                queue.woken(patience).await;
+            QueueBackend::Redis(queue) => queue.wait_for_wake_up(timeout).await,
+            QueueBackend::Memory(queue) => {
+                queue.wait_for_wake_up(timeout).await;
                 Ok(())
             }
         }
@@ -75,8 +77,8 @@ impl Queue {
     /// Tells whoever executes the run that it is to be cancelled.
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.signal_cancel(run_id).await,
-            Backend::Memory(queue) => {
+            QueueBackend::Redis(queue) => queue.signal_cancel(run_id).await,
+            QueueBackend::Memory(queue) => {
                 queue.signal_cancel(run_id);
                 Ok(())
             }
@@ -86,8 +88,8 @@ impl Queue {
     /// The cancel signals from now on, of all runs.
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.cancels().await,
-            Backend::Memory(queue) => Ok(queue.cancels()),
+            QueueBackend::Redis(queue) => queue.cancels().await,
+            QueueBackend::Memory(queue) => Ok(queue.cancels()),
         }
     }
 }

@@ -46,13 +46,13 @@ impl RedisQueue {
         within(SIGNAL_LIMIT, push.query_async(&mut self.commands.clone())).await.map_err(doing("wake a worker"))
     }
 
-    pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
+    pub async fn wait_for_wake_up(&self, timeout: Duration) -> Result<(), Error> {
         // A longer pop would hide for longer that its connection is dead.
-        let patience = patience.min(LONGEST_POP);
+        let timeout = timeout.min(LONGEST_POP);
         let mut pop = redis::cmd("BLPOP");
-        pop.arg(WAKE_LIST).arg(patience.as_secs_f64());
+        pop.arg(WAKE_LIST).arg(timeout.as_secs_f64());
         let popped: Result<Result<Value, RedisError>, _> =
-            tokio::time::timeout(patience + GRACE, pop.query_async(&mut self.blocking.clone())).await;
+            tokio::time::timeout(timeout + GRACE, pop.query_async(&mut self.blocking.clone())).await;
         match popped {
             Ok(popped) => popped.map(drop).map_err(doing("wait for a wake-up")),
             Err(_) => {
@@ -70,7 +70,7 @@ impl RedisQueue {
 
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let listened = sender.clone();
+        let listener = sender.clone();
         let signals = Link::open(&self.url, Use::Prompt, move |info| {
             if let Some(run_id) = run_of(&info) {
                 let _ = sender.send(run_id);
@@ -80,13 +80,13 @@ impl RedisQueue {
         within(SIGNAL_LIMIT, signals.subscribe(CANCEL_CHANNEL.to_owned()))
             .await
             .map_err(doing("listen for cancels"))?;
-        tokio::spawn(hold_while_heard(signals, listened));
+        tokio::spawn(hold_until_closed(signals, listener));
         Ok(receiver)
     }
 }
 
 /// Keeps the subscription's connection until nobody listens any more.
-async fn hold_while_heard(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
+async fn hold_until_closed(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
     sender.closed().await;
     drop(connection);
 }

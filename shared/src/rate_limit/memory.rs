@@ -13,7 +13,7 @@ use governor::{
     clock::{Clock, DefaultClock},
 };
 
-use super::{Empty, Rate};
+use super::{Rate, RateLimited};
 
 #[derive(Default)]
 pub struct MemoryBuckets {
@@ -32,7 +32,7 @@ struct Buckets {
 const FEW: usize = 1_024;
 
 impl MemoryBuckets {
-    pub fn take(&self, bucket: &str, rate: Rate) -> Result<(), Empty> {
+    pub fn take(&self, bucket: &str, rate: Rate) -> Result<(), RateLimited> {
         let buckets = {
             let mut by_rate = self.by_rate.lock().unwrap_or_else(PoisonError::into_inner);
             by_rate.entry(rate).or_insert_with(|| Arc::new(Buckets::of(rate))).clone()
@@ -48,14 +48,14 @@ impl Buckets {
         Self { limiter, look_above: AtomicUsize::new(FEW) }
     }
 
-    fn take(&self, bucket: &str) -> Result<(), Empty> {
+    fn take(&self, bucket: &str) -> Result<(), RateLimited> {
         if self.limiter.len() > self.look_above.load(Ordering::Relaxed) {
             // A bucket that is full again is as good as none.
             self.limiter.retain_recent();
             self.look_above.store(FEW.max(self.limiter.len() * 2), Ordering::Relaxed);
         }
         let taken = self.limiter.check_key(&bucket.to_owned());
-        taken.map_err(|until| Empty { wait: until.wait_time_from(DefaultClock::default().now()) })
+        taken.map_err(|until| RateLimited { wait: until.wait_time_from(DefaultClock::default().now()) })
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Error {
 
 /// The bucket is empty; after this time it has something again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Empty {
+pub struct RateLimited {
     pub wait: Duration,
 }
 
@@ -47,7 +47,7 @@ pub async fn connect(stores: &Stores) -> Result<RateLimit, Error> {
 
 impl RateLimit {
     /// Takes one out of the bucket, which holds what the rate gives in its period, and is refilled at that rate.
-    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<(), Empty> {
+    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<(), RateLimited> {
         let Some(shared) = &self.shared else { return self.own.take(bucket, rate) };
         match shared.take(bucket, rate).await {
             Ok(taken) => taken,

@@ -5,7 +5,7 @@ use std::{sync::LazyLock, time::Duration};
 use redis::{RedisError, Script};
 use secrecy::SecretString;
 
-use super::{Empty, Error, Rate};
+use super::{Error, Rate, RateLimited};
 use crate::redis_link::{Link, Use, within};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
@@ -24,7 +24,7 @@ impl RedisBuckets {
         Ok(Self { commands })
     }
 
-    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), Empty>, Error> {
+    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), RateLimited>, Error> {
         // A rate is part of the name: what it means that a bucket is half full depends on it.
         let mut invocation = TAKE.key(format!("holdfast:rate:{rate}:{bucket}"));
         invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get());
@@ -33,7 +33,7 @@ impl RedisBuckets {
             .map_err(doing("take from a bucket"))?;
         match wait {
             0 => Ok(Ok(())),
-            micros => Ok(Err(Empty { wait: Duration::from_micros(micros) })),
+            micros => Ok(Err(RateLimited { wait: Duration::from_micros(micros) })),
         }
     }
 }

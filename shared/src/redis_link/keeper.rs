@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use redis::{AsyncConnectionConfig, Client, RedisError, aio::MultiplexedConnection};
 use tokio::{sync::watch, time::sleep};
 
-use super::{CONNECT_LIMIT, Shared, Use, refuses_writes, within};
+use super::{CONNECT_LIMIT, LinkState, Use, refuses_writes, within};
 
 /// Pause between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(super) struct Keeper {
     client: Client,
     config: AsyncConnectionConfig,
     used_for: Use,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 impl Keeper {
@@ -37,15 +37,15 @@ impl Keeper {
         client: Client,
         config: AsyncConnectionConfig,
         used_for: Use,
-        shared: Arc<Shared>,
+        shared: Arc<LinkState>,
     ) -> Result<watch::Receiver<Option<MultiplexedConnection>>, RedisError> {
         let keeper = Self { client, config, used_for, shared };
         let connection = keeper.connect().await?;
         let (current, receiver) = watch::channel(Some(connection.clone()));
         tokio::spawn(async move {
-            let kept = current.clone();
+            let closing = current.clone();
             tokio::select! {
-                () = kept.closed() => {}
+                () = closing.closed() => {}
                 () = keeper.keep(connection, current) => {}
             }
         });

@@ -43,11 +43,11 @@ pub enum Use {
 #[derive(Clone)]
 pub struct Link {
     current: watch::Receiver<Option<MultiplexedConnection>>,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 /// What a link and its keeper share.
-struct Shared {
+struct LinkState {
     /// Wakes the keeper, which then replaces the connection.
     doubts: Arc<Notify>,
     /// The channels that each new connection subscribes to.
@@ -75,7 +75,7 @@ impl Link {
                 }
                 Ok(())
             });
-        let shared = Arc::new(Shared { doubts, channels: Mutex::default() });
+        let shared = Arc::new(LinkState { doubts, channels: Mutex::default() });
         let current = Keeper::start(client, config, used_for, Arc::clone(&shared)).await?;
         Ok(Self { current, shared })
     }
@@ -116,7 +116,7 @@ impl Link {
     }
 }
 
-impl Shared {
+impl LinkState {
     fn channels(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }

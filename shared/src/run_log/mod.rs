@@ -4,7 +4,7 @@
 //! belong: events of an attempt that a later one has fenced, and events behind a gap.
 //! Wake-ups and cancel signals are not here but in `queue`.
 
-mod carrier;
+mod batcher;
 mod memory;
 mod redis;
 
@@ -23,7 +23,7 @@ use crate::{
 
 /// Events in a row of one attempt, in their encoded form.
 #[derive(Debug, Clone)]
-pub struct Batch {
+pub struct EventBatch {
     pub attempt: u32,
     /// Numbers of the first and the last event.
     pub first: u32,
@@ -32,7 +32,7 @@ pub struct Batch {
     pub lines: Bytes,
 }
 
-impl Batch {
+impl EventBatch {
     /// The batch of some events in a row; `None` if there are none.
     pub fn of(events: &[Event]) -> Option<Self> {
         let (first, last) = (events.first()?.id, events.last()?.id);
@@ -43,7 +43,7 @@ impl Batch {
 
 /// What the log says to an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendOutcome {
     /// The events are in the log, now or since an earlier try.
     Stored,
     /// A later attempt has written: stop, write nothing more.
@@ -93,10 +93,10 @@ impl Error {
 
 /// The hot log of every run; cheap to clone.
 #[derive(Clone)]
-pub struct RunLog(Backend);
+pub struct RunLog(RunLogBackend);
 
 #[derive(Clone)]
-enum Backend {
+enum RunLogBackend {
     Redis(redis::RedisLog),
     Memory(Arc<memory::MemoryLog>),
 }
@@ -106,18 +106,18 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, 
     match stores {
         Stores::ScaledOut { redis_url, .. } => {
             let (log, pushes) = redis::RedisLog::connect(redis_url, config.log_ttl).await?;
-            Ok((RunLog(Backend::Redis(log)), pushes))
+            Ok((RunLog(RunLogBackend::Redis(log)), pushes))
         }
         Stores::Embedded { .. } | Stores::EmbeddedInMemory => {
             let (log, pushes) = memory::MemoryLog::new();
-            Ok((RunLog(Backend::Memory(Arc::new(log))), pushes))
+            Ok((RunLog(RunLogBackend::Memory(Arc::new(log))), pushes))
         }
     }
 }
 
 impl RunLog {
     /// Appends a batch and pushes it to the run's followers. May be repeated.
-    pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
+    pub async fn append(&self, run_id: Uuid, batch: &EventBatch, gap: Gap) -> Result<AppendOutcome, Error> {
         self.append_next(run_id, batch, gap, &mut None).await
     }
 
@@ -126,13 +126,13 @@ impl RunLog {
     pub async fn append_next(
         &self,
         run_id: Uuid,
-        batch: &Batch,
+        batch: &EventBatch,
         gap: Gap,
         mark: &mut Option<Mark>,
-    ) -> Result<Appended, Error> {
+    ) -> Result<AppendOutcome, Error> {
         match &self.0 {
-            Backend::Redis(log) => log.append(run_id, batch, gap, mark).await,
-            Backend::Memory(log) => Ok(log.append(run_id, batch, gap)),
+            RunLogBackend::Redis(log) => log.append(run_id, batch, gap, mark).await,
+            RunLogBackend::Memory(log) => Ok(log.append(run_id, batch, gap)),
         }
     }
 
@@ -140,8 +140,8 @@ impl RunLog {
     /// lie before `after`.
     pub async fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Result<Vec<Event>, Error> {
         let entries = match &self.0 {
-            Backend::Redis(log) => log.read(run_id, after, bytes).await?,
-            Backend::Memory(log) => log.read(run_id, after, bytes),
+            RunLogBackend::Redis(log) => log.read(run_id, after, bytes).await?,
+            RunLogBackend::Memory(log) => log.read(run_id, after, bytes),
         };
         let mut events = Vec::new();
         for entry in entries {
@@ -151,22 +151,22 @@ impl RunLog {
     }
 
     /// Begins to receive the run's pushes.
-    pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
+    pub async fn subscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.follow(run_id).await,
-            Backend::Memory(log) => {
-                log.follow(run_id);
+            RunLogBackend::Redis(log) => log.subscribe(run_id).await,
+            RunLogBackend::Memory(log) => {
+                log.subscribe(run_id);
                 Ok(())
             }
         }
     }
 
-    /// Ends `follow`.
-    pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
+    /// Ends `subscribe`.
+    pub async fn unsubscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.unfollow(run_id).await,
-            Backend::Memory(log) => {
-                log.unfollow(run_id);
+            RunLogBackend::Redis(log) => log.unsubscribe(run_id).await,
+            RunLogBackend::Memory(log) => {
+                log.unsubscribe(run_id);
                 Ok(())
             }
         }
@@ -176,8 +176,8 @@ impl RunLog {
     /// such a log again.
     pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.remove(run_ids).await,
-            Backend::Memory(log) => {
+            RunLogBackend::Redis(log) => log.remove(run_ids).await,
+            RunLogBackend::Memory(log) => {
                 log.remove(run_ids);
                 Ok(())
             }
@@ -187,16 +187,16 @@ impl RunLog {
     /// Tries what an append needs. A log that answers `ping` may still refuse it.
     pub async fn ready(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.ready().await,
-            Backend::Memory(_) => Ok(()),
+            RunLogBackend::Redis(log) => log.ready().await,
+            RunLogBackend::Memory(_) => Ok(()),
         }
     }
 
     /// Asks the log for a sign of life.
     pub async fn ping(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.ping().await,
-            Backend::Memory(_) => Ok(()),
+            RunLogBackend::Redis(log) => log.ping().await,
+            RunLogBackend::Memory(_) => Ok(()),
         }
     }
 }

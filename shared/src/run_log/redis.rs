@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
-    Appended, Batch, Error, Gap, Mark, Push,
-    carrier::{Carrier, Expiry},
+    AppendOutcome, Error, EventBatch, Gap, Mark, Push,
+    batcher::{AppendBatcher, Expiry},
 };
 use crate::{
     event_id::EventId,
@@ -29,7 +29,7 @@ static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.
 #[derive(Clone)]
 pub struct RedisLog {
     commands: Link,
-    appends: Carrier,
+    appends: AppendBatcher,
     /// A connection of its own, so that pushes never wait behind answers.
     subscriptions: Link,
     ttl: Duration,
@@ -45,17 +45,17 @@ impl RedisLog {
             }
         });
         let subscriptions = relayed.await.map_err(doing("open a connection"))?;
-        let appends = Carrier::start(commands.clone());
+        let appends = AppendBatcher::start(commands.clone());
         Ok((Self { commands, appends, subscriptions, ttl }, pushes))
     }
 
     pub async fn append(
         &self,
         run_id: Uuid,
-        batch: &Batch,
+        batch: &EventBatch,
         gap: Gap,
         mark: &mut Option<Mark>,
-    ) -> Result<Appended, Error> {
+    ) -> Result<AppendOutcome, Error> {
         // An expiry that is set anew now and then costs less than one that is exact; it holds for a little longer instead.
         let slack = self.ttl / 64;
         let (before, now) = (mark.take(), Instant::now());
@@ -64,12 +64,12 @@ impl RedisLog {
         let append = self.appends.append(name(run_id), batch, gap, before.map(|mark| mark.entries), expiry);
         let answer = within(APPEND_LIMIT, append).await.map_err(doing("append events"))?;
         match answer.as_str() {
-            "fenced" => Ok(Appended::Fenced),
-            "behind" => Ok(Appended::Behind),
+            "fenced" => Ok(AppendOutcome::Fenced),
+            "behind" => Ok(AppendOutcome::Behind),
             stored => {
                 let entries = stored.parse().ok();
                 *mark = entries.map(|entries| Mark { entries, renewed: renewed.unwrap_or(now) });
-                Ok(Appended::Stored)
+                Ok(AppendOutcome::Stored)
             }
         }
     }
@@ -82,11 +82,11 @@ impl RedisLog {
         Ok(entries.into_iter().map(Bytes::from).collect())
     }
 
-    pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
+    pub async fn subscribe(&self, run_id: Uuid) -> Result<(), Error> {
         within(REQUEST_LIMIT, self.subscriptions.subscribe(name(run_id))).await.map_err(doing("follow a run"))
     }
 
-    pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
+    pub async fn unsubscribe(&self, run_id: Uuid) -> Result<(), Error> {
         within(REQUEST_LIMIT, self.subscriptions.unsubscribe(name(run_id))).await.map_err(doing("stop following a run"))
     }
 

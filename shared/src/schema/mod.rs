@@ -1,6 +1,6 @@
 //! JSON schemas of tools' arguments: what a model, or a human who edits its call, must keep to.
 //!
-//! Schemas come from clients and from servers, and nothing can interrupt a check that has begun. So `size` bounds what is
+//! Schemas come from clients and from servers, and nothing can interrupt a check that has start. So `size` bounds what is
 //! compiled, and `work` bounds what a check of arguments may cost, before either begins. `checks` runs both off the
 //! runtime's threads.
 
@@ -10,7 +10,7 @@ mod work;
 
 use serde_json::Value;
 
-pub use checks::{SchemaChecks, Unchecked};
+pub use checks::{SchemaCheckError, SchemaChecks};
 pub use size::{SchemaLimits, Sizes};
 
 /// Violations that one message names at most.
@@ -144,9 +144,9 @@ mod tests {
             .collect();
         let rules: Vec<Value> = (0..2_500).map(|n| json!({"required": [format!("f{n}")]})).collect();
         for schema in [nested(30), json!({"properties": patterns}), json!({"anyOf": rules})] {
-            let begun = Instant::now();
+            let start = Instant::now();
             let compiled = compiled(schema);
-            assert!(begun.elapsed().as_secs() < 5, "{:?} after {:?}", compiled.err(), begun.elapsed());
+            assert!(start.elapsed().as_secs() < 5, "{:?} after {:?}", compiled.err(), start.elapsed());
             assert!(compiled.is_ok(), "{:?}", compiled.err());
         }
     }
@@ -157,9 +157,9 @@ mod tests {
         let schema = compiled(json!({"properties": {"a": {"items": {"anyOf": rules}}}})).unwrap();
         let items = |count: usize| json!({"a": vec![json!("x"); count]});
         assert!(schema.validate(&items(3)).unwrap_err().starts_with("at /a/0: "));
-        let begun = Instant::now();
+        let start = Instant::now();
         assert!(schema.validate(&items(20_000)).unwrap_err().contains("too much to check"));
-        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
         let plain = compiled(json!({"properties": {"a": {"items": {"type": "string", "minLength": 1}}}})).unwrap();
         assert_eq!(plain.validate(&items(20_000)), Ok(()));
     }

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
 };
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
@@ -20,7 +20,7 @@ use crate::{
 
 /// What became of a change.
 #[derive(Debug)]
-pub enum Changed {
+pub enum AgentChange {
     Changed(Box<Agent>),
     /// The agent comes from a file, and is changed there.
     InFile,
@@ -72,12 +72,12 @@ impl Storage {
     pub async fn agents(&self, size: impl Into<PageSize>, cursor: Option<&str>) -> Result<Option<Page<Agent>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(select_agents!(), "and ($1 is null or a.id < $1) order by a.id desc limit $2"),
             "id desc",
             "$3"
         );
-        let rows = self.database.fetch_all::<Cut<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
+        let rows = self.database.fetch_all::<PageRow<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
         let rows = rows.map_err(Error::doing("list agents"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
@@ -87,13 +87,13 @@ impl Storage {
         &self,
         id: Uuid,
         change: impl FnOnce(&AgentDefinition) -> Result<AgentDefinition, E>,
-    ) -> Result<Result<Changed, E>, Error> {
+    ) -> Result<Result<AgentChange, E>, Error> {
         let doing = || Error::doing("change an agent");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        let Some(agent) = lock(&mut tx, id).await.map_err(doing())? else { return Ok(Ok(Changed::NotFound)) };
+        let Some(agent) = lock(&mut tx, id).await.map_err(doing())? else { return Ok(Ok(AgentChange::NotFound)) };
         if agent.origin == Origin::File {
             tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(Changed::InFile));
+            return Ok(Ok(AgentChange::InFile));
         }
         let definition = match change(&agent.definition) {
             Ok(definition) => definition,
@@ -104,29 +104,29 @@ impl Storage {
         };
         if definition == agent.definition {
             tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(Changed::Changed(Box::new(agent))));
+            return Ok(Ok(AgentChange::Changed(Box::new(agent))));
         }
         let changed = async {
             add_version(&mut tx, &agent, &definition).await?;
             let changed = read(&mut tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
             tx.commit().await?;
-            Ok(Changed::Changed(Box::new(changed)))
+            Ok(AgentChange::Changed(Box::new(changed)))
         };
         Ok(Ok(changed.await.map_err(doing())?))
     }
 
     /// Removes an agent, or hides it if a conversation has it: those go on with it.
-    pub async fn delete_agent(&self, id: Uuid) -> Result<Changed, Error> {
+    pub async fn delete_agent(&self, id: Uuid) -> Result<AgentChange, Error> {
         let delete = async {
             let mut tx = self.database.begin().await?;
-            let Some(agent) = lock(&mut tx, id).await? else { return Ok(Changed::NotFound) };
+            let Some(agent) = lock(&mut tx, id).await? else { return Ok(AgentChange::NotFound) };
             if agent.origin == Origin::File {
                 tx.rollback().await?;
-                return Ok(Changed::InFile);
+                return Ok(AgentChange::InFile);
             }
             hide(&mut tx, id).await?;
             tx.commit().await?;
-            Ok(Changed::Changed(Box::new(agent)))
+            Ok(AgentChange::Changed(Box::new(agent)))
         };
         delete.await.map_err(Error::doing("delete an agent"))
     }

@@ -12,7 +12,7 @@ use super::{
     Error, Storage,
     archive::{ArchiveChunk, writes_of},
     database::{Tx, args},
-    fenced::{Fenced, Statement},
+    fenced::{FencedWrites, Statement},
     rows::traceparent,
     trace::{ApprovalRow, approval_columns},
 };
@@ -28,7 +28,7 @@ use crate::{
 
 /// What became of an answer.
 #[derive(Debug)]
-pub enum Answered {
+pub enum AnswerOutcome {
     /// It counts; the run goes on if it waits for nothing else.
     Accepted(AnsweredRun),
     /// Another answer was first: that one.
@@ -44,7 +44,7 @@ pub enum Answered {
     NotFound,
 }
 
-/// A run whose question was answered; the event is to be shown now that it is committed.
+/// A run whose question was outcome; the event is to be shown now that it is committed.
 #[derive(Debug, Clone)]
 pub struct AnsweredRun {
     pub run_id: Uuid,
@@ -74,7 +74,7 @@ pub struct DecisionBy<'a> {
 
 /// The row as whoever answers finds it.
 #[derive(FromRow)]
-struct Waiting {
+struct WaitingRunRow {
     #[sqlx(try_from = "String")]
     status: RunStatus,
     attempt: i64,
@@ -87,7 +87,7 @@ struct Waiting {
 pub struct InvalidInput(pub String);
 
 #[derive(FromRow)]
-struct Question {
+struct PendingApprovalRow {
     #[sqlx(flatten)]
     approval: ApprovalRow,
     expired: bool,
@@ -115,14 +115,14 @@ impl Storage {
         run_id: Uuid,
         approval_id: Uuid,
         decision: DecisionBy<'_>,
-    ) -> Result<Answered, Error> {
+    ) -> Result<AnswerOutcome, Error> {
         let decide = async {
             let mut tx = self.database.begin().await?;
-            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
-                None => Answered::NotFound,
+            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => AnswerOutcome::NotFound,
                 Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(decision)).await?,
             };
-            settle(tx, answered).await
+            settle(tx, outcome).await
         };
         decide.await.map_err(Error::doing("store the answer to an approval"))
     }
@@ -134,14 +134,14 @@ impl Storage {
         run_id: Uuid,
         call_id: &str,
         result: &ClientResult,
-    ) -> Result<Answered, Error> {
+    ) -> Result<AnswerOutcome, Error> {
         let complete = async {
             let mut tx = self.database.begin().await?;
-            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
-                None => Answered::NotFound,
+            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => AnswerOutcome::NotFound,
                 Some(run) => complete_locked(&mut tx, run_id, run, call_id, Some(result)).await?,
             };
-            settle(tx, answered).await
+            settle(tx, outcome).await
         };
         complete.await.map_err(Error::doing("store the result of a client's tool"))
     }
@@ -160,16 +160,16 @@ impl Storage {
             args![BATCH],
         );
         let (approvals, calls) = futures::try_join!(approvals, calls).map_err(doing())?;
-        let mut answered = Vec::new();
+        let mut outcome = Vec::new();
         for (approval_id, run_id) in approvals {
-            answered.push((run_id, self.expire(run_id, Open::Approval(approval_id)).await));
+            outcome.push((run_id, self.expire(run_id, OpenQuestion::Approval(approval_id)).await));
         }
         for (call_id, run_id) in calls {
-            answered.push((run_id, self.expire(run_id, Open::Call(call_id)).await));
+            outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
         }
-        // One run that cannot be answered must not keep the others from it.
-        let accepted = answered.into_iter().filter_map(|(run_id, answered)| match answered {
-            Ok(Answered::Accepted(run)) => Some(run),
+        // One run that cannot be outcome must not keep the others from it.
+        let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
+            Ok(AnswerOutcome::Accepted(run)) => Some(run),
             Ok(_) => None,
             Err(error) => {
                 tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot answer for those who did not");
@@ -179,19 +179,19 @@ impl Storage {
         Ok(accepted.collect())
     }
 
-    async fn expire(&self, run_id: Uuid, open: Open) -> Result<Answered, sqlx::Error> {
+    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        let answered = match (lock(&mut tx, run_id, None).await?, open) {
-            (None, _) => Answered::NotFound,
-            (Some(run), Open::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
-            (Some(run), Open::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
+        let outcome = match (lock(&mut tx, run_id, None).await?, open) {
+            (None, _) => AnswerOutcome::NotFound,
+            (Some(run), OpenQuestion::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
+            (Some(run), OpenQuestion::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
         };
-        settle(tx, answered).await
+        settle(tx, outcome).await
     }
 }
 
 /// What a run waits for.
-enum Open {
+enum OpenQuestion {
     Approval(Uuid),
     Call(String),
 }
@@ -200,27 +200,27 @@ enum Open {
 async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Waiting,
+    run: WaitingRunRow,
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
-) -> Result<Answered, sqlx::Error> {
+) -> Result<AnswerOutcome, sqlx::Error> {
     let sql = concat!(
         "select ",
         approval_columns!(),
         ", expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
     );
-    let Some(question) = tx.fetch_optional::<Question>(sql, args![approval_id, run_id]).await? else {
-        return Ok(Answered::NotFound);
+    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(sql, args![approval_id, run_id]).await? else {
+        return Ok(AnswerOutcome::NotFound);
     };
     let approval = Approval::from(question.approval);
     if approval.status != ApprovalStatus::Pending {
-        return Ok(Answered::Decided(Box::new(approval)));
+        return Ok(AnswerOutcome::Decided(Box::new(approval)));
     }
     if run.status != RunStatus::Waiting {
-        return Ok(Answered::NotWaiting);
+        return Ok(AnswerOutcome::NotWaiting);
     }
     if question.expired && answer.is_some() {
-        return Ok(Answered::Expired);
+        return Ok(AnswerOutcome::Expired);
     }
     let by = answer.as_ref().map(|answer| answer.by.to_owned());
     let (status, edited_input, reason) = match answer {
@@ -229,9 +229,11 @@ async fn decide_locked(
         Some(DecisionBy { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
             if approval.kind == ApprovalKind::UnknownOutcome =>
         {
-            return Ok(Answered::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
+            return Ok(AnswerOutcome::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
         }
-        Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => return Ok(Answered::InvalidInput(problem)),
+        Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => {
+            return Ok(AnswerOutcome::InvalidInput(problem));
+        }
         Some(DecisionBy { decision: Decision::Approve { edited_input, reason }, .. }) => {
             (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
         }
@@ -251,17 +253,17 @@ async fn decide_locked(
         reason,
         edited_input,
     };
-    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
 /// Without a result, the time for it is over.
 async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Waiting,
+    run: WaitingRunRow,
     call_id: &str,
     result: Option<&ClientResult>,
-) -> Result<Answered, sqlx::Error> {
+) -> Result<AnswerOutcome, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(try_from = "String")]
@@ -273,15 +275,15 @@ async fn complete_locked(
     let sql = "select status, name, coalesce(expires_at < {now}, false) as expired, {ms since:created_at} as waited_ms \
                from agent_run_tool_calls where run_id = $1 and call_id = $2";
     let Some(call) = tx.fetch_optional::<Row>(sql, args![run_id, call_id]).await? else {
-        return Ok(Answered::NotFound);
+        return Ok(AnswerOutcome::NotFound);
     };
     match call.status {
-        ToolCallStatus::Completed => return Ok(Answered::Completed),
+        ToolCallStatus::Completed => return Ok(AnswerOutcome::Completed),
         ToolCallStatus::Client if run.status == RunStatus::Waiting => {}
-        _ => return Ok(Answered::NotWaiting),
+        _ => return Ok(AnswerOutcome::NotWaiting),
     }
     if call.expired && result.is_some() {
-        return Ok(Answered::Expired);
+        return Ok(AnswerOutcome::Expired);
     }
     let (output, error) = match result {
         Some(ClientResult::Output(output)) => (Some(storable(output.clone())), None),
@@ -304,33 +306,38 @@ async fn complete_locked(
         error,
         duration_ms: duration_ms as u64,
     };
-    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
 /// Takes an attempt for the event, and queues the run if it waits for nothing else.
-async fn write_answer(tx: &mut Tx, run_id: Uuid, run: Waiting, body: &EventBody) -> Result<AnsweredRun, sqlx::Error> {
+async fn write_answer(
+    tx: &mut Tx,
+    run_id: Uuid,
+    run: WaitingRunRow,
+    body: &EventBody,
+) -> Result<AnsweredRun, sqlx::Error> {
     let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
     let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
                or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
                then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
     let fenced =
-        Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
-    let answered = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-    let (queued, conversation_id, stored) = answered.ok_or(sqlx::Error::RowNotFound)?;
+        FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
+    let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
+    let (queued, conversation_id, stored) = outcome.ok_or(sqlx::Error::RowNotFound)?;
     Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<Waiting>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<WaitingRunRow>, sqlx::Error> {
     let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) \
                and exists (select 1 from chat_conversations c where c.id = conversation_id and c.deleted_at is null) {for update}";
     tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
 }
 
-async fn settle(tx: Tx, answered: Answered) -> Result<Answered, sqlx::Error> {
-    match answered {
-        Answered::Accepted(_) => tx.commit().await?,
+async fn settle(tx: Tx, outcome: AnswerOutcome) -> Result<AnswerOutcome, sqlx::Error> {
+    match outcome {
+        AnswerOutcome::Accepted(_) => tx.commit().await?,
         _ => tx.rollback().await?,
     }
-    Ok(answered)
+    Ok(outcome)
 }

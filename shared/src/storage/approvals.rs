@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
+    pages::{PageRow, page_of, page_query},
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
-    agent::{Approvers, Standing},
+    agent::{Approvers, CallerRights},
     approval::OpenApproval,
     page::{Page, PageSize},
 };
@@ -40,13 +40,13 @@ impl Storage {
     /// The approvals that the caller may decide now, oldest first. `None` for a cursor that no page gave out.
     pub async fn open_approvals(
         &self,
-        caller: Standing<'_>,
+        caller: CallerRights<'_>,
         size: PageSize,
         cursor: Option<&str>,
     ) -> Result<Option<Page<OpenApproval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
         let entrusted = self.entrusted_to(caller).await?;
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 approval_columns!(),
@@ -70,13 +70,13 @@ impl Storage {
             "$5"
         );
         let args = args![caller.owner, entrusted, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<OpenRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<OpenRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list the approvals that a caller may decide"))?;
         Ok(Some(page_of(rows, size, |last| last.place.simple().to_string())))
     }
 
     /// The definitions with waiting runs that name the caller as an approver, as `[{agent, version}]`.
-    async fn entrusted_to(&self, caller: Standing<'_>) -> Result<Value, Error> {
+    async fn entrusted_to(&self, caller: CallerRights<'_>) -> Result<Value, Error> {
         let sql = "select v.agent_definition_id, v.version, v.definition -> 'approvers' from agent_definition_versions v \
                    where (v.definition ->> 'approvers') is not null and exists (select 1 from agent_runs r \
                    where r.agent_definition_id = v.agent_definition_id and r.agent_version = v.version and r.status = 'waiting')";

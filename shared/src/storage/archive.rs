@@ -46,7 +46,7 @@ pub struct Position {
 
 /// Part of a run's archive.
 #[derive(Debug)]
-pub struct Archived {
+pub struct ArchivePage {
     pub position: Position,
     /// Events of the chunks that end after the asked-for cursor; the first of them may lie before it.
     pub events: Vec<Event>,
@@ -83,7 +83,7 @@ impl From<PositionRow> for Position {
 
 impl Storage {
     /// The run's position and the next of its archived events after `after`, as of one moment; `None` if there is no run.
-    pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<Archived>, Error> {
+    pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<ArchivePage>, Error> {
         let rows = self.database.fetch_all::<ChunkRow>(
             "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
              left join run_events e on e.run_id = r.id and e.last_id > $2 where r.id = $1 order by e.last_id limit $3",
@@ -100,7 +100,7 @@ impl Storage {
                 );
             }
         }
-        Ok(position.map(|position| Archived { position, events }))
+        Ok(position.map(|position| ArchivePage { position, events }))
     }
 
     /// The positions of many runs at once; runs that are gone are left out.
@@ -124,7 +124,7 @@ impl Storage {
 /// The run's text as far as it is durable, for whoever ends a run without holding it.
 pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<String, Error> {
     if !streamed {
-        return said_in_whole_steps(tx, run_id).await.map_err(Error::doing("read what a run has said"));
+        return text_of_steps(tx, run_id).await.map_err(Error::doing("read what a run has said"));
     }
     let chunks = tx
         .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
@@ -154,7 +154,7 @@ impl Storage {
 }
 
 /// The text of a run whose events have no pieces of it.
-async fn said_in_whole_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
+async fn text_of_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
     let sql = "select content from agent_run_messages where run_id = $1 and role = 'assistant' order by position";
     Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
 }

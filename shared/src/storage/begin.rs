@@ -47,14 +47,14 @@ pub struct History {
     /// What stands for all that came before `earlier`, where it has become too long.
     pub summary: Option<Summary>,
     /// The messages of earlier turns, oldest first; never a later message.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierMessage>,
     /// The run's own input.
     pub input: Message,
 }
 
 /// A message before the run's own input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Earlier {
+pub struct EarlierMessage {
     /// A run's input and its answer are one turn.
     pub turn: i64,
     pub message: Message,
@@ -75,7 +75,7 @@ pub struct EarlierResult {
 
 impl EarlierResult {
     /// Cuts input and result at so many characters, with a mark.
-    pub fn cut(&mut self, most: usize) {
+    pub fn truncate(&mut self, most: usize) {
         for text in [Some(&mut self.input), self.output.as_mut(), self.error.as_mut()].into_iter().flatten() {
             if let Some((end, _)) = text.char_indices().nth(most) {
                 text.truncate(end);
@@ -108,7 +108,7 @@ const RESULTS: usize = 20;
 
 /// A message that the run goes on from. The run's own input also has what else is known.
 #[derive(FromRow)]
-struct Told {
+struct HistoryRow {
     own: bool,
     turn: i64,
     #[sqlx(flatten)]
@@ -147,14 +147,14 @@ impl Storage {
              returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced",
             args![claim.run_id, claim.attempt, model],
         );
-        let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
-        let mut told = told.map_err(Error::doing("begin an attempt"))?.into_iter();
-        let Some(own) = told.next().filter(|told| told.own) else { return Ok(BeginResult::Fenced) };
-        let mut earlier: Vec<Earlier> = told
-            .map(|told| Earlier {
-                turn: told.turn,
-                message: told.message.into(),
-                results: told.results.map(|results| results.0).unwrap_or_default(),
+        let rows = self.database.write_and_read::<HistoryRow>(mark, history_rows(claim, window)).await;
+        let mut rows = rows.map_err(Error::doing("begin an attempt"))?.into_iter();
+        let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
+        let mut earlier: Vec<EarlierMessage> = rows
+            .map(|row| EarlierMessage {
+                turn: row.turn,
+                message: row.message.into(),
+                results: row.results.map(|results| results.0).unwrap_or_default(),
             })
             .collect();
         earlier.reverse();
@@ -180,7 +180,7 @@ impl Storage {
 
 /// Reads the own input first, and then ever earlier messages with what their runs' tools have returned. What was superseded
 /// only after the run's submission is still part of what it goes on from.
-fn told(claim: &Claim, window: Window) -> Statement {
+fn history_rows(claim: &Claim, window: Window) -> Statement {
     let sql = concat!(
         "with summary as (",
         newest_summary!(),

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
     end::take_position,
-    newest::NewestFirst,
+    newest_first::NewestFirst,
+    pages::{PageRow, page_of, page_query},
     quota,
 };
 use crate::{
@@ -177,7 +177,7 @@ impl Storage {
     ) -> Result<Option<Page<Briefing>>, Error> {
         let size = size.into();
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 briefing_columns!(),
@@ -189,9 +189,9 @@ impl Storage {
             "$5"
         );
         let args = args![owner, before.at(), before.id(), size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<BriefingRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<BriefingRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list briefings"))?;
-        Ok(Some(page_of(rows, size, |last| NewestFirst::behind(last.created_at, last.id))))
+        Ok(Some(page_of(rows, size, |last| NewestFirst::cursor_after(last.created_at, last.id))))
     }
 
     /// Puts the briefing into the owner's conversation, unless it is there already; answers the card's message. `None` if the
@@ -210,11 +210,11 @@ impl Storage {
             let sql =
                 "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
             if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
-                return Ok(Card::Nowhere);
+                return Ok(CardOutcome::Nowhere);
             }
             let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
             if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
-                return Ok(Card::There(id));
+                return Ok(CardOutcome::There(id));
             }
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
@@ -223,23 +223,23 @@ impl Storage {
                        values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
                 .await?;
-            Ok(Card::Added(id))
+            Ok(CardOutcome::Added(id))
         };
         match add.await.map_err(Error::doing(DOING))? {
-            Card::Added(id) => {
+            CardOutcome::Added(id) => {
                 quota::commit_within(tx, owner, account.quotas(), DOING).await?;
                 Ok(Some(id))
             }
             found => {
                 tx.rollback().await.map_err(Error::doing(DOING))?;
-                Ok(if let Card::There(id) = found { Some(id) } else { None })
+                Ok(if let CardOutcome::There(id) = found { Some(id) } else { None })
             }
         }
     }
 }
 
 /// What became of a briefing's card.
-enum Card {
+enum CardOutcome {
     Added(Uuid),
     /// It was in the conversation before.
     There(Uuid),

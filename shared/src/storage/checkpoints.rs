@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
     quota,
     rows::{ConversationRow, conversation_columns},
 };
@@ -16,7 +16,7 @@ use crate::{
     conversation::Conversation,
     event_id::EventId,
     page::{Page, PageSize},
-    quotas::{Account, Exceeded},
+    quotas::{Account, QuotaExceeded},
     tool::ToolCallStatus,
     trace::{Checkpoint, CheckpointState, Node},
 };
@@ -56,13 +56,13 @@ impl Storage {
     ) -> Result<Option<Page<Checkpoint>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4"),
             "id desc",
             "$5"
         );
         let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<CheckpointRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list checkpoints"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
@@ -89,12 +89,13 @@ impl Storage {
             return Ok(Some(CheckpointState { checkpoint, trace, tool_calls: Vec::new(), next }));
         };
         let mut tool_calls = self.tool_calls_of_steps(run_id, first.step, last.step).await?;
-        let answered = self.calls_answered_up_to(run_id, messages).await?;
-        tool_calls
-            .retain(|call| trace.iter().flat_map(|said| &said.tool_calls).any(|asked| asked.call_id == call.call_id));
+        let answered_calls = self.calls_answered_up_to(run_id, messages).await?;
+        tool_calls.retain(|call| {
+            trace.iter().flat_map(|message| &message.tool_calls).any(|request| request.call_id == call.call_id)
+        });
         for call in &mut tool_calls {
             // What came after the checkpoint was not known by then.
-            if !answered.contains(&call.call_id) {
+            if !answered_calls.contains(&call.call_id) {
                 call.status = ToolCallStatus::Requested;
                 (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
             }
@@ -114,7 +115,7 @@ impl Storage {
         let account = account.into();
         let checkpoint = self.checkpoint(account.owner, conversation_id, checkpoint_id).await?;
         let Some(checkpoint) = checkpoint else { return Ok(None) };
-        let Some(state) = self.checkpoint_state(checkpoint, PageSize::WHOLE, None).await? else {
+        let Some(state) = self.checkpoint_state(checkpoint, PageSize::ALL, None).await? else {
             return Ok(None);
         };
         let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
@@ -135,7 +136,7 @@ async fn write_fork(
     tx: &mut Tx,
     account: Account<'_>,
     state: &CheckpointState,
-) -> Result<Result<Conversation, Exceeded>, sqlx::Error> {
+) -> Result<Result<Conversation, QuotaExceeded>, sqlx::Error> {
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(
@@ -177,13 +178,14 @@ async fn write_fork(
         args![id, Value::from(copies)],
     )
     .await?;
-    let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
-    if !said.is_empty() && state.checkpoint.node != Node::Fork {
+    let text: String =
+        state.trace.iter().filter(|message| message.call_id.is_none()).filter_map(assistant_text).collect();
+    if !text.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
         tx.execute(
             "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
              values ($1, $2, $3, $4, $5, $5, 'assistant', $6, 'complete', $7, {now})",
-            args![Uuid::now_v7(), id, owner, run_id, position, said, json!({"agent_run_id": run_id})],
+            args![Uuid::now_v7(), id, owner, run_id, position, text, json!({"agent_run_id": run_id})],
         )
         .await?;
     }
@@ -209,8 +211,8 @@ async fn write_fork(
     Ok(Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into()))
 }
 
-fn assistant_text(said: &crate::trace::TraceMessage) -> Option<&str> {
-    (said.role == crate::trace::TraceRole::Assistant).then_some(said.content.as_str())
+fn assistant_text(message: &crate::trace::TraceMessage) -> Option<&str> {
+    (message.role == crate::trace::TraceRole::Assistant).then_some(message.content.as_str())
 }
 
 impl From<CheckpointRow> for Checkpoint {

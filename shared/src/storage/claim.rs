@@ -79,14 +79,14 @@ pub struct Claim {
 /// of it. It does not notice that a clock was set, nor how long this machine has slept.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseClock {
-    then: DateTime<Utc>,
-    heard: Instant,
+    database_time: DateTime<Utc>,
+    received_at: Instant,
 }
 
 impl DatabaseClock {
     /// In whole milliseconds, as all times that are stored.
     pub fn now(self) -> DateTime<Utc> {
-        self.then + Duration::from_millis(self.heard.elapsed().as_millis() as u64)
+        self.database_time + Duration::from_millis(self.received_at.elapsed().as_millis() as u64)
     }
 }
 
@@ -99,7 +99,7 @@ impl Claim {
 
 /// A claim whose lease was renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Renewed {
+pub struct RenewedLease {
     pub run_id: Uuid,
     pub attempt: u32,
     pub cancel_requested: bool,
@@ -250,7 +250,7 @@ impl Storage {
     }
 
     /// Extends the lease of everything that `holder` runs. A run that is missing from the answer is no longer its own.
-    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<Renewed>, Error> {
+    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<RenewedLease>, Error> {
         #[derive(FromRow)]
         struct Row {
             id: Uuid,
@@ -263,14 +263,18 @@ impl Storage {
             let extend = "update agent_runs set lease_until = {after:$2} where id in \
                           (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
             self.database.write::<(Uuid,)>(extend, args![holder.as_str(), lease]).await?;
-            let held = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
+            let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
                         where holder = $1 and status = 'running'";
-            self.database.fetch_all::<Row>(held, args![holder.as_str()]).await
+            self.database.fetch_all::<Row>(sql, args![holder.as_str()]).await
         };
         let rows = renew.await.map_err(Error::doing("renew leases"))?;
         Ok(rows
             .into_iter()
-            .map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested })
+            .map(|row| RenewedLease {
+                run_id: row.id,
+                attempt: row.attempt as u32,
+                cancel_requested: row.cancel_requested,
+            })
             .collect())
     }
 
@@ -299,7 +303,7 @@ async fn start_attempts(
     max_crashes: usize,
     asked_at: SystemTime,
 ) -> Result<Vec<Claim>, sqlx::Error> {
-    let heard = Instant::now();
+    let received_at = Instant::now();
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
@@ -333,7 +337,7 @@ async fn start_attempts(
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             traceparent: traceparent(row.traceparent),
             asked_at,
-            clock: DatabaseClock { then: row.claimed_at, heard },
+            clock: DatabaseClock { database_time: row.claimed_at, received_at },
             started,
         });
     }

@@ -13,9 +13,9 @@ use super::{
     Claim, Error, Storage,
     archive::{chunk_of, writes_of},
     database::args,
-    end::Closing,
-    fenced::{Fenced, Statement},
-    flush::tell_refused_checkpoint,
+    end::RunEnd,
+    fenced::{FencedWrites, Statement},
+    flush::log_refused_checkpoint,
     quota::trace_bytes,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
 
 impl Storage {
     /// Ends the run, unless there is more to it; answers its last events. No run of the conversation waits for this end.
-    pub(super) async fn complete(&self, claim: &Claim, closing: &Closing<'_>) -> Result<Option<Vec<Event>>, Error> {
+    pub(super) async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
         if *closing.ending != Ending::Completed {
             return Ok(None);
         }
@@ -36,7 +36,7 @@ impl Storage {
         let events = closing.events(Some(message));
         let chunk = chunk_of(closing.tail, &events);
         let fenced = || {
-            let place = Statement::new(
+            let lock = Statement::new(
                 concat!(
                     "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
                     "bytes = bytes + $5 + ",
@@ -84,18 +84,22 @@ impl Storage {
                 ],
             );
             let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
-            Fenced::behind(place, end, writes)
+            FencedWrites::after_lock(lock, end, writes)
         };
-        let written = self.database.write_sparing::<(Uuid,)>(fenced).await.map_err(Error::doing("complete a run"))?;
+        let written = self
+            .database
+            .write_without_refused_spares::<(Uuid,)>(fenced)
+            .await
+            .map_err(Error::doing("complete a run"))?;
         if let Some(refusal) = &written.refused {
-            tell_refused_checkpoint(closing.run_id, refusal);
+            log_refused_checkpoint(closing.run_id, refusal);
         }
         Ok((!written.rows.is_empty()).then_some(events))
     }
 }
 
 /// The answer as it is stored, but for its position.
-fn answer_of(closing: &Closing<'_>, now: DateTime<Utc>) -> Message {
+fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
     Message {
         id: closing.output_message_id,
         client_id: None,

@@ -17,9 +17,9 @@ use sqlx::{
 use super::{
     Caution, Error, Storage, data_folder,
     database::Database,
-    pool::{ACQUIRE, Pool},
+    pool::{ACQUIRE, PostgresPool},
     schema,
-    writer::{self, Writer},
+    writer::{self, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
 
@@ -107,7 +107,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let writer = sqlite(options.clone(), 1).await?;
             let reader = sqlite(options, 4).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer: Writer::new(writer), reader },
+                database: Database::Sqlite { writer: SqliteWriter::new(writer), reader },
                 _folder: Some(Arc::new(folder)),
                 _keeper: None,
                 caution: None,
@@ -119,7 +119,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let keeper = sqlite(options.clone(), 1).await?;
             let only = sqlite(options, 1).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer: Writer::new(only.clone()), reader: only },
+                database: Database::Sqlite { writer: SqliteWriter::new(only.clone()), reader: only },
                 _folder: None,
                 _keeper: Some(keeper),
                 caution: None,
@@ -141,14 +141,14 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "15s"),
 ];
 
-async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<Pool, Error> {
+async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<PostgresPool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(settings.iter().copied());
     // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
     let path = try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     // Without it, every table would be looked for, and made, in `public`.
     match path.split(',').next().map(str::trim) {
-        Some("kb") => Ok(Pool::new(options, pool)),
+        Some("kb") => Ok(PostgresPool::new(options, pool)),
         _ => Err(Error::NoSearchPath),
     }
 }

@@ -6,15 +6,15 @@ use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
-    database::args,
-    newest::NewestFirst,
+    database::{Tx, args},
+    newest_first::NewestFirst,
     quota,
     rows::{ConversationRow, conversation_columns},
     submit::{HANDLE_TRIES, cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
-    conversation::{Conversation, Found, Handle, excerpt_of},
+    conversation::{Conversation, Handle, SearchHit, excerpt_of},
     page::Page,
     quotas::Account,
 };
@@ -136,7 +136,7 @@ impl Storage {
             args![owner, before.at(), before.id(), limit + 1, patterns],
         );
         let rows = rows.await.map_err(Error::doing("list conversations"))?;
-        let page = Page::of(rows, limit, |last| NewestFirst::behind(last.activity_at, last.id));
+        let page = Page::of(rows, limit, |last| NewestFirst::cursor_after(last.activity_at, last.id));
         let mut items: Vec<Conversation> = page.items.into_iter().map(Conversation::from).collect();
         if let Some([first, ..]) = words.as_deref() {
             self.show_where_found(&mut items, first, patterns_of(words.as_deref().unwrap_or_default())).await?;
@@ -172,7 +172,7 @@ impl Storage {
         for row in rows.await.map_err(Error::doing("find the messages of a search"))? {
             if let Some(conversation) = items.iter_mut().find(|conversation| conversation.id == row.conversation_id) {
                 let excerpt = excerpt_of(&row.beginning, first_word);
-                conversation.found = Some(Found { message_id: row.id, client_id: row.client_id, excerpt });
+                conversation.found = Some(SearchHit { message_id: row.id, client_id: row.client_id, excerpt });
             }
         }
         Ok(())
@@ -217,6 +217,12 @@ impl Storage {
         tx.commit().await.map_err(doing())?;
         Ok(Some(cancelled))
     }
+}
+
+/// Reads the conversation of this id within a transaction.
+pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {
+    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
 }
 
 /// Most words of a search; the last is the rest of the text, as it is.

@@ -29,13 +29,13 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{
-    lost,
-    pool::{Lent, Pool},
-    writer::{self, Writer},
+    outages,
+    pool::{Connections, PooledConnection, PostgresPool},
+    writer::{self, SqliteWriter},
 };
 
 /// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
-const PATIENCE: Duration = Duration::from_secs(12);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Waits for an answer, in a box: a query has tens of KiB of state, which whoever makes it must not hold for as long as it
 /// lives, as every run does.
@@ -43,36 +43,28 @@ pub(super) fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
     Box::pin(async move {
-        let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await.unwrap_or_else(|_| {
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
         });
-        answer.inspect_err(lost::note)
+        answer.inspect_err(outages::note)
     })
 }
 
 /// A pool of connections to either database.
 #[derive(Clone)]
 pub(super) enum Database {
-    Postgres(Pool),
+    Postgres(PostgresPool),
     /// SQLite has one writer; readers do not wait for it.
     Sqlite {
-        writer: Writer,
+        writer: SqliteWriter,
         reader: SqlitePool,
     },
 }
 
-/// How many connections a process has, and may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connections {
-    pub used: u32,
-    pub idle: u32,
-    pub max: u32,
-}
-
 /// A transaction; dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
-    Postgres(Lent),
-    Sqlite(writer::Tx),
+    Postgres(PooledConnection),
+    Sqlite(writer::SqliteTransaction),
 }
 
 /// What can be read from a row of either database.
@@ -152,9 +144,9 @@ impl Database {
         match self {
             Self::Postgres(pool) => {
                 within(async {
-                    let mut lent = pool.lend().await?;
-                    sqlx::raw_sql("begin").execute(lent.connection()).await?;
-                    Ok(Tx::Postgres(lent))
+                    let mut connection = pool.acquire().await?;
+                    sqlx::raw_sql("begin").execute(connection.connection()).await?;
+                    Ok(Tx::Postgres(connection))
                 })
                 .await
             }
@@ -202,7 +194,7 @@ impl Database {
             Self::Sqlite { .. } => "select false",
         };
         match self.fetch_optional::<(bool,)>(is_read_only, vec![]).await? {
-            Some((true,)) => Err(lost::read_only()),
+            Some((true,)) => Err(outages::read_only()),
             _ => Ok(()),
         }
     }
@@ -287,10 +279,10 @@ impl Tx {
 }
 
 /// Ends the transaction of a connection.
-async fn settle(mut tx: Lent, how: &'static str) -> Result<(), sqlx::Error> {
+async fn settle(mut tx: PooledConnection, how: &'static str) -> Result<(), sqlx::Error> {
     within(async {
         let settled = sqlx::raw_sql(how).execute(tx.connection()).await.map(drop);
-        tx.give_back(settled)
+        tx.release(settled)
     })
     .await
 }
@@ -302,7 +294,7 @@ fn connections(pool: &SqlitePool) -> Connections {
 }
 
 pub(super) fn postgres(sql: &'static str) -> String {
-    speak(sql, |word, parameter| match word {
+    translate(sql, |word, parameter| match word {
         "now" => POSTGRES_NOW.to_owned(),
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
@@ -324,7 +316,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
 }
 
 fn sqlite(sql: &'static str) -> String {
-    speak(sql, |word, parameter| match word {
+    translate(sql, |word, parameter| match word {
         "now" => format!("strftime({SQLITE_TIME}, 'now')"),
         "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
         "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
@@ -346,18 +338,18 @@ fn sqlite(sql: &'static str) -> String {
 }
 
 /// Replaces each `{word}` or `{word:parameter}`.
-fn speak(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
-    let mut spoken = String::with_capacity(sql.len() + 128);
+fn translate(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
+    let mut text = String::with_capacity(sql.len() + 128);
     let mut rest = sql;
     while let Some((before, after)) = rest.split_once('{') {
         let (inside, after) = after.split_once('}').expect("a brace in SQL is closed");
         let (name, parameter) = inside.split_once(':').unwrap_or((inside, ""));
-        spoken.push_str(before);
-        spoken.push_str(&word(name, parameter));
+        text.push_str(before);
+        text.push_str(&word(name, parameter));
         rest = after;
     }
-    spoken.push_str(rest);
-    spoken
+    text.push_str(rest);
+    text
 }
 
 pub(super) fn postgres_args(values: Vec<Value>) -> PgArguments {

@@ -7,7 +7,7 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{ClaimTerms, Error, Storage, database::args, lost};
+use super::{ClaimTerms, Error, Storage, database::args, outages};
 
 /// A run of a dead holder.
 #[derive(FromRow)]
@@ -20,7 +20,7 @@ struct Orphan {
 
 /// What a death means for the suspects among the runs that were being executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum Blame {
     /// The run was alone, so it is to blame.
     Charged,
     /// Nobody knows which run is to blame: each suspect may be executed beside fewer others. At 0 it needs a worker for
@@ -28,7 +28,7 @@ enum Verdict {
     Narrowed(usize),
 }
 
-impl Verdict {
+impl Blame {
     fn of(executing: usize, suspects: usize) -> Self {
         match (executing, suspects) {
             (1, _) => Self::Charged,
@@ -44,7 +44,7 @@ impl Storage {
     /// Settles the death of each holder, other than the caller, whose leases have all expired.
     pub(super) async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
         // Leases also expire while the database is away, which is no worker's death. Holders renew theirs in this time.
-        if lost::within(terms.lease / 3) {
+        if outages::within(terms.lease / 3) {
             return Ok(());
         }
         let dead = "select holder from agent_runs where status = 'running' and holder <> $1 \
@@ -71,9 +71,9 @@ impl Storage {
         }
         let executing = orphans.iter().filter(|orphan| orphan.executing).count();
         let suspects = orphans.iter().filter(|orphan| orphan.executing && orphan.suspect).count();
-        let (charged, width) = match Verdict::of(executing, suspects) {
-            Verdict::Charged => (true, 0),
-            Verdict::Narrowed(width) => (false, width),
+        let (charged, width) = match Blame::of(executing, suspects) {
+            Blame::Charged => (true, 0),
+            Blame::Narrowed(width) => (false, width),
         };
         let sql = "update agent_runs set holder = null, executing = false, \
                    crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end), \
@@ -89,12 +89,12 @@ impl Storage {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict::{self, Charged, Narrowed};
+    use super::Blame::{self, Charged, Narrowed};
 
     #[test]
     fn only_a_run_that_was_alone_is_charged() {
         let check = |executing, suspects, expected| {
-            assert_eq!(Verdict::of(executing, suspects), expected, "{executing} runs, {suspects} of them suspects");
+            assert_eq!(Blame::of(executing, suspects), expected, "{executing} runs, {suspects} of them suspects");
         };
         check(1, 0, Charged);
         check(1, 1, Charged);

@@ -8,8 +8,8 @@ use super::{
     ArchiveChunk, Error, Storage,
     archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
-    fenced::{Fenced, Spare, Statement},
-    flush::tell_refused_checkpoint,
+    fenced::{FencedWrites, Spare, Statement},
+    flush::log_refused_checkpoint,
     quota::trace_bytes,
     rows::MessageRow,
 };
@@ -38,7 +38,7 @@ pub struct EndedRun {
 
 /// All that the last write of a run needs to know.
 #[derive(Clone)]
-pub(super) struct Closing<'a> {
+pub(super) struct RunEnd<'a> {
     pub run_id: Uuid,
     pub conversation_id: Uuid,
     pub output_message_id: Uuid,
@@ -56,7 +56,7 @@ pub(super) struct Closing<'a> {
     pub ending: &'a Ending,
 }
 
-impl Closing<'_> {
+impl RunEnd<'_> {
     /// The run's last events.
     pub(super) fn events(&self, message: Option<Message>) -> Vec<Event> {
         let closing = self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage);
@@ -92,7 +92,7 @@ pub struct Answer {
 }
 
 #[derive(FromRow)]
-struct Unheld {
+struct UnheldRunRow {
     conversation_id: Uuid,
     output_message_id: Uuid,
     #[sqlx(try_from = "String")]
@@ -115,7 +115,7 @@ impl Storage {
 
     /// Ends the run if its lease has expired and nobody may take it over.
     pub(super) async fn end_if_expired(&self, run_id: Uuid, max_crashes: usize) -> Result<Option<EndedRun>, Error> {
-        let ending = |run: &Unheld| {
+        let ending = |run: &UnheldRunRow| {
             let crashes = run.crashes as usize;
             match run.status == RunStatus::Running && run.expired {
                 true if run.cancel_requested => Some(Ending::Cancelled),
@@ -129,7 +129,7 @@ impl Storage {
     async fn end_when(
         &self,
         run_id: Uuid,
-        ending: impl FnOnce(&Unheld) -> Option<Ending>,
+        ending: impl FnOnce(&UnheldRunRow) -> Option<Ending>,
     ) -> Result<Option<EndedRun>, Error> {
         let doing = || Error::doing("end a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
@@ -171,7 +171,7 @@ pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx:
         .map(drop)
 }
 
-async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
+async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<UnheldRunRow>, sqlx::Error> {
     let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
@@ -182,7 +182,7 @@ async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Err
 async fn write_rule(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Unheld,
+    run: UnheldRunRow,
     ending: &Ending,
     unanswered: ApprovalStatus,
 ) -> Result<EndedRun, Error> {
@@ -200,7 +200,7 @@ async fn write_rule(
     tx.execute(sql, args![run_id, ending.status().as_str()])
         .await
         .map_err(Error::doing("take an attempt to end a run"))?;
-    let closing = Closing {
+    let closing = RunEnd {
         run_id,
         conversation_id: run.conversation_id,
         output_message_id: run.output_message_id,
@@ -246,7 +246,7 @@ pub(super) async fn take_position(
 /// transaction is to be rolled back.
 pub(super) async fn write_closing(
     tx: &mut Tx,
-    closing: Closing<'_>,
+    closing: RunEnd<'_>,
     spare: Spare,
 ) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
     let ending = closing.ending;
@@ -275,11 +275,11 @@ pub(super) async fn write_closing(
         closing.first.attempt,
         closing.finish_text()
     ];
-    let fenced = Fenced::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
-    let written = tx.write_spare::<(bool,)>(fenced, spare).await?;
+    let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
+    let written = tx.write_spares::<(bool,)>(fenced, spare).await?;
     let Some((next_waits,)) = written.rows.into_iter().next() else { return Ok(None) };
     if let Some(refusal) = &written.refused {
-        tell_refused_checkpoint(closing.run_id, refusal);
+        log_refused_checkpoint(closing.run_id, refusal);
     }
     // Order matters: the tail may have brought calls and questions that nobody will answer any more.
     if ending.status() != RunStatus::Completed {
@@ -312,7 +312,7 @@ async fn settle_approvals(
 }
 
 /// Nothing, if the run has ended or is gone.
-async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Message>, sqlx::Error> {
+async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Message>, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
         None => {

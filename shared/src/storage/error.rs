@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sqlx::migrate::MigrateError;
 
-use crate::quotas::Exceeded;
+use crate::quotas::QuotaExceeded;
 
 /// A call to the database failed; nothing of it was committed, unless the answer to a commit was lost.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum Error {
 
     /// A write that the owner's quota refuses.
     #[error("could not {doing}: {exceeded}")]
-    Quota { doing: &'static str, exceeded: Exceeded },
+    Quota { doing: &'static str, exceeded: QuotaExceeded },
 
     #[error("the archive of run {run_id} cannot be read")]
     Damaged { run_id: uuid::Uuid, source: crate::event::Damaged },
@@ -65,7 +65,7 @@ impl Error {
             // A proxy that accepts a connection and hangs up speaks no PostgreSQL.
             (_, Some(Cause::Protocol(_))) => true,
             (_, Some(Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)) => true,
-            _ => self.code().is_some_and(|code| verdict(&code) == Verdict::Later),
+            _ => self.code().is_some_and(|code| retry_advice(&code) == RetryAdvice::Later),
         }
     }
 
@@ -85,7 +85,7 @@ impl Error {
 
     /// Whether the database will never take what it was given.
     pub fn refuses_data(&self) -> bool {
-        self.code().is_some_and(|code| verdict(&code) == Verdict::Never)
+        self.code().is_some_and(|code| retry_advice(&code) == RetryAdvice::Never)
     }
 
     fn code(&self) -> Option<String> {
@@ -136,29 +136,29 @@ pub(super) const READ_ONLY: &str = "25006";
 
 /// What an error code of PostgreSQL (SQLSTATE) or SQLite says about trying again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum RetryAdvice {
     Later,
     Never,
     Unknown,
 }
 
-fn verdict(code: &str) -> Verdict {
+fn retry_advice(code: &str) -> RetryAdvice {
     match code {
         // Locks and idle transactions that took too long; a server that is read-only, as a demoted one; SQLite: busy, locked.
-        "55P03" | "25P03" | READ_ONLY | "5" | "6" | "261" | "517" => Verdict::Later,
+        "55P03" | "25P03" | READ_ONLY | "5" | "6" | "261" | "517" => RetryAdvice::Later,
         // SQLite: too big.
-        "18" => Verdict::Never,
+        "18" => RetryAdvice::Never,
         // SQLite: no permission, read-only, an I/O error, the disk is full, cannot be opened. The disk may have room again.
         _ if code.len() != 5 => match code.parse::<u32>().map(|code| code & 0xff) {
-            Ok(3 | 8 | 10 | 13 | 14) => Verdict::Later,
-            _ => Verdict::Unknown,
+            Ok(3 | 8 | 10 | 13 | 14) => RetryAdvice::Later,
+            _ => RetryAdvice::Unknown,
         },
         _ => match &code[..2] {
             // Connections, conflicts with other transactions, resources, an operator's hand or a time limit.
-            "08" | "40" | "53" | "57" => Verdict::Later,
+            "08" | "40" | "53" | "57" => RetryAdvice::Later,
             // Data that cannot be kept, or is beyond a limit.
-            "22" | "54" => Verdict::Never,
-            _ => Verdict::Unknown,
+            "22" | "54" => RetryAdvice::Never,
+            _ => RetryAdvice::Unknown,
         },
     }
 }
@@ -182,16 +182,16 @@ mod tests {
     fn a_lock_or_a_time_limit_passes_and_bad_data_does_not() {
         let check = |codes: &[&str], expected| {
             for code in codes {
-                assert_eq!(verdict(code), expected, "{code}");
+                assert_eq!(retry_advice(code), expected, "{code}");
             }
         };
         check(
             &["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "25006", "5"],
-            Verdict::Later,
+            RetryAdvice::Later,
         );
-        check(&["13", "10", "778", "8", "14"], Verdict::Later);
-        check(&["22021", "22001", "54000", "18"], Verdict::Never);
-        check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);
+        check(&["13", "10", "778", "8", "14"], RetryAdvice::Later);
+        check(&["22021", "22001", "54000", "18"], RetryAdvice::Never);
+        check(&["23505", "42601", "28P01", "3D000", "2067", "1"], RetryAdvice::Unknown);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use super::{
     database::{Database, Row, Tx, Value, postgres, postgres_args, within},
     error::refuses_row,
-    pool::Query,
+    pool::PgQuery,
 };
 
 /// More statements than this in one are too rare to be kept prepared.
@@ -41,7 +41,7 @@ pub(super) enum Spare {
 }
 
 /// What was written.
-pub(super) struct Written<T> {
+pub(super) struct WriteOutcome<T> {
     /// What the fence has returned.
     pub rows: Vec<T>,
     /// Why the database refused a spare row.
@@ -50,14 +50,14 @@ pub(super) struct Written<T> {
 
 /// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
 /// condition has `{fenced}` or that reads `{fence:…}`, in any order, and see nothing of one another.
-pub(super) struct Fenced {
+pub(super) struct FencedWrites {
     /// What comes before the fence.
     lock: Option<Statement>,
     fence: Statement,
     writes: Vec<Statement>,
 }
 
-impl Fenced {
+impl FencedWrites {
     /// Whether there are spare rows.
     pub(super) fn has_spare(&self) -> bool {
         self.writes.iter().any(|write| write.is_spare)
@@ -69,12 +69,12 @@ impl Fenced {
 
     /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing,
     /// nor does the fence, whose condition reads `{locked:…}`. It is not undone where only the fence touches nothing.
-    pub(super) const fn behind(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
+    pub(super) const fn after_lock(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: Some(lock), fence, writes }
     }
 
     /// All of it as one statement.
-    fn query<T: Row>(self) -> Query<'static, T> {
+    fn query<T: Row>(self) -> PgQuery<'static, T> {
         let is_usual = self.writes.len() <= USUAL;
         let mut parts = Vec::with_capacity(2 + self.writes.len());
         let mut args = Vec::new();
@@ -96,7 +96,7 @@ impl Fenced {
 
 impl Database {
     /// Makes the writes in a transaction of their own. Answers what the fence has returned.
-    pub(super) async fn write_fenced<T: Row>(&self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+    pub(super) async fn write_fenced<T: Row>(&self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await,
             Self::Sqlite { .. } => {
@@ -109,17 +109,20 @@ impl Database {
     }
 
     /// The same, but a spare row that the database refuses costs only itself.
-    pub(super) async fn write_sparing<T: Row>(&self, fenced: impl Fn() -> Fenced) -> Result<Written<T>, sqlx::Error> {
+    pub(super) async fn write_without_refused_spares<T: Row>(
+        &self,
+        fenced: impl Fn() -> FencedWrites,
+    ) -> Result<WriteOutcome<T>, sqlx::Error> {
         let refusal = match self.write_fenced(fenced()).await {
             Err(error) if refuses_row(&error) => error,
-            rows => return Ok(Written { rows: rows?, refused: None }),
+            rows => return Ok(WriteOutcome { rows: rows?, refused: None }),
         };
         let again = fenced();
         if !again.has_spare() {
             return Err(refusal);
         }
         let mut tx = self.begin().await?;
-        let written = tx.write_spare(again, Spare::Apart).await?;
+        let written = tx.write_spares(again, Spare::Apart).await?;
         tx.commit().await?;
         Ok(written)
     }
@@ -149,7 +152,7 @@ impl Database {
 
 impl Tx {
     /// Makes the writes as part of the transaction. Answers what the fence has returned.
-    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
         if let Self::Postgres(tx) = self {
             return within(fenced.query().fetch_all(tx.connection())).await;
         }
@@ -170,11 +173,11 @@ impl Tx {
 
 impl Tx {
     /// Makes the writes as part of the transaction, and the spare ones among them as it is said.
-    pub(super) async fn write_spare<T: Row>(
+    pub(super) async fn write_spares<T: Row>(
         &mut self,
-        mut fenced: Fenced,
+        mut fenced: FencedWrites,
         how: Spare,
-    ) -> Result<Written<T>, sqlx::Error> {
+    ) -> Result<WriteOutcome<T>, sqlx::Error> {
         let mut spare = Vec::new();
         if how == Spare::Apart {
             (spare, fenced.writes) = fenced.writes.into_iter().partition(|write| write.is_spare);
@@ -186,7 +189,7 @@ impl Tx {
                 refused = self.try_write(write).await?.or(refused);
             }
         }
-        Ok(Written { rows, refused })
+        Ok(WriteOutcome { rows, refused })
     }
 
     /// Makes one write that the database may refuse. Returns its refusal, behind which the transaction goes on.

@@ -12,9 +12,9 @@ use super::{
     ArchiveChunk, Claim, Error, Storage,
     archive::writes_of,
     database::{Tx, args},
-    end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
+    end::{Answer, RunEnd, leaves_message, lock_conversation, take_position, write_closing},
     error::refuses_row,
-    fenced::{Fenced, Spare, Statement},
+    fenced::{FencedWrites, Spare, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flushed {
+pub enum FlushOutcome {
     Durable,
     /// All of it, but for a checkpoint that the database refuses.
     WithoutCheckpoint,
@@ -34,7 +34,7 @@ pub enum Flushed {
 }
 
 #[derive(Debug)]
-pub enum Finished {
+pub enum FinishOutcome {
     /// The run has ended; these are its last events, to be shown now that they are committed.
     Ended {
         events: Vec<Event>,
@@ -46,7 +46,7 @@ pub enum Finished {
 
 /// Where a run goes that its holder lets go of without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum Release {
     /// Back to the queue: another worker goes on.
     Queued,
     /// Until a human, or the client, has answered; nobody holds it meanwhile.
@@ -54,8 +54,8 @@ pub enum Leave {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    Gone,
+pub enum ReleaseOutcome {
+    Released,
     /// The run is to be finished as cancelled instead.
     CancelRequested,
     Fenced,
@@ -63,7 +63,7 @@ pub enum Left {
 
 /// The row as a claim's holder finds it.
 #[derive(FromRow)]
-struct Held {
+struct RunStateRow {
     #[sqlx(try_from = "String")]
     status: RunStatus,
     attempt: i64,
@@ -74,7 +74,7 @@ struct Held {
 
 impl Storage {
     /// Archives the next events of the run and extends its lease.
-    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<Flushed, Error> {
+    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
         let flush = async {
             let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
                        usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
@@ -93,18 +93,18 @@ impl Storage {
                     progress.step_completed,
                     progress.finish_text()
                 ];
-                Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
+                FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
             };
-            let written = self.database.write_sparing::<(Uuid,)>(fenced).await?;
+            let written = self.database.write_without_refused_spares::<(Uuid,)>(fenced).await?;
             if let Some(refusal) = &written.refused {
-                tell_refused_checkpoint(claim.run_id, refusal);
-                return Ok(Flushed::WithoutCheckpoint);
+                log_refused_checkpoint(claim.run_id, refusal);
+                return Ok(FlushOutcome::WithoutCheckpoint);
             }
             let is_written = match written.rows.is_empty() {
                 false => true,
-                true => self.look(claim.run_id).await?.is_some_and(|held| held.has_written(claim, chunk.last)),
+                true => self.look(claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last)),
             };
-            Ok(if is_written { Flushed::Durable } else { Flushed::Fenced })
+            Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
         };
         flush.await.map_err(Error::doing("archive events of a run"))
     }
@@ -117,40 +117,40 @@ impl Storage {
         last: EventId,
         answer: &Answer,
         ending: &Ending,
-    ) -> Result<Finished, Error> {
+    ) -> Result<FinishOutcome, Error> {
         let doing = || Error::doing("finish a run");
-        let closing = Closing {
+        let closing = RunEnd {
             run_id: claim.run_id,
             conversation_id: claim.conversation_id,
             output_message_id: claim.output_message_id,
             first: last.next(),
             base: None,
-            before: tail.map(unasked).unwrap_or_default(),
+            before: tail.map(withdrawn_questions).unwrap_or_default(),
             tail,
             position: None,
             answer,
             ending,
         };
         if let Some(events) = self.complete(claim, &closing).await? {
-            return Ok(Finished::Ended { events, next_waits: false });
+            return Ok(FinishOutcome::Ended { events, next_waits: false });
         }
         let closed = match self.close(&closing, Spare::Together).await {
             Err(error) if refuses_row(&error) && tail.is_some() => self.close(&closing, Spare::Apart).await,
             closed => closed,
         };
         if let Some((events, next_waits)) = closed.map_err(doing())? {
-            return Ok(Finished::Ended { events, next_waits });
+            return Ok(FinishOutcome::Ended { events, next_waits });
         }
-        let held = self.look(claim.run_id).await.map_err(doing())?;
-        match held.is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
+        let row = self.look(claim.run_id).await.map_err(doing())?;
+        match row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
             // Whether a run waits is not known any more; one wake-up too many does no harm.
-            true => Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
-            false => Ok(Finished::Fenced),
+            true => Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
+            false => Ok(FinishOutcome::Fenced),
         }
     }
 
     /// Ends the run in a transaction, which looks at all that there is to it.
-    async fn close(&self, closing: &Closing<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
+    async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let position = match leaves_message(closing.ending, &closing.answer.text) {
             true => {
@@ -168,7 +168,7 @@ impl Storage {
                 None
             }
         };
-        let closed = write_closing(&mut tx, Closing { position, ..closing.clone() }, spare).await?;
+        let closed = write_closing(&mut tx, RunEnd { position, ..closing.clone() }, spare).await?;
         match closed {
             Some(_) => tx.commit().await?,
             None => tx.rollback().await?,
@@ -178,39 +178,41 @@ impl Storage {
 
     /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
     /// charged.
-    pub async fn leave(
+    pub async fn release(
         &self,
         claim: &Claim,
         tail: Option<&ArchiveChunk>,
         last: EventId,
-        leave: Leave,
-    ) -> Result<Left, Error> {
-        let doing = match leave {
-            Leave::Queued => "hand a run over",
-            Leave::Waiting => "let a run wait for an answer",
+        release: Release,
+    ) -> Result<ReleaseOutcome, Error> {
+        let doing = match release {
+            Release::Queued => "hand a run over",
+            Release::Waiting => "let a run wait for an answer",
         };
-        let left = match self.try_to_leave(claim, tail, last, leave, Spare::Together).await {
+        let outcome = match self.try_release(claim, tail, last, release, Spare::Together).await {
             Err(error) if refuses_row(&error) && tail.is_some() => {
-                self.try_to_leave(claim, tail, last, leave, Spare::Apart).await
+                self.try_release(claim, tail, last, release, Spare::Apart).await
             }
-            left => left,
+            outcome => outcome,
         };
-        left.map_err(Error::doing(doing))
+        outcome.map_err(Error::doing(doing))
     }
 
-    async fn try_to_leave(
+    async fn try_release(
         &self,
         claim: &Claim,
         tail: Option<&ArchiveChunk>,
         last: EventId,
-        leave: Leave,
+        release: Release,
         spare: Spare,
-    ) -> Result<Left, sqlx::Error> {
+    ) -> Result<ReleaseOutcome, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let early = match lock(&mut tx, claim.run_id).await? {
-            Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(Left::CancelRequested),
-            Some(held) if held.status == leave.status() && held.has_written(claim, last) => Some(Left::Gone),
-            _ => Some(Left::Fenced),
+            Some(row) if row.is_mine(claim) => row.cancel_requested.then_some(ReleaseOutcome::CancelRequested),
+            Some(row) if row.status == release.status() && row.has_written(claim, last) => {
+                Some(ReleaseOutcome::Released)
+            }
+            _ => Some(ReleaseOutcome::Fenced),
         };
         if let Some(early) = early {
             tx.rollback().await?;
@@ -225,24 +227,24 @@ impl Storage {
         let args = args![
             claim.run_id,
             last,
-            leave.status().as_str(),
+            release.status().as_str(),
             progress.resume_at.map(EventId::packed),
             progress.usage_json(),
             progress.step_completed,
             progress.finish_text()
         ];
         let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
-        let fenced = Fenced::new(Statement::new(sql, args), writes);
-        let written = tx.write_spare::<(Uuid,)>(fenced, spare).await?;
+        let fenced = FencedWrites::new(Statement::new(sql, args), writes);
+        let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
         tx.commit().await?;
         if let Some(refusal) = &written.refused {
-            tell_refused_checkpoint(claim.run_id, refusal);
+            log_refused_checkpoint(claim.run_id, refusal);
         }
-        Ok(Left::Gone)
+        Ok(ReleaseOutcome::Released)
     }
 
     /// The row, unless it was removed: an owner's erasure waits for no worker, and a failover may lose the last writes.
-    async fn look(&self, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
+    async fn look(&self, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
         self.database.fetch_optional(sql, args![run_id]).await
     }
@@ -262,7 +264,7 @@ impl Storage {
     }
 }
 
-impl Leave {
+impl Release {
     const fn status(self) -> RunStatus {
         match self {
             Self::Queued => RunStatus::Queued,
@@ -271,7 +273,7 @@ impl Leave {
     }
 }
 
-impl Held {
+impl RunStateRow {
     fn is_mine(&self, claim: &Claim) -> bool {
         self.attempt == i64::from(claim.attempt) && self.status == RunStatus::Running
     }
@@ -283,7 +285,7 @@ impl Held {
 }
 
 /// What tells of the questions in a tail that nobody is to answer any more.
-fn unasked(tail: &ArchiveChunk) -> Vec<EventBody> {
+fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody> {
     let settled = tail.progress.approvals.iter().map(|approval| EventBody::ApprovalResolved {
         base: None,
         approval_id: approval.id,
@@ -296,11 +298,11 @@ fn unasked(tail: &ArchiveChunk) -> Vec<EventBody> {
 }
 
 /// Says once that a checkpoint is missing. The run goes on: a later fork begins at the checkpoint before.
-pub(super) fn tell_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
+pub(super) fn log_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
     tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "the database refused a checkpoint; the run goes on without it");
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
     let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }

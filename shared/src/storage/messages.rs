@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, items_of, page_of},
     database::args,
+    pages::{PageRow, items_of, page_of, page_query},
     rows::{MessageRow, message_columns},
 };
 use crate::{
@@ -25,7 +25,7 @@ macro_rules! sized_message_columns {
 
 /// Which messages of a conversation a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum MessageFilter {
     /// What the conversation is.
     Current,
     /// Also what was replaced or rolled back.
@@ -38,13 +38,13 @@ impl Storage {
         &self,
         owner: &str,
         conversation_id: Uuid,
-        which: Which,
+        which: MessageFilter,
         size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Message>>, Error> {
         let size = size.into();
         let Ok(after) = cursor.map_or(Ok(0), str::parse::<i64>) else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 sized_message_columns!(),
@@ -55,9 +55,9 @@ impl Storage {
             "position",
             "$6"
         );
-        let superseded_too = which == Which::SupersededToo;
+        let superseded_too = which == MessageFilter::SupersededToo;
         let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<MessageRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<MessageRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list messages"))?;
         let mut page: Page<Message> = page_of(rows, size, |last| last.position.to_string());
         let versions = self.versions(conversation_id, page.items.iter().map(|message| message.id).collect()).await?;
@@ -74,7 +74,7 @@ impl Storage {
         size: impl Into<PageSize>,
     ) -> Result<Vec<Message>, Error> {
         let size = size.into();
-        let newest = cut_page!(
+        let newest = page_query!(
             concat!(
                 "select ",
                 sized_message_columns!(),
@@ -84,8 +84,9 @@ impl Storage {
             "turn desc, position desc",
             "$4"
         );
-        let rows =
-            self.database.fetch_all::<Cut<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
+        let rows = self
+            .database
+            .fetch_all::<PageRow<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
         let rows = rows.await.map_err(Error::doing("read the newest messages"))?;
         Ok(items_of(rows).rev().collect())
     }

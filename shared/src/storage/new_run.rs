@@ -22,7 +22,7 @@ pub struct NewRun {
     /// Chosen by the caller, so that it can follow the run before it exists.
     pub run_id: Uuid,
     pub target: Target,
-    pub said: MessageInput,
+    pub input: MessageInput,
     /// What the client calls its message.
     pub client_message_id: Option<String>,
     pub mode: SubmitMode,
@@ -41,7 +41,7 @@ impl NewRun {
     pub(super) fn bytes(&self) -> usize {
         let RunOptions { client_tools, metadata, .. } = &self.options;
         let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
-        self.said.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
+        self.input.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
     }
 }
 
@@ -108,9 +108,9 @@ pub enum Target {
 }
 
 /// What became of a message.
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// Message and run are committed.
-    Accepted(Box<Accepted>),
+    Accepted(Box<CommittedMessage>),
     /// The same request was accepted before, under the same key.
     Repeated(Box<(Conversation, Message, Run)>),
     /// The key belongs to another request.
@@ -136,7 +136,7 @@ pub enum Submitted {
 }
 
 /// A committed message and what its commit has brought with it.
-pub struct Accepted {
+pub struct CommittedMessage {
     pub conversation: Conversation,
     pub message: Message,
     pub run: Run,

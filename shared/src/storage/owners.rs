@@ -8,17 +8,17 @@ use super::{
     EndedRun, Error, Storage,
     database::{Tx, args},
     end,
-    quota::{self, Usage},
+    quota::{self, OwnerUsage},
     submit::unfinished_runs,
 };
 use crate::{
     approval::ApprovalStatus,
-    quotas::{Exceeded, Quotas},
+    quotas::{QuotaExceeded, Quotas},
 };
 
 /// One step of an erasure.
 #[derive(Debug, Default)]
-pub struct Erased {
+pub struct ErasureStep {
     /// Runs that it had to end first; their last events are to be shown.
     pub ended: Vec<EndedRun>,
     pub runs: Vec<Uuid>,
@@ -77,7 +77,7 @@ impl Storage {
 
     /// Removes a part of what the owner has, to be called until nothing is left. A run that has not ended is ended by the write
     /// rule first, also while a worker holds it; so that worker writes nothing after it.
-    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
         for _ in 1..TRIES {
             match self.try_erase(owner, erasure).await {
                 Err(error) if error.is_conflict() => {}
@@ -87,7 +87,7 @@ impl Storage {
         self.try_erase(owner, erasure).await
     }
 
-    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to erase an owner"))?;
         let erased = erase(&mut tx, owner, erasure).await?;
         tx.commit().await.map_err(Error::doing("erase what an owner has"))?;
@@ -140,12 +140,12 @@ async fn quotas_of_move(
     from: &str,
     to: &str,
     quotas: &Quotas,
-) -> Result<Result<Quotas, Exceeded>, sqlx::Error> {
+) -> Result<Result<Quotas, QuotaExceeded>, sqlx::Error> {
     let brings = quota::usage(tx, from, *quotas).await?;
-    let kept = quota::usage(tx, to, *quotas).await?;
+    let own = quota::usage(tx, to, *quotas).await?;
     let quotas =
         Quotas { runs: quotas.runs.filter(|_| brings.runs > 0), bytes: quotas.bytes.filter(|_| brings.bytes > 0) };
-    let together = Usage { runs: brings.runs + kept.runs, bytes: brings.bytes + kept.bytes };
+    let together = OwnerUsage { runs: brings.runs + own.runs, bytes: brings.bytes + own.bytes };
     Ok(quota::exceeded(quotas, together).map_or(Ok(quotas), Err))
 }
 
@@ -176,7 +176,7 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, sqlx::Err
     Ok(shown)
 }
 
-async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
     // Order matters: a move to another owner locks this row first, too, so neither waits for the other in a circle.
     let absence = match erasure {
         Erasure::Wanted => None,
@@ -187,7 +187,7 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Err
         tx.fetch_optional::<(String, bool)>(sql, args![owner, absence.map(|time| time.as_millis() as i64)]).await;
     let goes = known.map_err(Error::doing("look for an anonymous user"))?.is_some_and(|(_, goes)| goes);
     if absence.is_some() && !goes {
-        return Ok(Erased { is_done: true, ..Erased::default() });
+        return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
     }
     let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
     let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
@@ -205,7 +205,7 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Err
     let runs = remove(tx, owner, &conversations).await.map_err(Error::doing("erase conversations"))?;
     let is_done = (conversations.len() as i64) < CONVERSATIONS
         && remove_rest(tx, owner).await.map_err(Error::doing("erase what is not part of a conversation"))?;
-    Ok(Erased { ended, runs, conversations, is_done })
+    Ok(ErasureStep { ended, runs, conversations, is_done })
 }
 
 /// Locks the runs of conversations that workers hold. Order matters: the settlement of a worker's death locks its runs in the

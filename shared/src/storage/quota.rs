@@ -6,7 +6,7 @@ use super::{
     Error, Storage,
     database::{Tx, args},
 };
-use crate::quotas::{Account, Exceeded, Quotas};
+use crate::quotas::{Account, QuotaExceeded, Quotas};
 
 /// The bytes that the owner of this parameter keeps.
 macro_rules! kept_bytes {
@@ -73,7 +73,7 @@ fn bytes_without_lock(max: usize, brings: usize) -> usize {
 
 /// The unfinished runs and the bytes of an owner.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usage {
+pub(super) struct OwnerUsage {
     pub runs: usize,
     pub bytes: usize,
 }
@@ -84,7 +84,7 @@ pub(super) enum Nearness {
     Far,
     /// `expect_room` decides, once the message is stored.
     Near,
-    Beyond(Exceeded),
+    Beyond(QuotaExceeded),
 }
 
 /// Looks at the quotas before a message of `brings` bytes is stored. Its conversation counts the bytes already.
@@ -92,12 +92,12 @@ pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: u
     if quotas == Quotas::default() {
         return Ok(Nearness::Far);
     }
-    let mut seen = usage(tx, owner, quotas).await?;
-    let near_runs = quotas.runs.is_some_and(|max| seen.runs >= lock_threshold(max));
-    let near_bytes = quotas.bytes.is_some_and(|max| seen.bytes > bytes_without_lock(max, brings));
+    let mut owner_usage = usage(tx, owner, quotas).await?;
+    let near_runs = quotas.runs.is_some_and(|max| owner_usage.runs >= lock_threshold(max));
+    let near_bytes = quotas.bytes.is_some_and(|max| owner_usage.bytes > bytes_without_lock(max, brings));
     // The message's own.
-    seen.runs += 1;
-    Ok(match exceeded(quotas, seen) {
+    owner_usage.runs += 1;
+    Ok(match exceeded(quotas, owner_usage) {
         Some(exceeded) => Nearness::Beyond(exceeded),
         None if near_runs || near_bytes => Nearness::Near,
         None => Nearness::Far,
@@ -108,7 +108,11 @@ pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: u
 /// the owner is locked until the transaction ends.
 ///
 /// Order matters: this is the last step before the commit, so the holder of the lock waits for no other lock.
-pub(super) async fn expect_room(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Option<Exceeded>, sqlx::Error> {
+pub(super) async fn expect_room(
+    tx: &mut Tx,
+    owner: &str,
+    quotas: Quotas,
+) -> Result<Option<QuotaExceeded>, sqlx::Error> {
     if quotas == Quotas::default() {
         return Ok(None);
     }
@@ -136,13 +140,13 @@ impl Account<'_> {
     }
 }
 
-pub(super) fn exceeded(quotas: Quotas, usage: Usage) -> Option<Exceeded> {
-    let bytes = quotas.bytes.filter(|max| usage.bytes > *max).map(Exceeded::Bytes);
-    bytes.or_else(|| quotas.runs.filter(|max| usage.runs > *max).map(Exceeded::Runs))
+pub(super) fn exceeded(quotas: Quotas, usage: OwnerUsage) -> Option<QuotaExceeded> {
+    let bytes = quotas.bytes.filter(|max| usage.bytes > *max).map(QuotaExceeded::Bytes);
+    bytes.or_else(|| quotas.runs.filter(|max| usage.runs > *max).map(QuotaExceeded::Runs))
 }
 
 /// The unfinished runs of an owner, up to one more than its quota, and the bytes that it keeps; each only where a quota is set.
-pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Usage, sqlx::Error> {
+pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<OwnerUsage, sqlx::Error> {
     let sql = concat!(
         "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
         "case when $3 then ",
@@ -151,7 +155,7 @@ pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Us
     );
     let most_runs = quotas.runs.map_or(0, |max| max + 1);
     let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, quotas.bytes.is_some()]).await?;
-    Ok(Usage { runs: runs as usize, bytes: bytes as usize })
+    Ok(OwnerUsage { runs: runs as usize, bytes: bytes as usize })
 }
 
 impl Storage {

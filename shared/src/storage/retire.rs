@@ -8,7 +8,7 @@ use super::{Error, Storage, database::args};
 
 /// How much one sweep has removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retired {
+pub struct RetireCounts {
     /// Runs whose events were removed.
     pub runs: usize,
     pub conversations: usize,
@@ -21,9 +21,9 @@ impl Storage {
     /// Removes the events of runs that ended longer than `retention` ago, the conversations that were deleted and whose
     /// runs have all ended, and the earlier definitions of agents that no run needs any more. What is left after `budget`
     /// is for the next sweep.
-    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<Retired, Error> {
+    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<RetireCounts, Error> {
         let until = Instant::now() + budget;
-        let mut retired = Retired { runs: 0, conversations: 0 };
+        let mut retired = RetireCounts { runs: 0, conversations: 0 };
         loop {
             let batch = self.retire_batch(retention).await?;
             retired.runs += batch.runs;
@@ -35,7 +35,7 @@ impl Storage {
         }
     }
 
-    async fn retire_batch(&self, retention: Duration) -> Result<Retired, Error> {
+    async fn retire_batch(&self, retention: Duration) -> Result<RetireCounts, Error> {
         let retire = async {
             let mut tx = self.database.begin().await?;
             let runs = tx.fetch_all::<(Uuid,)>(
@@ -69,7 +69,7 @@ impl Storage {
                        and r.agent_version = agent_definition_versions.version and r.status in ('queued', 'running', 'waiting'))";
             tx.execute(sql, args![]).await?;
             tx.commit().await?;
-            Ok(Retired { runs: removed_runs, conversations })
+            Ok(RetireCounts { runs: removed_runs, conversations })
         };
         retire.await.map_err(Error::doing("remove what is past its time"))
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What stands for the title of a conversation that nobody has named, from `chat_conversations` under this name.
-macro_rules! first_said {
+macro_rules! first_user_text {
     ($conversations:literal) => {
         concat!(
             "case when ",
@@ -24,11 +24,11 @@ macro_rules! first_said {
             ".title is null then (select substr(first.content, 1, 400) from chat_messages first where first.conversation_id = ",
             $conversations,
             ".id and first.superseded_at is null and first.role = 'user' and first.content_type = 'text' ",
-            "order by first.turn, first.position limit 1) end as first_said"
+            "order by first.turn, first.position limit 1) end as first_user_text"
         )
     };
 }
-pub(super) use first_said;
+pub(super) use first_user_text;
 
 /// The columns of `ConversationRow`, from `chat_conversations c`.
 macro_rules! conversation_columns {
@@ -38,7 +38,7 @@ macro_rules! conversation_columns {
             "(select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') ",
             "order by live.position limit 1) as live_run_id, ",
             "(select origin.conversation_id from agent_run_checkpoints origin where origin.id = c.forked_from) as forked_conversation_id, ",
-            $crate::storage::rows::first_said!("c")
+            $crate::storage::rows::first_user_text!("c")
         )
     };
 }
@@ -78,7 +78,7 @@ pub(super) struct ConversationRow {
     pub id: Uuid,
     pub title: Option<String>,
     #[sqlx(default)]
-    pub first_said: Option<String>,
+    pub first_user_text: Option<String>,
     pub agent_id: Option<Uuid>,
     pub live_run_id: Option<Uuid>,
     pub forked_from: Option<Uuid>,
@@ -93,7 +93,7 @@ impl From<ConversationRow> for Conversation {
     fn from(row: ConversationRow) -> Self {
         Self {
             id: row.id,
-            title: row.title.or_else(|| title_of(&row.first_said?)),
+            title: row.title.or_else(|| title_of(&row.first_user_text?)),
             agent_id: row.agent_id,
             live_run_id: row.live_run_id,
             forked_from: row.forked_from,

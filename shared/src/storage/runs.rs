@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
-    database::args,
+    database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
     rows::{RunRow, bare_run_columns, run_columns},
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Storage {
     ) -> Result<Option<Page<Run>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 bare_run_columns!(),
@@ -152,7 +152,7 @@ impl Storage {
         );
         let status = filter.status.map(|status| status.as_str().to_owned());
         let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
+        let rows = self.database.fetch_all::<PageRow<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
@@ -189,4 +189,14 @@ impl Storage {
             oldest_queued_seconds: oldest.unwrap_or(0).max(0) as f64 / 1000.0,
         })
     }
+}
+
+/// Reads the run of this id within a transaction, with its answer.
+pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
+    let sql = concat!(
+        "select ",
+        run_columns!(),
+        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
+    );
+    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
 }

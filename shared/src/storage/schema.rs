@@ -13,13 +13,13 @@ static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
-            let mut lent = pool.lend().await.map_err(Error::doing("connect to migrate"))?;
+            let mut connection = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
             // Of several that migrate at once, one makes the schema. The lock ends with the transaction, so it holds behind a
             // pooler too.
             let create = "begin; select pg_advisory_xact_lock(7306082915); create schema if not exists kb; commit";
-            let created = sqlx::raw_sql(create).execute(lent.connection()).await;
+            let created = sqlx::raw_sql(create).execute(connection.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
-            POSTGRES.run(lent.connection()).await?;
+            POSTGRES.run(connection.connection()).await?;
         }
         Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }

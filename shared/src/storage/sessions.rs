@@ -5,7 +5,7 @@ use sqlx::FromRow;
 use super::{
     Error, Storage,
     database::args,
-    newest::NewestFirst,
+    newest_first::NewestFirst,
     rows::{ConversationRow, conversation_columns},
 };
 use crate::{conversation::Session, page::Page};
@@ -37,8 +37,9 @@ impl Storage {
             args![owner, before.at(), before.id(), limit + 1],
         );
         let rows = rows.await.map_err(Error::doing("list sessions"))?;
-        let page =
-            Page::of(rows, limit, |last| NewestFirst::behind(last.conversation.activity_at, last.conversation.id));
+        let page = Page::of(rows, limit, |last| {
+            NewestFirst::cursor_after(last.conversation.activity_at, last.conversation.id)
+        });
         let sessions = page.items.into_iter().filter_map(|row| Session::of(&row.handle, row.conversation.into()));
         Ok(Some(Page { items: sessions.collect(), next: page.next }))
     }

@@ -14,37 +14,37 @@ use crate::message::{Message, Role};
 
 /// A place between two messages of a conversation, in the order in which the model reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
-pub(super) struct Cut {
+pub(super) struct SupersedePoint {
     turn: i64,
     position: i64,
 }
 
 /// A message that gives way to another version of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Replaced {
-    pub cut: Cut,
+pub(super) struct Replacement {
+    pub point: SupersedePoint,
     /// The first version; `None` where nothing stood there yet.
     pub version_of: Option<Uuid>,
 }
 
-impl Cut {
+impl SupersedePoint {
     /// Whether the answer of the run at this place of the queue comes after it.
     pub const fn covers(&self, run_position: i64) -> bool {
         run_position >= self.turn
     }
 }
 
-/// What gives way so that this message can be said in another way; `None` if the conversation has no such message.
-pub(super) async fn replaced_by(
+/// What gives way so that this message can be input in another way; `None` if the conversation has no such message.
+pub(super) async fn replacement_for(
     tx: &mut Tx,
     conversation_id: Uuid,
     message_id: Uuid,
-    said: &MessageInput,
-) -> Result<Option<Replaced>, sqlx::Error> {
+    input: &MessageInput,
+) -> Result<Option<Replacement>, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(flatten)]
-        cut: Cut,
+        point: SupersedePoint,
         #[sqlx(try_from = "String")]
         role: Role,
         first: Uuid,
@@ -56,28 +56,31 @@ pub(super) async fn replaced_by(
                 order by r.position desc limit 1) as first_answer \
                from chat_messages m where id = $1 and conversation_id = $2 and superseded_at is null";
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
-    Ok(row.map(|Row { cut, role, first, first_answer }| {
-        if matches!(said, MessageInput::Again { .. }) && role == Role::User {
+    Ok(row.map(|Row { point, role, first, first_answer }| {
+        if matches!(input, MessageInput::Again { .. }) && role == Role::User {
             // The question stays, and its answer gives way.
-            return Replaced { cut: Cut { position: cut.position + 1, ..cut }, version_of: first_answer };
+            return Replacement {
+                point: SupersedePoint { position: point.position + 1, ..point },
+                version_of: first_answer,
+            };
         }
-        Replaced { cut, version_of: Some(first) }
+        Replacement { point, version_of: Some(first) }
     }))
 }
 
-/// Supersedes every message after the cut, and every run whose answer is or will be there. `change` names this change.
+/// Supersedes every message after the point, and every run whose answer is or will be there. `change` names this change.
 pub(super) async fn everything_from(
     tx: &mut Tx,
     conversation_id: Uuid,
-    cut: Cut,
+    point: SupersedePoint,
     change: Uuid,
 ) -> Result<(), sqlx::Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $4 \
                where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
-    tx.execute(sql, args![conversation_id, cut.turn, cut.position, change]).await?;
+    tx.execute(sql, args![conversation_id, point.turn, point.position, change]).await?;
     let sql = "update agent_runs set superseded_at = {now}, superseded_in = $3 \
                where conversation_id = $1 and superseded_at is null and position >= $2";
-    tx.execute(sql, args![conversation_id, cut.turn, change]).await.map(drop)
+    tx.execute(sql, args![conversation_id, point.turn, change]).await.map(drop)
 }
 
 /// Supersedes the questions and the answers of these runs. `change` names this change.
@@ -91,7 +94,7 @@ pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Resu
 }
 
 /// The newest message of the dialogue.
-pub(super) async fn last_said(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
+pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
     let sql = concat!(
         "select ",
         message_columns!(),

@@ -41,14 +41,14 @@ impl Room {
 
 /// A suspect that a worker could claim beside others.
 #[derive(FromRow)]
-struct Waiting {
+struct WaitingSuspect {
     id: Uuid,
     width: Option<i64>,
 }
 
 /// A suspect that needs a worker for itself.
 #[derive(FromRow)]
-struct Narrow {
+struct NarrowSuspect {
     id: Uuid,
     /// Whether idle workers have had the time to take it.
     is_due: bool,
@@ -56,7 +56,7 @@ struct Narrow {
 
 /// A run that the worker executes.
 #[derive(FromRow)]
-struct AtWork {
+struct RunAtWork {
     suspect: bool,
     width: Option<i64>,
 }
@@ -94,12 +94,13 @@ impl Storage {
             " and coalesce(r.probation, 1) > 0 order by coalesce(r.probation, 1000000000) desc, r.id limit $3"
         );
         let args = args![terms.suspicious(), terms.max_crashes, limit + 1];
-        let waiting = self.database.fetch_all::<Waiting>(sql, args).await?;
+        let waiting = self.database.fetch_all::<WaitingSuspect>(sql, args).await?;
         if narrow.is_none() && waiting.is_empty() {
             return Ok(Suspects { claims: Vec::new(), room: Room::Enough });
         }
         let sql = "select crashes >= $2 as suspect, probation as width from agent_runs where holder = $1 and status = 'running'";
-        let at_work = self.database.fetch_all::<AtWork>(sql, args![terms.holder.as_str(), terms.suspicious()]).await?;
+        let at_work =
+            self.database.fetch_all::<RunAtWork>(sql, args![terms.holder.as_str(), terms.suspicious()]).await?;
         if let Some(narrow) = &narrow {
             if at_work.is_empty() {
                 let claims = self.take_suspects(terms, vec![narrow.id]).await?;
@@ -107,7 +108,7 @@ impl Storage {
                 return Ok(Suspects { claims, room });
             }
             // Every worker but one goes on with other runs.
-            if !at_work.iter().any(AtWork::is_narrow) && self.is_least_busy(terms).await? {
+            if !at_work.iter().any(RunAtWork::is_narrow) && self.is_least_busy(terms).await? {
                 let room = if narrow.is_due { Room::Cleared } else { Room::Clearing };
                 return Ok(Suspects { claims: Vec::new(), room });
             }
@@ -126,7 +127,7 @@ impl Storage {
 
     /// The suspect that has waited the longest for a worker of its own. A third of a lease after it lost its worker, each
     /// idle worker has looked for it, and the suspect waits for them no longer.
-    async fn narrowest(&self, terms: &ClaimTerms) -> Result<Option<Narrow>, sqlx::Error> {
+    async fn narrowest(&self, terms: &ClaimTerms) -> Result<Option<NarrowSuspect>, sqlx::Error> {
         let sql = concat!(
             "select r.id, r.lease_until is null or r.lease_until < {before:$3} as is_due from agent_runs r where ",
             waits!(),
@@ -156,7 +157,7 @@ impl Storage {
     }
 }
 
-impl AtWork {
+impl RunAtWork {
     /// Whether it needs this worker for itself.
     fn is_narrow(&self) -> bool {
         self.suspect && self.width == Some(0)

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
+    pages::{PageRow, page_of, page_query},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
@@ -52,14 +52,14 @@ struct CallRow {
 }
 
 #[derive(FromRow)]
-struct PlacedCall {
+struct CallPageRow {
     #[sqlx(flatten)]
     call: CallRow,
     position: i64,
 }
 
-impl From<PlacedCall> for ToolCall {
-    fn from(row: PlacedCall) -> Self {
+impl From<CallPageRow> for ToolCall {
+    fn from(row: CallPageRow) -> Self {
         Self::from(row.call)
     }
 }
@@ -116,7 +116,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<TraceMessage>>, Error> {
         let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at, \
              octet_length(content) + coalesce(octet_length(cast(tool_calls as text)), 0) + 300 as page_bytes \
              from agent_run_messages where run_id = $1 and ($2 is null or position > $2) order by position limit $3",
@@ -124,7 +124,7 @@ impl Storage {
             "$4"
         );
         let rows =
-            self.database.fetch_all::<Cut<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
+            self.database.fetch_all::<PageRow<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
         let rows = rows.map_err(Error::doing("list a run's trace"))?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
@@ -137,15 +137,15 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<ToolCall>>, Error> {
         // `<step>.<position>`, of the last call of the page before.
-        let place = |text: &str| -> Option<(i64, i64)> {
+        let position = |text: &str| -> Option<(i64, i64)> {
             let (step, position) = text.split_once('.')?;
             Some((step.parse().ok()?, position.parse().ok()?))
         };
-        let after = match cursor.map(place) {
+        let after = match cursor.map(position) {
             Some(None) => return Ok(None),
             after => after.flatten(),
         };
-        let list = cut_page!(
+        let list = page_query!(
             "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, \
              completed_at, position, octet_length(cast(input as text)) + coalesce(octet_length(output), 0) \
              + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes from agent_run_tool_calls \
@@ -155,7 +155,7 @@ impl Storage {
         );
         let (step, position) = after.unzip();
         let args = args![run_id, step, position, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<PlacedCall>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<CallPageRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's tool calls"))?;
         Ok(Some(page_of(rows, size, |last| format!("{}.{}", last.call.step, last.position))))
     }
@@ -170,7 +170,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<TraceMessage>>, Error> {
         let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             "select m.position, m.step, m.role, m.content, m.tool_calls, m.call_id, m.is_error, m.usage, m.created_at, \
              octet_length(m.content) + coalesce(octet_length(cast(m.tool_calls as text)), 0) + 300 \
              + coalesce((select cast(sum(octet_length(cast(c.input as text)) + coalesce(octet_length(c.output), 0) \
@@ -182,7 +182,7 @@ impl Storage {
             "$5"
         );
         let args = args![run_id, messages, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<TraceRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<TraceRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's trace up to a checkpoint"))?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
@@ -210,7 +210,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<Approval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 approval_columns!(),
@@ -223,7 +223,7 @@ impl Storage {
             "$4"
         );
         let args = args![run_id, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<ApprovalRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<ApprovalRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's approvals"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }

@@ -13,7 +13,7 @@ use super::{
     database::{Tx, args},
     rows::{MessageRow, message_columns},
     submit::{cancel_all, unfinished_runs},
-    supersede::{self, Cut},
+    supersede::{self, SupersedePoint},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -22,7 +22,7 @@ use crate::{
 
 /// The outcome of a restoration.
 #[derive(Debug)]
-pub enum Restored {
+pub enum RestoreOutcome {
     /// The message is part of the conversation.
     Done {
         message: Box<Message>,
@@ -47,12 +47,12 @@ struct VersionRow {
 impl Storage {
     /// Makes a superseded version part of its conversation again, with all that followed it then. The version that stands
     /// there now is superseded, and its unfinished runs are cancelled.
-    pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+    pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
         let doing = || Error::doing("restore a version of a message");
         let mut tx = self.database.begin().await.map_err(doing())?;
         let restored = restore(&mut tx, owner, conversation_id, id).await?;
         match &restored {
-            Restored::Done { .. } => tx.commit().await.map_err(doing())?,
+            RestoreOutcome::Done { .. } => tx.commit().await.map_err(doing())?,
             _ => tx.rollback().await.map_err(doing())?,
         }
         Ok(restored)
@@ -95,36 +95,42 @@ impl Storage {
     }
 }
 
-async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
     let doing = || Error::doing("restore a version of a message");
     // Order matters: the conversation is locked before its runs.
     let sql = "update chat_conversations set last_message_at = {now}, activity_at = {now} \
                where id = $1 and owner_id = $2 and deleted_at is null";
     if tx.execute(sql, args![conversation_id, owner]).await.map_err(doing())? == 0 {
-        return Ok(Restored::ConversationNotFound);
+        return Ok(RestoreOutcome::ConversationNotFound);
     }
     let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
                from chat_messages where id = $1 and conversation_id = $2";
     let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await.map_err(doing())?;
-    let Some(VersionRow { is_superseded, superseded_in, first }) = target else { return Ok(Restored::MessageNotFound) };
+    let Some(VersionRow { is_superseded, superseded_in, first }) = target else {
+        return Ok(RestoreOutcome::MessageNotFound);
+    };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
     if is_superseded {
         let current = current_version(tx, conversation_id, first).await.map_err(doing())?;
-        let Some((cut, change)) = current.zip(superseded_in) else { return Ok(Restored::NoPlace) };
+        let Some((point, change)) = current.zip(superseded_in) else { return Ok(RestoreOutcome::NoPlace) };
         let unfinished = unfinished_runs(tx, conversation_id).await.map_err(doing())?;
-        let to_cancel = unfinished.into_iter().filter(|run| cut.covers(run.position)).collect();
+        let to_cancel = unfinished.into_iter().filter(|run| point.covers(run.position)).collect();
         // Order matters: what the cancelled runs leave behind is superseded from the start.
-        supersede::everything_from(tx, conversation_id, cut, Uuid::now_v7()).await.map_err(doing())?;
+        supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await.map_err(doing())?;
         (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
         take_back(tx, conversation_id, change).await.map_err(doing())?;
     }
     let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
     let message = tx.fetch_one::<MessageRow>(sql, args![id]).await.map_err(doing())?;
-    Ok(Restored::Done { message: Box::new(message.into()), ended, cancel_requested })
+    Ok(RestoreOutcome::Done { message: Box::new(message.into()), ended, cancel_requested })
 }
 
 /// Where the version begins that is part of the conversation now; a run counts although it has no answer yet.
-async fn current_version(tx: &mut Tx, conversation_id: Uuid, first: Uuid) -> Result<Option<Cut>, sqlx::Error> {
+async fn current_version(
+    tx: &mut Tx,
+    conversation_id: Uuid,
+    first: Uuid,
+) -> Result<Option<SupersedePoint>, sqlx::Error> {
     let sql = "select turn, position from (\
                    select turn, position from chat_messages \
                    where conversation_id = $1 and superseded_at is null and (version_of = $2 or id = $2) \

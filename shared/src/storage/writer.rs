@@ -13,19 +13,19 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, s
 use super::{database::within, error::is_of_the_file};
 
 #[derive(Clone)]
-pub(super) struct Writer {
+pub(super) struct SqliteWriter {
     pool: SqlitePool,
     /// Whether the last write failed because of the file. The next write that succeeds clears it.
     failing: Arc<AtomicBool>,
 }
 
 /// A transaction of the writer. Dropping it rolls it back.
-pub(super) struct Tx {
+pub(super) struct SqliteTransaction {
     tx: Transaction<'static, Sqlite>,
     failing: Arc<AtomicBool>,
 }
 
-impl Writer {
+impl SqliteWriter {
     pub(super) fn new(pool: SqlitePool) -> Self {
         Self { pool, failing: Arc::default() }
     }
@@ -38,11 +38,11 @@ impl Writer {
         self.failing.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
-        let begun = within(self.pool.begin_with("begin immediate")).await;
-        // A transaction that has begun proves nothing about the disk.
-        let tx = begun.inspect_err(|error| note_failure(&self.failing, error))?;
-        Ok(Tx { tx, failing: Arc::clone(&self.failing) })
+    pub(super) async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
+        let transaction = within(self.pool.begin_with("begin immediate")).await;
+        // A transaction that has transaction proves nothing about the disk.
+        let tx = transaction.inspect_err(|error| note_failure(&self.failing, error))?;
+        Ok(SqliteTransaction { tx, failing: Arc::clone(&self.failing) })
     }
 
     /// Remembers the outcome of a write outside any transaction.
@@ -57,7 +57,7 @@ impl Writer {
     }
 }
 
-impl Tx {
+impl SqliteTransaction {
     pub(super) fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.tx
     }

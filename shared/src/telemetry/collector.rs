@@ -17,32 +17,32 @@ const REMINDER: Duration = Duration::from_secs(600);
 
 /// An OTLP exporter that says in the log when it fails.
 #[derive(Debug)]
-pub struct Collector {
+pub struct LoggingExporter {
     otlp: Otlp,
     /// When it was last said that spans are lost; none while all is well.
-    complained: Mutex<Option<Instant>>,
+    last_warning: Mutex<Option<Instant>>,
 }
 
-impl Collector {
+impl LoggingExporter {
     pub fn new(otlp: Otlp) -> Self {
-        Self { otlp, complained: Mutex::new(None) }
+        Self { otlp, last_warning: Mutex::new(None) }
     }
 
     fn note(&self, exported: &OTelSdkResult, spans: usize) {
-        let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last_warning = self.last_warning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match exported {
-            Ok(()) if complained.take().is_some() => tracing::info!("the collector takes spans again"),
+            Ok(()) if last_warning.take().is_some() => tracing::info!("the collector takes spans again"),
             Ok(()) => {}
-            Err(_) if complained.is_some_and(|last| last.elapsed() < REMINDER) => {}
+            Err(_) if last_warning.is_some_and(|last| last.elapsed() < REMINDER) => {}
             Err(error) => {
-                *complained = Some(Instant::now());
+                *last_warning = Some(Instant::now());
                 tracing::warn!(%error, spans, "spans are lost: the collector does not take them");
             }
         }
     }
 }
 
-impl SpanExporter for Collector {
+impl SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let exported = self.otlp.export(batch).await;

@@ -13,7 +13,7 @@ use opentelemetry_sdk::{
 };
 use uuid::Uuid;
 
-use super::collector::Collector;
+use super::collector::LoggingExporter;
 
 /// Either of them turns it on.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
@@ -29,20 +29,20 @@ static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 pub struct Error(#[from] ExporterBuildError);
 
 /// What is to be finished before the process ends.
-pub struct Exporting(SdkTracerProvider);
+pub struct ExporterGuard(SdkTracerProvider);
 
 /// Begins to record and export, if an endpoint is set.
-pub fn start(role: &'static str, version: &'static str) -> Result<Option<Exporting>, Error> {
+pub fn start(role: &'static str, version: &'static str) -> Result<Option<ExporterGuard>, Error> {
     if !is_wanted() {
         return Ok(None);
     }
     let exporter = SpanExporter::builder().with_http().build()?;
     let provider = SdkTracerProvider::builder()
-        .with_batch_exporter(Collector::new(exporter))
+        .with_batch_exporter(LoggingExporter::new(exporter))
         .with_resource(resource(role, version))
         .build();
     let _ = TRACER.set(provider.tracer("holdfast"));
-    Ok(Some(Exporting(provider)))
+    Ok(Some(ExporterGuard(provider)))
 }
 
 /// Whether spans are recorded in this process.
@@ -54,7 +54,7 @@ pub(super) fn tracer() -> Option<&'static SdkTracer> {
     TRACER.get()
 }
 
-impl Exporting {
+impl ExporterGuard {
     /// Sends what is left. Blocks, though not for long: a collector that does not take it does not get it.
     pub fn finish(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST_BATCH) {
@@ -76,10 +76,10 @@ fn resource(role: &'static str, version: &'static str) -> Resource {
         KeyValue::new("service.instance.id", Uuid::now_v7().to_string()),
         KeyValue::new("holdfast.role", role),
     ];
-    let said = Resource::builder().build();
-    let is_unsaid = |key: &Key| match said.get(key) {
+    let environment = Resource::builder().build();
+    let is_unset = |key: &Key| match environment.get(key) {
         None => true,
         Some(value) => key.as_str() == "service.name" && value.as_str().starts_with("unknown_service"),
     };
-    Resource::builder().with_attributes(ours.into_iter().filter(|ours| is_unsaid(&ours.key))).build()
+    Resource::builder().with_attributes(ours.into_iter().filter(|ours| is_unset(&ours.key))).build()
 }

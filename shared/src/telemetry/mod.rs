@@ -10,6 +10,6 @@ mod export;
 mod span;
 mod traceparent;
 
-pub use export::{Error, Exporting, is_on, start};
-pub use span::{Kind, Span};
+pub use export::{Error, ExporterGuard, is_on, start};
+pub use span::{Span, SpanKind};
 pub use traceparent::Traceparent;

@@ -5,8 +5,8 @@ use std::{borrow::Cow, time::SystemTime};
 use opentelemetry::{
     Context, KeyValue, Value,
     trace::{
-        Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
-        TraceState, Tracer,
+        Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind as OtelKind, Status, TraceContextExt, TraceFlags,
+        TraceId, TraceState, Tracer,
     },
 };
 use opentelemetry_sdk::trace::Span as SdkSpan;
@@ -15,7 +15,7 @@ use super::{Traceparent, export};
 
 /// What a span is beside its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// A request that is answered.
     Server,
     /// A question to somebody else.
@@ -29,7 +29,7 @@ pub struct Span(Option<SdkSpan>);
 
 impl Span {
     /// Begins a span under another one, if that is recorded.
-    pub fn begin(parent: Option<Traceparent>, kind: Kind, name: impl Into<Cow<'static, str>>) -> Self {
+    pub fn begin(parent: Option<Traceparent>, kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
         match parent.filter(|parent| parent.is_sampled()) {
             Some(parent) => Self::build(Some(parent), kind, name.into(), None),
             None => Self::default(),
@@ -37,9 +37,9 @@ impl Span {
     }
 
     /// The same for what has begun already.
-    pub fn begun(
+    pub fn begin_since(
         parent: Option<Traceparent>,
-        kind: Kind,
+        kind: SpanKind,
         name: impl Into<Cow<'static, str>>,
         since: SystemTime,
     ) -> Self {
@@ -51,15 +51,15 @@ impl Span {
 
     /// Begins a trace, or goes on with the caller's. The sampler decides whether it is recorded.
     pub fn begin_trace(caller: Option<Traceparent>, name: impl Into<Cow<'static, str>>) -> Self {
-        Self::build(caller, Kind::Server, name.into(), None)
+        Self::build(caller, SpanKind::Server, name.into(), None)
     }
 
-    fn build(parent: Option<Traceparent>, kind: Kind, name: Cow<'static, str>, since: Option<SystemTime>) -> Self {
+    fn build(parent: Option<Traceparent>, kind: SpanKind, name: Cow<'static, str>, since: Option<SystemTime>) -> Self {
         let Some(tracer) = export::tracer() else { return Self::default() };
         let mut builder = SpanBuilder::from_name(name).with_kind(match kind {
-            Kind::Server => SpanKind::Server,
-            Kind::Client => SpanKind::Client,
-            Kind::Internal => SpanKind::Internal,
+            SpanKind::Server => OtelKind::Server,
+            SpanKind::Client => OtelKind::Client,
+            SpanKind::Internal => OtelKind::Internal,
         });
         builder.start_time = since;
         let within = match parent {

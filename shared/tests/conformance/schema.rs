@@ -10,7 +10,7 @@ use test_servers::Postgres;
 use uuid::Uuid;
 
 #[derive(Parser)]
-struct Settings {
+struct MigrationArgs {
     #[command(flatten)]
     stores: StoresConfig,
 }
@@ -18,7 +18,7 @@ struct Settings {
 #[tokio::test]
 async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
-    let config = Settings::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
+    let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
     let stores = config.stores().unwrap();
     drop(storage::connect(&stores, &config).await.unwrap());
     // As a version before a migration would have left it.
@@ -36,7 +36,7 @@ async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
 #[tokio::test]
 async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
     let folder = tempfile::tempdir().unwrap();
-    let config = Settings::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
+    let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
     let stores = config.stores().unwrap();
     drop(storage::connect(&stores, &config).await.unwrap());
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
@@ -50,7 +50,7 @@ async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
 async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
     let database = Postgres::database();
     let config =
-        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+        MigrationArgs::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
     storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
     let mut server = PgConnection::connect(database.url()).await.unwrap();
     let (conversation, run) = (Uuid::now_v7(), Uuid::now_v7());
@@ -85,7 +85,7 @@ async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
 async fn four_may_migrate_a_fresh_database_at_once() {
     let database = Postgres::database();
     let config =
-        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+        MigrationArgs::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
     let stores = config.stores().unwrap();
     let migrate = || storage::migrate(&stores, &config);
     for migrated in <[_; 4]>::from(tokio::join!(migrate(), migrate(), migrate(), migrate())) {

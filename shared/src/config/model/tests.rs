@@ -5,13 +5,13 @@ use clap::Parser;
 use super::*;
 
 #[derive(Parser)]
-struct Cli {
+struct ModelArgs {
     #[command(flatten)]
     model: ModelConfig,
 }
 
 fn config(flags: &[&str]) -> ModelConfig {
-    Cli::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
+    ModelArgs::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
 /// The choice as `provider/name`, or the variable that the error names.

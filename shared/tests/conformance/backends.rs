@@ -1,4 +1,4 @@
-//! Fresh meeting places of each kind.
+//! Fresh meeting backends of each kind.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use holdfast_shared::{
     quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
-    storage::{self, ClaimTerms, Holder, MessageInput, NewBriefing, NewRun, Storage, Submitted, Target, Window},
+    storage::{self, ClaimTerms, Holder, MessageInput, NewBriefing, NewRun, Storage, SubmitOutcome, Target, Window},
 };
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ use crate::raw::Raw;
 pub const LEASE: Duration = Duration::from_secs(60);
 pub const MAX_CRASHES: usize = 3;
 
-pub struct Places {
+pub struct TestBackends {
     pub storage: Storage,
     pub run_log: RunLog,
     pub pushes: mpsc::UnboundedReceiver<Push>,
@@ -33,12 +33,12 @@ pub struct Places {
 }
 
 #[derive(Parser)]
-struct Settings {
+struct StoresArgs {
     #[command(flatten)]
     stores: StoresConfig,
 }
 
-impl Places {
+impl TestBackends {
     pub async fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = settings(&["--data-dir", folder.path().to_str().unwrap()]);
@@ -103,7 +103,7 @@ impl Places {
     /// Submits a message of this owner.
     pub async fn submit_as(&self, owner: &str, target: Target, content: &str) -> (Uuid, Uuid) {
         match self.storage.submit(owner, &NO_QUOTAS, &new_run(target, content)).await.unwrap() {
-            Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
+            SubmitOutcome::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
             _ => panic!("the message was not accepted"),
         }
     }
@@ -128,7 +128,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
     NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: MessageInput::New(content.into()),
+        input: MessageInput::New(content.into()),
         client_message_id: None,
         mode: Default::default(),
         key: None,
@@ -151,7 +151,7 @@ pub fn terms(holder: &Holder) -> ClaimTerms {
 }
 
 fn settings(args: &[&str]) -> StoresConfig {
-    Settings::parse_from(["conformance"].iter().chain(args)).stores
+    StoresArgs::parse_from(["conformance"].iter().chain(args)).stores
 }
 
 /// A briefing for an agent.

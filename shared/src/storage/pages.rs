@@ -6,7 +6,7 @@ use crate::page::{Page, PageSize};
 
 /// Rows of a list, one more than a page has, without those before which the page is full. `$rows` selects them with
 /// their `page_bytes`, `$order` names columns that they have, `$bytes` is the parameter with the size of the page.
-macro_rules! cut_page {
+macro_rules! page_query {
     ($rows:expr, $order:literal, $bytes:literal) => {
         concat!(
             "select * from (select page.*, count(*) over () as page_rows, ",
@@ -21,16 +21,16 @@ macro_rules! cut_page {
         )
     };
 }
-pub(super) use cut_page;
+pub(super) use page_query;
 
 /// A row of such a page.
-pub(super) struct Cut<T> {
+pub(super) struct PageRow<T> {
     row: T,
     /// Rows that there were before the page was cut.
     rows: i64,
 }
 
-impl<'r, R: sqlx::Row, T: FromRow<'r, R>> FromRow<'r, R> for Cut<T>
+impl<'r, R: sqlx::Row, T: FromRow<'r, R>> FromRow<'r, R> for PageRow<T>
 where
     &'static str: ColumnIndex<R>,
     i64: Decode<'r, R::Database> + Type<R::Database>,
@@ -41,14 +41,14 @@ where
 }
 
 /// The page that the rows are; it goes on where they were cut, by number or by bytes.
-pub(super) fn page_of<R, T: From<R>>(cut: Vec<Cut<R>>, size: PageSize, cursor: impl Fn(&R) -> String) -> Page<T> {
-    let rows = cut.first().map_or(0, |cut| cut.rows as usize);
-    let shown = cut.into_iter().map(|cut| cut.row).take(size.items).collect::<Vec<_>>();
-    let next = if rows > shown.len() { shown.last().map(cursor) } else { None };
+pub(super) fn page_of<R, T: From<R>>(rows: Vec<PageRow<R>>, size: PageSize, cursor: impl Fn(&R) -> String) -> Page<T> {
+    let total = rows.first().map_or(0, |row| row.rows as usize);
+    let shown = rows.into_iter().map(|row| row.row).take(size.items).collect::<Vec<_>>();
+    let next = if total > shown.len() { shown.last().map(cursor) } else { None };
     Page { items: shown.into_iter().map(T::from).collect(), next }
 }
 
 /// The items alone, where there is no further page.
-pub(super) fn items_of<R, T: From<R>>(cut: Vec<Cut<R>>) -> impl DoubleEndedIterator<Item = T> {
-    cut.into_iter().map(|cut| T::from(cut.row))
+pub(super) fn items_of<R, T: From<R>>(rows: Vec<PageRow<R>>) -> impl DoubleEndedIterator<Item = T> {
+    rows.into_iter().map(|row| T::from(row.row))
 }

@@ -7,28 +7,28 @@ use uuid::Uuid;
 pub(super) struct NewestFirst(Option<(DateTime<Utc>, Uuid)>);
 
 /// No page gave this cursor out.
-pub(super) struct Unknown;
+pub(super) struct UnknownCursor;
 
 impl NewestFirst {
-    pub fn parse(cursor: Option<&str>) -> Result<Self, Unknown> {
-        cursor.map(|text| place(text).ok_or(Unknown)).transpose().map(Self)
+    pub fn parse(cursor: Option<&str>) -> Result<Self, UnknownCursor> {
+        cursor.map(|text| position(text).ok_or(UnknownCursor)).transpose().map(Self)
     }
 
     /// The cursor of the page after one that ends with this item.
-    pub fn behind(at: DateTime<Utc>, id: Uuid) -> String {
+    pub fn cursor_after(at: DateTime<Utc>, id: Uuid) -> String {
         format!("{}.{}", at.timestamp_millis(), id.simple())
     }
 
     pub fn at(&self) -> Option<DateTime<Utc>> {
-        self.0.map(|place| place.0)
+        self.0.map(|position| position.0)
     }
 
     pub fn id(&self) -> Option<Uuid> {
-        self.0.map(|place| place.1)
+        self.0.map(|position| position.1)
     }
 }
 
-fn place(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
+fn position(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
     let (at, id) = text.split_once('.')?;
     let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
     // No page ends outside the years that both databases know.

@@ -5,8 +5,8 @@ use std::{future::poll_fn, pin::pin, task::Poll};
 use holdfast_shared::storage::{BeginResult, Target};
 
 use crate::{
+    backends::{ALL, NO_QUOTAS, TestBackends, new_run},
     on_each_backend,
-    places::{ALL, NO_QUOTAS, Places, new_run},
 };
 
 on_each_backend!(a_request_that_is_given_up_holds_nothing_back);
@@ -24,20 +24,20 @@ async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
     .await;
 }
 
-async fn a_request_that_is_given_up_holds_nothing_back(places: Places) {
-    let (run, conversation) = places.submit(Target::New { agent_id: None }, "hi").await;
+async fn a_request_that_is_given_up_holds_nothing_back(backends: TestBackends) {
+    let (run, conversation) = backends.submit(Target::New { agent_id: None }, "hi").await;
     let target = || Target::Existing(conversation);
     // More often than there are connections.
     for polls in 0..40 {
         let new = new_run(target(), "never mind");
-        give_up_after(polls, places.storage.submit("ann", &NO_QUOTAS, &new)).await;
+        give_up_after(polls, backends.storage.submit("ann", &NO_QUOTAS, &new)).await;
         // Whoever gets its connection first must not be what ends its transaction.
-        let (read, _) = tokio::join!(places.storage.run("ann", run), places.submit(target(), "still there?"));
+        let (read, _) = tokio::join!(backends.storage.run("ann", run), backends.submit(target(), "still there?"));
         assert!(read.unwrap().is_some());
     }
-    let claim = places.claim(1).await.remove(0);
+    let claim = backends.claim(1).await.remove(0);
     for polls in 0..10 {
-        give_up_after(polls, places.storage.begin(&claim, "test/test", ALL)).await;
+        give_up_after(polls, backends.storage.begin(&claim, "test/test", ALL)).await;
     }
-    assert!(matches!(places.storage.begin(&claim, "test/test", ALL).await.unwrap(), BeginResult::Executing(_)));
+    assert!(matches!(backends.storage.begin(&claim, "test/test", ALL).await.unwrap(), BeginResult::Executing(_)));
 }

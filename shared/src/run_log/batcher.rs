@@ -9,7 +9,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Batch, Gap};
+use super::{EventBatch, Gap};
 use crate::redis_link::Link;
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
@@ -18,15 +18,15 @@ static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("app
 const LINGER: Duration = Duration::from_millis(2);
 
 /// Most appends in one write.
-const LOAD: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// The way to Redis; cheap to clone.
 #[derive(Clone)]
-pub struct Carrier {
-    waiting: mpsc::UnboundedSender<Waiting>,
+pub struct AppendBatcher {
+    pending: mpsc::UnboundedSender<PendingAppend>,
 }
 
-struct Waiting {
+struct PendingAppend {
     append: Cmd,
     answer: oneshot::Sender<RedisResult<String>>,
 }
@@ -39,19 +39,19 @@ pub struct Expiry {
     pub renew: bool,
 }
 
-impl Carrier {
+impl AppendBatcher {
     /// Carries until the last clone is gone.
     pub fn start(connection: Link) -> Self {
-        let (waiting, appends) = mpsc::unbounded_channel();
-        tokio::spawn(carry(appends, connection));
-        Self { waiting }
+        let (pending, appends) = mpsc::unbounded_channel();
+        tokio::spawn(send_batches(appends, connection));
+        Self { pending }
     }
 
     /// Appends a batch to the stream of this name, behind so many entries if that is known, and answers what the script says.
     pub async fn append(
         &self,
         name: String,
-        batch: &Batch,
+        batch: &EventBatch,
         gap: Gap,
         entries: Option<u64>,
         expiry: Expiry,
@@ -62,39 +62,39 @@ impl Carrier {
         append.arg(&batch.lines[..]).arg(expiry.after.as_millis() as u64);
         append.arg(entries.map_or_else(String::new, |entries| entries.to_string()));
         append.arg(if expiry.renew { "renew" } else { "keep" });
-        let (answer, answered) = oneshot::channel();
+        let (answer, response) = oneshot::channel();
         // Nobody hears that nobody carries any more but at the end of the process.
-        let _ = self.waiting.send(Waiting { append, answer });
-        answered.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the process ends").into()))
+        let _ = self.pending.send(PendingAppend { append, answer });
+        response.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the process ends").into()))
     }
 }
 
-async fn carry(mut appends: mpsc::UnboundedReceiver<Waiting>, connection: Link) {
+async fn send_batches(mut appends: mpsc::UnboundedReceiver<PendingAppend>, connection: Link) {
     let mut not_before = Instant::now();
-    let mut load = Vec::new();
+    let mut batch = Vec::new();
     while let Some(first) = appends.recv().await {
         tokio::time::sleep_until(not_before).await;
-        load.push(first);
-        while load.len() < LOAD
+        batch.push(first);
+        while batch.len() < MAX_BATCH
             && let Ok(next) = appends.try_recv()
         {
-            load.push(next);
+            batch.push(next);
         }
-        if load.len() > 1 {
+        if batch.len() > 1 {
             not_before = Instant::now() + LINGER;
         }
         // A slow answer holds up nobody but those who wait for it: a run has one append on its way.
-        tokio::spawn(write(std::mem::take(&mut load), connection.clone()));
+        tokio::spawn(write(std::mem::take(&mut batch), connection.clone()));
     }
 }
 
-async fn write(load: Vec<Waiting>, mut connection: Link) {
-    let mut pipe = redis::Pipeline::with_capacity(load.len());
+async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
+    let mut pipe = redis::Pipeline::with_capacity(batch.len());
     pipe.ignore_errors();
-    let mut waiting = Vec::with_capacity(load.len());
-    for Waiting { append, answer } in load {
+    let mut pending = Vec::with_capacity(batch.len());
+    for PendingAppend { append, answer } in batch {
         pipe.add_command(append);
-        waiting.push(answer);
+        pending.push(answer);
     }
     let mut answers = pipe.query_async::<Vec<RedisResult<String>>>(&mut connection).await;
     // Redis was started anew, or its scripts were flushed.
@@ -106,8 +106,8 @@ async fn write(load: Vec<Waiting>, mut connection: Link) {
     }
     // Whoever has waited too long asks again, and does not hear this.
     match answers {
-        Ok(answers) => waiting.into_iter().zip(answers).for_each(|(waiting, answer)| drop(waiting.send(answer))),
-        Err(error) => waiting.into_iter().for_each(|waiting| drop(waiting.send(Err(error.clone())))),
+        Ok(answers) => pending.into_iter().zip(answers).for_each(|(pending, answer)| drop(pending.send(answer))),
+        Err(error) => pending.into_iter().for_each(|pending| drop(pending.send(Err(error.clone())))),
     }
 }
 
