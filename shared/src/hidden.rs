@@ -1,11 +1,11 @@
-//! Hidden characters: those that a terminal obeys, that turn text around, or that have no width.
+//! Hidden characters: terminal controls, direction marks and characters without width.
 //!
-//! A foreign text must not forge a line of the log, move a cursor, or show a human another text than the one that counts.
-//! The log and the terminal client escape these characters.
+//! A foreign text must not forge a log line, move a cursor, or show a human a different text. The log and the terminal
+//! client escape these characters.
 
 use std::borrow::Cow;
 
-/// Control characters, and those of Unicode's format characters that turn text around or have no width.
+/// Returns whether a character is a control, changes the writing direction, or has no width.
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
@@ -13,13 +13,14 @@ pub fn is_hidden(char: char) -> bool {
         || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text on one line, with each hidden character as Rust writes it: `\n`, `\u{1b}`, `\u{202e}`.
+/// Returns the text on one line, with each hidden character in Rust's spelling: `
+/// `, `\u{1b}`, `\u{202e}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden, |escaped_text, char| escaped_text.extend(char.escape_default()))
 }
 
-/// A JSON text with each hidden character as JSON escapes it, which changes no value. Newlines stay, because they stand
-/// between values only.
+/// Returns the JSON text with each hidden character as a JSON escape, which changes no value. Newlines stay, because
+/// they stand between values only.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     escaped(
         json,

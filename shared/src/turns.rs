@@ -1,6 +1,6 @@
-//! Turns: work of which one caller does one piece at a time, and all callers together a few.
+//! Turns: each caller works on one piece at a time, and all callers together on a few.
 //!
-//! A caller waits behind its own work first. So only one of its pieces ever waits among those of other callers.
+//! A caller first waits for its own work. So only one of its pieces waits among the pieces of other callers.
 
 use std::{
     collections::HashMap,
@@ -13,36 +13,36 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Where work waits for its turn; cheap to clone.
+/// Hands out permits to work; cheap to clone.
 #[derive(Clone)]
 pub struct Turns {
     all: Arc<Semaphore>,
     callers: Arc<Callers>,
 }
 
-/// The callers who work or wait. A caller who does neither takes no memory.
+/// The callers that work or wait. A caller that does neither takes no memory.
 #[derive(Default)]
 struct Callers(Mutex<HashMap<String, Arc<Semaphore>>>);
 
-/// The right to work, until it is dropped.
+/// The permit to work, until it is dropped.
 #[derive(Debug)]
 pub struct TurnPermit {
-    // Order matters: the permits are free before the caller's slot is looked at.
+    // Order matters: both permits are released before the caller's slot is checked.
     _of_all: OwnedSemaphorePermit,
     _of_caller: OwnedSemaphorePermit,
     _slot: CallerSlot,
 }
 
-/// The reason why no turn came in time.
+/// The reason why a caller got no permit in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTurn {
-    /// The caller's own work took all of it.
+    /// The caller's own work used the whole time.
     OfCaller,
-    /// The work of others did.
+    /// The work of other callers used the time.
     OfAll,
 }
 
-/// One caller's slot in the map.
+/// One caller's entry in the map.
 struct CallerSlot {
     callers: Arc<Callers>,
     caller: String,
@@ -56,12 +56,12 @@ impl std::fmt::Debug for CallerSlot {
 }
 
 impl Turns {
-    /// At most `most` turns at the same time.
+    /// Returns turns with at most `most` permits at a time.
     pub fn new(most: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(most)), callers: Arc::default() }
     }
 
-    /// Waits for a turn of the caller, for no longer than `timeout`.
+    /// Waits for a permit of this caller. Fails after `timeout`, and says whose work held the permits.
     pub async fn take(&self, caller: &str, timeout: Duration) -> Result<TurnPermit, NoTurn> {
         let until = Instant::now() + timeout;
         let slot = self.callers.slot(caller);
@@ -87,7 +87,7 @@ impl Callers {
 impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut callers = self.callers.lock();
-        // The map has one reference and this slot another; each further slot, and each permit, has one too.
+        // The map has one reference and this slot another. Each further slot, and each permit, adds one.
         if Arc::strong_count(&self.turns) == 2 {
             callers.remove(&self.caller);
         }
@@ -101,7 +101,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(5);
 
     #[tokio::test(start_paused = true)]
-    async fn work_of_one_caller_waits_behind_its_own_and_leaves_the_others_their_turns() {
+    async fn one_callers_work_waits_for_its_own_and_other_callers_get_their_turns() {
         let turns = Turns::new(2);
         let first = turns.take("ann", TIMEOUT).await.unwrap();
         let waiting: Vec<_> = (0..50)

@@ -20,7 +20,7 @@ impl MemoryQueue {
     }
 
     pub async fn wait_for_wake_up(&self, timeout: Duration) {
-        // Running out of timeout is as good a reason to look as a wake-up.
+        // The end of the time-out is as good a reason to poll as a wake-up.
         let _ = tokio::time::timeout(timeout, self.wake.notified()).await;
     }
 

@@ -23,12 +23,12 @@ pub struct MemoryBuckets {
 /// The buckets of one rate.
 struct Buckets {
     limiter: DefaultKeyedRateLimiter<String>,
-    /// Buckets above which the full ones are dropped: twice what was left the last time, so that looking through them
-    /// costs each request a little and none of them much.
+    /// Number of buckets above which a request drops the full ones: twice the rest of the last time. So the search
+    /// costs each request a little, and none of them much.
     look_above: AtomicUsize,
 }
 
-/// Buckets that are kept without looking.
+/// Number of buckets that no request searches.
 const FEW: usize = 1_024;
 
 impl MemoryBuckets {
@@ -50,7 +50,7 @@ impl Buckets {
 
     fn take(&self, bucket: &str) -> Result<(), RateLimited> {
         if self.limiter.len() > self.look_above.load(Ordering::Relaxed) {
-            // A bucket that is full again is as good as none.
+            // A full bucket needs no entry, because a new one is full too.
             self.limiter.retain_recent();
             self.look_above.store(FEW.max(self.limiter.len() * 2), Ordering::Relaxed);
         }

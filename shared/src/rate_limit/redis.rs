@@ -1,4 +1,4 @@
-//! Buckets that all processes share: a key each, which expires when its bucket is full again.
+//! Buckets that all processes share. Each is a key, which expires when its bucket is full again.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::redis_link::{Link, Use, within};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
 
-/// Time that a request may wait for Redis, before the process's own bucket decides.
+/// Time-out of Redis. After it, the process's own bucket decides.
 const TAKE_LIMIT: Duration = Duration::from_millis(300);
 
 #[derive(Clone)]
@@ -25,7 +25,7 @@ impl RedisBuckets {
     }
 
     pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), RateLimited>, Error> {
-        // A rate is part of the name: what it means that a bucket is half full depends on it.
+        // The rate is part of the key, because the stored time means another level at another rate.
         let mut invocation = TAKE.key(format!("holdfast:rate:{rate}:{bucket}"));
         invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get());
         let wait: u64 = within(TAKE_LIMIT, invocation.invoke_async(&mut self.commands.clone()))

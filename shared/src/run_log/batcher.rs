@@ -1,5 +1,5 @@
-//! Carries the appends of all runs of a process to Redis, many in one write: a write of its own for each token would cost
-//! more than all the rest of its way.
+//! The batcher of appends: it sends the appends of all runs of a process to Redis, many in one write. A separate write
+//! per token would cost more than the rest of the token's way.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -14,13 +14,13 @@ use crate::redis_link::Link;
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
-/// Pause after a write that carried several appends: more are to be expected. One that comes alone goes at once.
+/// Pause after a write of several appends, because more will follow. A single append leaves at once.
 const LINGER: Duration = Duration::from_millis(2);
 
 /// Most appends in one write.
 const MAX_BATCH: usize = 256;
 
-/// The way to Redis; cheap to clone.
+/// Sends appends to Redis; cheap to clone.
 #[derive(Clone)]
 pub struct AppendBatcher {
     pending: mpsc::UnboundedSender<PendingAppend>,
@@ -31,23 +31,25 @@ struct PendingAppend {
     answer: oneshot::Sender<RedisResult<String>>,
 }
 
-/// When a stream is to be gone.
+/// The expiry of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
+    /// Time until the stream expires.
     pub after: Duration,
-    /// Whether it is to be set even where the stream is there.
+    /// Whether the script sets the expiry of an existing stream too.
     pub renew: bool,
 }
 
 impl AppendBatcher {
-    /// Carries until the last clone is gone.
+    /// Starts the batcher, which ends with the last clone.
     pub fn start(connection: Link) -> Self {
         let (pending, appends) = mpsc::unbounded_channel();
         tokio::spawn(send_batches(appends, connection));
         Self { pending }
     }
 
-    /// Appends a batch to the stream of this name, behind so many entries if that is known, and answers what the script says.
+    /// Appends a batch to the stream of this name, after this number of entries if it is known. Returns the script's
+    /// answer.
     pub async fn append(
         &self,
         name: String,
@@ -63,7 +65,7 @@ impl AppendBatcher {
         append.arg(entries.map_or_else(String::new, |entries| entries.to_string()));
         append.arg(if expiry.renew { "renew" } else { "keep" });
         let (answer, response) = oneshot::channel();
-        // Nobody hears that nobody carries any more but at the end of the process.
+        // The batcher ends only with the process, so a failed send needs no report.
         let _ = self.pending.send(PendingAppend { append, answer });
         response.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the process ends").into()))
     }
@@ -83,7 +85,7 @@ async fn send_batches(mut appends: mpsc::UnboundedReceiver<PendingAppend>, conne
         if batch.len() > 1 {
             not_before = Instant::now() + LINGER;
         }
-        // A slow answer holds up nobody but those who wait for it: a run has one append on its way.
+        // A slow answer delays only the runs of this write, because a run has one append in flight.
         tokio::spawn(write(std::mem::take(&mut batch), connection.clone()));
     }
 }
@@ -97,14 +99,14 @@ async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
         pending.push(answer);
     }
     let mut answers = pipe.query_async::<Vec<RedisResult<String>>>(&mut connection).await;
-    // Redis was started anew, or its scripts were flushed.
+    // Redis was restarted, or its scripts were flushed.
     if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
         answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
             Ok(_) => pipe.query_async(&mut connection).await,
             Err(error) => Err(error),
         };
     }
-    // Whoever has waited too long asks again, and does not hear this.
+    // A caller whose wait timed out repeats its append, and its receiver is gone.
     match answers {
         Ok(answers) => pending.into_iter().zip(answers).for_each(|(pending, answer)| drop(pending.send(answer))),
         Err(error) => pending.into_iter().for_each(|pending| drop(pending.send(Err(error.clone())))),

@@ -1,4 +1,4 @@
-//! The run log of the embedded mode: in this process, by the same rules as in Redis.
+//! The run log of the embedded mode: in this process, with the rules of the Redis scripts.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::{AppendOutcome, EventBatch, Gap, Push};
 use crate::{event::Event, event_id::EventId};
 
-/// Bytes of events that are kept for all runs together; when there are more, the run written least recently goes, because
-/// all that it lacks then is in the archive.
+/// Bytes of events for all runs together. Above it, the log drops the run with the oldest append, because the archive
+/// has those events.
 const BYTES: usize = 128 << 20;
 
 pub struct MemoryLog {
@@ -33,7 +33,7 @@ struct Runs {
 struct RunEntries {
     entries: VecDeque<(EventId, Bytes)>,
     bytes: usize,
-    /// When it was last written, as a count of appends.
+    /// Count of all appends at the last write to this run.
     written: u64,
 }
 
@@ -65,7 +65,7 @@ impl MemoryLog {
         };
         runs.store(run_id, EventId::new(batch.attempt, batch.last), lines.clone());
         if runs.subscribed.contains(&run_id) {
-            // The receiver is gone only when the process is about to end.
+            // The receiver is dropped only at the end of the process.
             let _ = self.pushes.send(Push { run_id, lines });
         }
         AppendOutcome::Stored
@@ -105,7 +105,7 @@ impl MemoryLog {
 impl Runs {
     fn store(&mut self, run_id: Uuid, last: EventId, lines: Bytes) {
         if ends_the_run(&lines) {
-            // The archive has everything, and serves whoever comes later.
+            // The archive has each event, and serves later readers.
             self.forget(run_id);
             return;
         }

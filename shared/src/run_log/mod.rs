@@ -1,8 +1,7 @@
-//! The run log: the hot, per-run event log, and the push of each append to whoever follows the run.
+//! The run log: the hot events of each run, and a push of each append to the run's subscribers.
 //!
-//! It is quick and may lose anything at any moment; the archive in `storage` is what lasts. It refuses what does not
-//! belong: events of an attempt that a later one has fenced, and events behind a gap.
-//! Wake-ups and cancel signals are not here but in `queue`.
+//! The log is quick and may lose anything at any moment; the archive in `storage` is durable. The log refuses events of
+//! a fenced attempt, and events after a gap. Wake-ups and cancel signals belong to `queue`.
 
 mod batcher;
 mod memory;
@@ -21,19 +20,21 @@ use crate::{
     redis_link,
 };
 
-/// Events in a row of one attempt, in their encoded form.
+/// Consecutive encoded events of one attempt.
 #[derive(Debug, Clone)]
 pub struct EventBatch {
+    /// The attempt of each event.
     pub attempt: u32,
-    /// Numbers of the first and the last event.
+    /// Number of the first event in its attempt.
     pub first: u32,
+    /// Number of the last event in its attempt.
     pub last: u32,
     /// The events' lines, each with its newline.
     pub lines: Bytes,
 }
 
 impl EventBatch {
-    /// The batch of some events in a row; `None` if there are none.
+    /// Returns the batch of consecutive events; `None` for no events.
     pub fn of(events: &[Event]) -> Option<Self> {
         let (first, last) = (events.first()?.id, events.last()?.id);
         let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
@@ -41,57 +42,68 @@ impl EventBatch {
     }
 }
 
-/// What the log says to an append.
+/// The log's answer to an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendOutcome {
-    /// The events are in the log, now or since an earlier try.
+    /// The log has the events, now or since an earlier try.
     Stored,
-    /// A later attempt has written: stop, write nothing more.
+    /// A later attempt has written. The worker stops and writes nothing more.
     Fenced,
-    /// The log has lost what came before: flush, which proves that the run is still held, then append as a rebuild.
+    /// The log has lost earlier events. The worker flushes, which proves its claim, and then appends with
+    /// `Gap::Archived`.
     Behind,
 }
 
-/// Whether an append may leave a gap in the log.
+/// Tells whether an append may leave a gap in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gap {
+    /// The log refuses an append after a gap.
     Refuse,
-    /// Everything before the batch is in the archive.
+    /// The archive has each event before the batch, so the log accepts the gap.
     Archived,
 }
 
-/// Where a writer's last append has left the log: if the log is still like that, the next one follows it.
+/// The log's state after a writer's last append. The next append follows it directly if the log is unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     entries: u64,
-    /// When the log's time was last begun anew.
+    /// When the writer last renewed the log's expiry.
     renewed: Instant,
 }
 
-/// An append, as it reaches everyone who follows its run.
+/// An append, as each subscriber of its run receives it.
 #[derive(Debug, Clone)]
 pub struct Push {
+    /// The run of the events.
     pub run_id: Uuid,
+    /// The events' lines, each with its newline.
     pub lines: Bytes,
 }
 
-/// The log could not be reached, or held something unreadable; it may have lost anything.
+/// The log could not be reached, or it has an unreadable entry. It may have lost anything.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A call to Redis failed.
     #[error("Redis: could not {doing}")]
-    Redis { doing: &'static str, source: ::redis::RedisError },
+    Redis {
+        /// The action, as in "could not <doing>".
+        doing: &'static str,
+        /// The client's error.
+        source: ::redis::RedisError,
+    },
+    /// An entry is no line of an event.
     #[error("could not read the run log")]
     Damaged(#[from] Damaged),
 }
 
 impl Error {
-    /// Whether Redis cannot be reached now, so that the same call may succeed later.
+    /// Returns whether Redis is away, so that a later call may succeed.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Redis { source, .. } if redis_link::is_away(source))
     }
 }
 
-/// The hot log of every run; cheap to clone.
+/// The hot log of all runs; cheap to clone.
 #[derive(Clone)]
 pub struct RunLog(RunLogBackend);
 
@@ -101,7 +113,7 @@ enum RunLogBackend {
     Memory(Arc<memory::MemoryLog>),
 }
 
-/// Connects to the log. The pushes of all followed runs arrive at the receiver.
+/// Connects to the log. The receiver gets the pushes of all subscribed runs. Fails if Redis cannot be reached.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, mpsc::UnboundedReceiver<Push>), Error> {
     match stores {
         Stores::ScaledOut { redis_url, .. } => {
@@ -116,13 +128,13 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, 
 }
 
 impl RunLog {
-    /// Appends a batch and pushes it to the run's followers. May be repeated.
+    /// Appends a batch, and pushes it to the run's subscribers. The caller may repeat it.
     pub async fn append(&self, run_id: Uuid, batch: &EventBatch, gap: Gap) -> Result<AppendOutcome, Error> {
         self.append_next(run_id, batch, gap, &mut None).await
     }
 
-    /// The same for a writer that appends again and again, each batch behind the one before, with the mark that its last
-    /// append has left.
+    /// Appends as `append` does, for a writer whose batches are consecutive. `mark` is the state that the writer's last
+    /// append returned.
     pub async fn append_next(
         &self,
         run_id: Uuid,
@@ -136,8 +148,8 @@ impl RunLog {
         }
     }
 
-    /// The next events after `after`, in the order of the log, about `bytes` of them where there are as many; the first may
-    /// lie before `after`.
+    /// Returns events after `after` in the log's order, about `bytes` of them. The first of them may lie before
+    /// `after`.
     pub async fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Result<Vec<Event>, Error> {
         let entries = match &self.0 {
             RunLogBackend::Redis(log) => log.read(run_id, after, bytes).await?,
@@ -150,7 +162,7 @@ impl RunLog {
         Ok(events)
     }
 
-    /// Begins to receive the run's pushes.
+    /// Starts the pushes of a run.
     pub async fn subscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
             RunLogBackend::Redis(log) => log.subscribe(run_id).await,
@@ -161,7 +173,7 @@ impl RunLog {
         }
     }
 
-    /// Ends `subscribe`.
+    /// Ends the pushes of a run.
     pub async fn unsubscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
             RunLogBackend::Redis(log) => log.unsubscribe(run_id).await,
@@ -172,8 +184,7 @@ impl RunLog {
         }
     }
 
-    /// Removes the logs of erased runs. A writer that a later attempt has not fenced may begin
-    /// such a log again.
+    /// Removes the logs of erased runs. A writer without a fence by a later attempt may create such a log again.
     pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
         match &self.0 {
             RunLogBackend::Redis(log) => log.remove(run_ids).await,
@@ -184,7 +195,7 @@ impl RunLog {
         }
     }
 
-    /// Tries what an append needs. A log that answers `ping` may still refuse it.
+    /// Tries each command that an append needs. A Redis that answers `ping` may still refuse them.
     pub async fn ready(&self) -> Result<(), Error> {
         match &self.0 {
             RunLogBackend::Redis(log) => log.ready().await,
@@ -192,7 +203,7 @@ impl RunLog {
         }
     }
 
-    /// Asks the log for a sign of life.
+    /// Returns when Redis answers a PING.
     pub async fn ping(&self) -> Result<(), Error> {
         match &self.0 {
             RunLogBackend::Redis(log) => log.ping().await,

@@ -20,7 +20,7 @@ use crate::{
     redis_link::{Link, Use, within},
 };
 
-/// What an append needs of Redis: scripts, writes, room, and channels. One that only answers PING is of no use.
+/// Tries what an append needs: scripts, writes, memory and channels. A Redis that only answers PING is not ready.
 static READY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("ready.lua")));
 const READY_KEY: &str = "holdfast:ready";
 
@@ -30,7 +30,7 @@ static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.
 pub struct RedisLog {
     commands: Link,
     appends: AppendBatcher,
-    /// A connection of its own, so that pushes never wait behind answers.
+    /// A separate connection, so that pushes never wait for answers.
     subscriptions: Link,
     ttl: Duration,
 }
@@ -56,7 +56,7 @@ impl RedisLog {
         gap: Gap,
         mark: &mut Option<Mark>,
     ) -> Result<AppendOutcome, Error> {
-        // An expiry that is set anew now and then costs less than one that is exact; it holds for a little longer instead.
+        // A rare renewal costs less than an exact expiry, so the stream lives a little longer than the setting says.
         let slack = self.ttl / 64;
         let (before, now) = (mark.take(), Instant::now());
         let renewed = before.map(|mark| mark.renewed).filter(|renewed| now.duration_since(*renewed) < slack);
@@ -116,13 +116,13 @@ impl RedisLog {
     }
 }
 
-/// Time that a client's request may wait for Redis, which it can do without.
+/// Time-out of Redis in a client's request, which can continue without it.
 const REQUEST_LIMIT: Duration = Duration::from_millis(300);
 
 /// Logs that one command removes.
 const REMOVED_AT_ONCE: usize = 500;
 
-/// Time that an append may take before it is repeated.
+/// Time-out of an append, before the worker repeats it.
 const APPEND_LIMIT: Duration = Duration::from_secs(2);
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {

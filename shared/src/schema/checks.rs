@@ -1,4 +1,4 @@
-//! Checks off the runtime's threads: a few at a time, with a limit on the wait.
+//! Checks outside the runtime's threads: a few at a time, with a time-out.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{
 use super::{Schema, SchemaLimits};
 use crate::{config::ToolsConfig, turns::Turns};
 
-/// Checks that run at the same time; the rest of the machine is for everything else.
+/// Checks that run at the same time. The other cores stay free for other work.
 const AT_ONCE: usize = 2;
 
-/// Where one process compiles schemas and checks arguments, one piece at a time for each caller; cheap to clone.
+/// Compiles schemas and checks arguments for one process, one piece at a time for each caller; cheap to clone.
 #[derive(Clone)]
 pub struct SchemaChecks {
     limits: SchemaLimits,
@@ -25,28 +25,30 @@ pub struct SchemaChecks {
 /// The reason why a check has not passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaCheckError {
-    /// The schema, or the arguments, break a rule.
+    /// The schema or the arguments break a rule; the sentence says which.
     Invalid(String),
     /// No thread was free in time, or the check took too long.
     Busy,
 }
 
 impl SchemaChecks {
+    /// Returns checks with the limits and the time-out of the configuration.
     pub fn new(config: &ToolsConfig) -> Self {
         Self { limits: config.schema_limits(), timeout: config.schema_patience, turns: Turns::new(AT_ONCE) }
     }
 
+    /// Returns the limits of each schema.
     pub const fn limits(&self) -> &SchemaLimits {
         &self.limits
     }
 
-    /// Compiles a schema.
+    /// Compiles a schema, or returns why not.
     pub async fn compile(&self, caller: &str, schema: Value) -> Result<Arc<Schema>, SchemaCheckError> {
         let limits = self.limits;
         self.off_thread(caller, move || Schema::compile(schema, &limits).map(Arc::new)).await
     }
 
-    /// Compiles each schema, and names the first that fails.
+    /// Compiles each named schema, and discards it. The error names the first that fails.
     pub async fn compile_all(&self, caller: &str, schemas: Vec<(String, Value)>) -> Result<(), SchemaCheckError> {
         let limits = self.limits;
         let compile = move |(name, schema): (String, Value)| {
@@ -71,7 +73,7 @@ impl SchemaChecks {
             SchemaCheckError::Busy
         };
         let turn = self.turns.take(caller, self.timeout).await.map_err(|_| busy())?;
-        // A thread cannot be interrupted: the turn stays with it until the work ends.
+        // No caller can interrupt a thread, so the permit stays with it until the work ends.
         let result = spawn_blocking(move || {
             let result = work();
             drop(turn);
@@ -94,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks whose one thread a first check of ann's holds, and what ends that.
+    /// Returns checks whose one thread runs a first check for ann, and the sender that ends it.
     async fn checks_with_busy_thread(at_once: usize) -> (SchemaChecks, mpsc::Sender<()>) {
         let (limits, timeout) = (SchemaLimits::default(), Duration::from_millis(50));
         let checks = SchemaChecks { limits, timeout, turns: Turns::new(at_once) };
@@ -104,7 +106,7 @@ mod tests {
             let _ = started.send(());
             released.recv().map_err(|error| error.to_string())
         });
-        assert_eq!(slow.await, Err(SchemaCheckError::Busy), "a slow check is given up");
+        assert_eq!(slow.await, Err(SchemaCheckError::Busy), "the slow check times out");
         running.await.unwrap();
         (checks, release)
     }

@@ -1,7 +1,8 @@
-//! ANSWER: a human decides about a call, or a client brings the result of its own, while nobody holds the run.
+//! ANSWER: a human decides about a call, or a client sends the result of its own call. No worker holds the run
+//! meanwhile.
 //!
-//! The write rule: the answer takes an attempt whose one event tells of it, and a later attempt goes on from there. The run
-//! returns to the queue with the last answer that it waits for.
+//! By the write rule, the answer takes an attempt with one event, and a later attempt resumes there. The last missing
+//! answer returns the run to the queue.
 
 use chrono::Utc;
 use serde_json::Value;
@@ -26,53 +27,61 @@ use crate::{
     tool::{ToolCallStatus, ToolError},
 };
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug)]
 pub enum AnswerOutcome {
-    /// It counts; the run goes on if it waits for nothing else.
+    /// The answer counts. The run resumes if it waits for no other answer.
     Accepted(AnsweredRun),
-    /// Another answer was first: that one.
+    /// An earlier answer has settled the question; this is its record.
     Decided(Box<Approval>),
-    /// The result of this call is known already.
+    /// The call has a result already.
     Completed,
-    /// It comes after the time for it.
+    /// The answer came after the expiry.
     Expired,
-    /// The run has ended, or does not wait for it.
+    /// The run has ended, or does not wait for this answer.
     NotWaiting,
-    /// The edited input breaks the tool's schema.
+    /// The edited input breaks the tool's schema; the sentence says how.
     InvalidInput(String),
+    /// There is no such question, call or run.
     NotFound,
 }
 
-/// A run whose question was outcome; the event is to be shown now that it is committed.
+/// A run with a new answer. The caller publishes the event, because it is committed.
 #[derive(Debug, Clone)]
 pub struct AnsweredRun {
+    /// The run that was waiting.
     pub run_id: Uuid,
+    /// The one event of the answer's attempt.
     pub event: Event,
-    /// Whether a worker can go on with it.
+    /// True if a worker can claim the run now.
     pub queued: bool,
+    /// The run's conversation.
     pub conversation_id: Uuid,
-    /// The span under which the run was submitted, if that was recorded.
+    /// The span of the run's submission, if it was recorded.
     pub traceparent: Option<Traceparent>,
 }
 
-/// The result of a call that the client has executed.
+/// The result of a call that the client executed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientResult {
+    /// The tool's output.
     Output(String),
+    /// The client's message about a failed call.
     Error(String),
 }
 
-/// A decision, and who has made it.
+/// A decision with its author.
 #[derive(Debug, Clone)]
 pub struct DecisionBy<'a> {
+    /// Owner id of the author.
     pub by: &'a str,
+    /// The decision itself.
     pub decision: &'a Decision,
-    /// Whether its edited arguments fit the tool's schema.
+    /// The check of its edited arguments against the tool's schema, made by the caller.
     pub checked: Result<(), InvalidInput>,
 }
 
-/// The row as whoever answers finds it.
+/// The run's row at the time of the answer.
 #[derive(FromRow)]
 struct WaitingRunRow {
     #[sqlx(try_from = "String")]
@@ -82,9 +91,12 @@ struct WaitingRunRow {
     archived_to: EventId,
 }
 
-/// What is wrong with edited arguments; who answers has checked them.
+/// The problem of edited arguments, as a sentence. The caller of `decide` checks them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidInput(pub String);
+pub struct InvalidInput(
+    /// The violations, with their paths.
+    pub String,
+);
 
 #[derive(FromRow)]
 struct PendingApprovalRow {
@@ -93,11 +105,11 @@ struct PendingApprovalRow {
     expired: bool,
 }
 
-/// Ids that one look of the sweeper takes.
+/// Most questions of one sweep.
 const BATCH: i64 = 100;
 
 impl Storage {
-    /// The schema that the arguments of a pending question must fit.
+    /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
             "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
@@ -108,7 +120,7 @@ impl Storage {
         Ok(schema.map(|(Json(schema),)| schema))
     }
 
-    /// Answers what a run of this owner has asked about one call. The first answer counts.
+    /// Stores the decision about one call of this owner's run. The first answer counts.
     pub async fn decide(
         &self,
         owner: &str,
@@ -127,7 +139,7 @@ impl Storage {
         decide.await.map_err(Error::doing("store the answer to an approval"))
     }
 
-    /// Stores the result of a call that the client has executed. The first result counts.
+    /// Stores the result of a call that the client executed. The first result counts.
     pub async fn complete_client_call(
         &self,
         owner: &str,
@@ -146,9 +158,9 @@ impl Storage {
         complete.await.map_err(Error::doing("store the result of a client's tool"))
     }
 
-    /// Answers in the place of people whose time is over: no.
+    /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
     pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
-        let doing = || Error::doing("look for questions that nobody has answered in time");
+        let doing = || Error::doing("look for questions that have expired");
         let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
             "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
              where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
@@ -167,12 +179,12 @@ impl Storage {
         for (call_id, run_id) in calls {
             outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
         }
-        // One run that cannot be outcome must not keep the others from it.
+        // A failure for one run must not stop the expiry of the others.
         let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
             Ok(AnswerOutcome::Accepted(run)) => Some(run),
             Ok(_) => None,
             Err(error) => {
-                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot answer for those who did not");
+                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to expire a question");
                 None
             }
         });
@@ -190,13 +202,13 @@ impl Storage {
     }
 }
 
-/// What a run waits for.
+/// An open question of a run.
 enum OpenQuestion {
     Approval(Uuid),
     Call(String),
 }
 
-/// Without an answer, the question has expired.
+/// Settles a question. Without an answer, the question expires.
 async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
@@ -225,7 +237,7 @@ async fn decide_locked(
     let by = answer.as_ref().map(|answer| answer.by.to_owned());
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
-        // The key stands for the call as it was.
+        // The tool's key belongs to the call with its first arguments.
         Some(DecisionBy { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
             if approval.kind == ApprovalKind::UnknownOutcome =>
         {
@@ -256,7 +268,7 @@ async fn decide_locked(
     Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
-/// Without a result, the time for it is over.
+/// Completes a client's call. Without a result, the call expires.
 async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
@@ -288,7 +300,7 @@ async fn complete_locked(
     let (output, error) = match result {
         Some(ClientResult::Output(output)) => (Some(storable(output.clone())), None),
         Some(ClientResult::Error(message)) => (None, Some(ToolError::new("tool_failed", message.as_str()))),
-        None => (None, Some(ToolError::new("expired", "the client has brought no result in time"))),
+        None => (None, Some(ToolError::new("expired", "the client has sent no result in time"))),
     };
     let duration_ms = call.waited_ms.max(0);
     tx.execute(
@@ -309,7 +321,7 @@ async fn complete_locked(
     Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
-/// Takes an attempt for the event, and queues the run if it waits for nothing else.
+/// Takes an attempt for the event, and queues the run if it waits for no other answer.
 async fn write_answer(
     tx: &mut Tx,
     run_id: Uuid,

@@ -1,4 +1,4 @@
-//! Briefings: store, list, read, delete, and put into a conversation as a card.
+//! Briefings: store, list, read, delete, and add to a conversation as a card.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -21,33 +21,40 @@ use crate::{
     quotas::Account,
 };
 
-/// A briefing that is to be stored.
+/// A briefing before it is stored.
 #[derive(Debug, Clone)]
 pub struct NewBriefing {
+    /// The agent that the owner can discuss the briefing with.
     pub agent_id: Uuid,
+    /// Plain text of one line.
     pub title: String,
+    /// Plain text.
     pub summary: String,
+    /// A label that the author chose, such as `P1`.
     pub priority: Option<String>,
+    /// Any JSON for the front end.
     pub data: Option<Value>,
-    /// Now, if absent.
+    /// The briefing's time; the time of storage if absent.
     pub created_at: Option<DateTime<Utc>>,
-    /// Its author and the author's key, under which it is stored once.
+    /// The author's owner id, and its key for a single storage.
     pub authored: Option<(String, IdempotencyKey)>,
 }
 
 /// The outcome of storing a briefing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredBriefing {
+    /// The briefing is stored now.
     Stored(Briefing),
-    /// Its author has stored it before, under the same key.
+    /// The author stored it before, under the key.
     Repeated(Briefing),
     /// The key belongs to another briefing.
     KeyReused,
+    /// There is no such agent.
     AgentNotFound,
 }
 
 impl NewBriefing {
-    /// The bytes that it takes, roughly.
+    /// Returns the bytes that count for the quota, roughly.
     pub fn bytes(&self) -> usize {
         self.title.len() + self.summary.len() + self.data.as_ref().map_or(0, |data| data.to_string().len())
     }
@@ -79,7 +86,7 @@ macro_rules! briefing_columns {
 }
 
 impl Storage {
-    /// Stores a briefing, once per key of its author.
+    /// Stores a briefing, once per key of its author. Fails if the owner's quota has no room.
     pub async fn create_briefing(
         &self,
         account: impl Into<Account<'_>>,
@@ -92,13 +99,13 @@ impl Storage {
         match self.insert_briefing(account.into(), new).await {
             Ok(Some(briefing)) => Ok(StoredBriefing::Stored(briefing)),
             Ok(None) => Ok(StoredBriefing::AgentNotFound),
-            // Another request with the same key was faster by a moment; now its briefing can be seen.
+            // Another request with this key was faster by a moment, and its briefing is visible now.
             Err(error) if error.is_unique_violation() => self.repeated_briefing(authored.as_ref()).await?.ok_or(error),
             Err(error) => Err(error),
         }
     }
 
-    /// The outcome of an earlier request of this author with this key, if there was one.
+    /// Returns the outcome of an earlier request of this author with this key, if there was one.
     pub async fn repeated_briefing(
         &self,
         authored: Option<&(String, IdempotencyKey)>,
@@ -119,7 +126,7 @@ impl Storage {
         }))
     }
 
-    /// Removes the owner's briefing of that id; its cards stay in their conversations. Returns whether there was one.
+    /// Deletes the owner's briefing of this id, and returns whether there was one. Its cards stay.
     pub async fn delete_briefing(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
         let sql = "delete from briefings where id = $1 and owner_id = $2 returning id";
         let deleted = self.database.write::<(Uuid,)>(sql, args![id, owner]).await;
@@ -161,14 +168,14 @@ impl Storage {
         Ok(created.map(Briefing::from))
     }
 
-    /// The owner's briefing of that id.
+    /// Returns the owner's briefing of this id.
     pub async fn briefing(&self, owner: &str, id: Uuid) -> Result<Option<Briefing>, Error> {
         let sql = concat!("select ", briefing_columns!(), " from briefings where id = $1 and owner_id = $2");
         let row = self.database.fetch_optional::<BriefingRow>(sql, args![id, owner]).await;
         Ok(row.map_err(Error::doing("read a briefing"))?.map(Briefing::from))
     }
 
-    /// The owner's briefings, the newest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's briefings, newest first. `None` for an unknown cursor.
     pub async fn briefings(
         &self,
         owner: &str,
@@ -194,8 +201,8 @@ impl Storage {
         Ok(Some(page_of(rows, size, |last| NewestFirst::cursor_after(last.created_at, last.id))))
     }
 
-    /// Puts the briefing into the owner's conversation, unless it is there already; answers the card's message. `None` if the
-    /// conversation is gone.
+    /// Adds the briefing to the owner's conversation once, and returns the card's message id. `None` if there is no
+    /// such conversation. Fails if the owner's quota has no room.
     pub async fn add_card(
         &self,
         account: impl Into<Account<'_>>,
@@ -238,16 +245,16 @@ impl Storage {
     }
 }
 
-/// What became of a briefing's card.
+/// The outcome of adding a card.
 enum CardOutcome {
     Added(Uuid),
-    /// It was in the conversation before.
+    /// The conversation had the card before.
     There(Uuid),
     /// There is no such conversation.
     Nowhere,
 }
 
-/// The time as both databases keep it; a leap second is the second after it.
+/// Returns the time as both databases store it. A leap second becomes the second after it.
 fn in_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
 }

@@ -1,4 +1,4 @@
-//! CANCEL: what an owner's wish to stop a run does at once.
+//! CANCEL: the immediate effect of an owner's request to stop a run.
 
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -10,20 +10,21 @@ use super::{
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
-/// What a cancel has come to.
+/// The outcome of a cancel.
 #[derive(Debug)]
 pub enum CancelOutcome {
-    /// Nobody held the run: it has ended.
+    /// No worker held the run, so it has ended.
     Ended(EndedRun),
-    /// A worker holds the run: it is to be told, and to end it.
+    /// A worker holds the run and must end it. The caller signals the worker.
     Requested,
     /// The run had ended before.
     Over,
+    /// There is no such run.
     NotFound,
 }
 
 impl Storage {
-    /// Ends a queued or waiting run, and asks for the end of a running one.
+    /// Ends a queued or waiting run, and requests the end of a running one.
     pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
         #[derive(FromRow)]
         struct Row {

@@ -46,7 +46,7 @@ macro_rules! select_checkpoints {
 }
 
 impl Storage {
-    /// The conversation's checkpoints, newest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the conversation's checkpoints, newest first. `None` for an unknown cursor.
     pub async fn checkpoints(
         &self,
         owner: &str,
@@ -67,14 +67,14 @@ impl Storage {
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// The checkpoint of the owner's conversation.
+    /// Returns the checkpoint of the owner's conversation.
     pub async fn checkpoint(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Option<Checkpoint>, Error> {
         let sql = concat!(select_checkpoints!(), "and k.id = $3");
         let row = self.database.fetch_optional::<CheckpointRow>(sql, args![owner, conversation_id, id]).await;
         Ok(row.map_err(Error::doing("read a checkpoint"))?.map(Checkpoint::from))
     }
 
-    /// The checkpoint with a page of what was known by then. `None` for a cursor that no page gave out.
+    /// Returns the checkpoint with a page of the run's trace at that point. `None` for an unknown cursor.
     pub async fn checkpoint_state(
         &self,
         checkpoint: Checkpoint,
@@ -94,7 +94,7 @@ impl Storage {
             trace.iter().flat_map(|message| &message.tool_calls).any(|request| request.call_id == call.call_id)
         });
         for call in &mut tool_calls {
-            // What came after the checkpoint was not known by then.
+            // Later outcomes are not part of the checkpoint.
             if !answered_calls.contains(&call.call_id) {
                 call.status = ToolCallStatus::Requested;
                 (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
@@ -103,8 +103,9 @@ impl Storage {
         Ok(Some(CheckpointState { checkpoint, trace, tool_calls, next }))
     }
 
-    /// Makes a conversation that goes on from a checkpoint of another one: with its agent, copies of the messages as of
-    /// then, and what the run had said by then. `None` if there is no such checkpoint.
+    /// Creates a conversation that continues from a checkpoint of another one. It has that one's agent, copies of its
+    /// messages and the run's text at that point. `None` if there is no such checkpoint. Fails if the owner's quota has
+    /// no room.
     pub async fn fork_conversation(
         &self,
         account: impl Into<Account<'_>>,
@@ -145,8 +146,8 @@ async fn write_fork(
         args![id, source, state.checkpoint.id],
     )
     .await?;
-    // What the run went on from, and its input. A checkpoint of a fork itself has no run there: all messages that were copied
-    // then are older than any run's.
+    // The fork copies the run's input and the messages that the run resumed from. The checkpoint of a fork itself has
+    // no run there, so all messages before the first run are copied.
     let messages = tx.fetch_all::<(Uuid, i64)>(
         "select m.id, cast(octet_length(m.content) as bigint) from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
@@ -159,7 +160,7 @@ async fn write_fork(
         args![source, run_id, Some(state.checkpoint.created_at)],
     );
     let messages = messages.await?;
-    // A fork that the quota refuses anyway copies nothing.
+    // A fork beyond the quota copies nothing.
     let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
     usage.bytes += copied as usize;

@@ -1,9 +1,8 @@
-//! FINISH as nearly every run needs it: one statement.
+//! FINISH in one statement, for nearly every run.
 //!
-//! Like any ending it locks the conversation before the run. But a statement sees what was committed before it began, not
-//! before it got its lock; only the rows that it writes are as they are now. So it ends a run by these two rows alone: one
-//! that is executed, has completed, was not superseded, and whose conversation has gone nowhere since its question.
-//! Whatever it does not end is looked at in a transaction (`flush.rs`).
+//! Each ending locks the conversation before the run. But a statement sees the state before its own start, and only the
+//! rows that it writes are current. So this statement decides by these two rows alone. It ends a running, completed run
+//! that is not superseded, in a conversation without later positions. `flush.rs` ends each other run in a transaction.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -25,12 +24,13 @@ use crate::{
 };
 
 impl Storage {
-    /// Ends the run, unless there is more to it; answers its last events. No run of the conversation waits for this end.
+    /// Ends the run and returns its last events, or `None` if the run needs a transaction. No other run waits for this
+    /// end.
     pub(super) async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
         if *closing.ending != Ending::Completed {
             return Ok(None);
         }
-        // The answer's time is in its event, so it cannot be the statement's.
+        // The event carries the answer's time, so the statement cannot choose it.
         let message = answer_of(closing, claim.clock.now());
         let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
         let events = closing.events(Some(message));
@@ -98,7 +98,7 @@ impl Storage {
     }
 }
 
-/// The answer as it is stored, but for its position.
+/// Returns the stored answer, without its position.
 fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
     Message {
         id: closing.output_message_id,

@@ -1,21 +1,20 @@
-//! One SQL text for two databases: the pool, the transaction, the values, and the few words in which the dialects differ.
+//! One SQL text for two databases: pool, transaction, values, and the words in which the dialects differ.
 //!
-//! A text may contain
+//! A text may contain these words:
 //! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
 //! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
-//! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
-//! - `{bytes:expression}`: the bytes of a text
-//! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
-//! - `{fence:table where condition}`: the row that the fence has touched, or none; the condition is how it is found again
-//! - `{locked:table where condition}`: the same of the row that was locked before the fence
-//! - `{unsynced}`: a value that means nothing; a statement that returns it is not waited for until it is on disk, so that a
-//!   crash of PostgreSQL may undo it. SQLite waits all the same
-//! - `{lock name:$n}`: a lock on that name until the transaction ends; a transaction of SQLite is alone and needs none
-//! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
+//! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
+//! - `{fenced}`: whether the fence let the write pass ([`super::fenced`])
+//! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
+//! - `{locked:table where condition}`: the row that was locked before the fence, or none
+//! - `{unsynced}`: a value without meaning; PostgreSQL does not sync a statement that returns it, and a crash may undo
+//!   it
+//! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
+//! - `{for update}`, `{skip locked}`: row locks; SQLite needs none, because its transactions run alone
 
 use std::time::Duration;
 
@@ -34,11 +33,10 @@ use super::{
     writer::{self, SqliteWriter},
 };
 
-/// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
+/// Time-out of one answer, which may be lost with its connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Waits for an answer, in a box: a query has tens of KiB of state, which whoever makes it must not hold for as long as it
-/// lives, as every run does.
+/// Waits for an answer, in a box. A query has tens of KiB of state, which a run must not hold while it lives.
 pub(super) fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
@@ -54,20 +52,20 @@ pub(super) fn within<'a, T: 'a>(
 #[derive(Clone)]
 pub(super) enum Database {
     Postgres(PostgresPool),
-    /// SQLite has one writer; readers do not wait for it.
+    /// SQLite has one writer. Readers do not wait for it.
     Sqlite {
         writer: SqliteWriter,
         reader: SqlitePool,
     },
 }
 
-/// A transaction; dropping it rolls it back, sooner or later.
+/// A transaction. Dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
     Postgres(PooledConnection),
     Sqlite(writer::SqliteTransaction),
 }
 
-/// What can be read from a row of either database.
+/// A type that can be read from a row of either database.
 pub(super) trait Row: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin {}
 
 impl<T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin> Row for T {}
@@ -175,7 +173,7 @@ impl Database {
         Ok(self.fetch_all(sql, args).await?.into_iter().next())
     }
 
-    /// Writes with one statement, returning the rows that it touched.
+    /// Writes with one statement, and returns the rows that it touched.
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(_) => self.fetch_all(sql, args).await,
@@ -186,7 +184,7 @@ impl Database {
         }
     }
 
-    /// Asks whether writes can succeed. A file that has refused the last write has to take one.
+    /// Returns when writes can succeed. A file that refused the last write must accept one.
     pub(super) async fn ping(&self) -> Result<(), sqlx::Error> {
         let is_read_only = match self {
             Self::Postgres(_) => "select current_setting('transaction_read_only') = 'on'",
@@ -201,7 +199,7 @@ impl Database {
 }
 
 impl Tx {
-    /// Runs a statement and tells how many rows it touched.
+    /// Executes a statement, and returns the number of rows that it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
@@ -262,7 +260,8 @@ impl Tx {
         self.fetch_optional(sql, args).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    /// Gives back the locks at once; a transaction that is merely dropped keeps them until its connection is used again.
+    /// Rolls back and releases the locks at once. A dropped transaction keeps them until the next use of its
+    /// connection.
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Postgres(tx) => settle(tx, "rollback").await,
@@ -288,7 +287,7 @@ async fn settle(mut tx: PooledConnection, how: &'static str) -> Result<(), sqlx:
 }
 
 fn connections(pool: &SqlitePool) -> Connections {
-    // Where a connection is taken as soon as it is given back, the pool counts below zero for a moment, which is no number.
+    // The pool may count below zero while a connection changes its user.
     let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
     Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }
@@ -330,7 +329,7 @@ fn sqlite(sql: &'static str) -> String {
         "fenced" => "true".to_owned(),
         "fence" | "locked" => parameter.to_owned(),
         "unsynced" => "null".to_owned(),
-        // A parameter that no text names would be refused.
+        // SQLite refuses a parameter that no text names.
         "lock name" => format!("length({parameter})"),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),

@@ -1,8 +1,8 @@
-//! What the death of a worker says about the runs that it executed.
+//! The consequences of a worker's death for the runs that it executed.
 //!
-//! A holder is dead when the leases of all its runs have expired. Its death is settled once, for all of them together: each
-//! is charged, or learns how many suspects it may be executed beside. Only then can a worker take them over. The protocol
-//! is docs/decisions/0035-probation-by-halves.md.
+//! A holder is dead when the leases of all its runs have expired. A worker settles the death once, for all these runs
+//! together: it charges each run, or narrows its probation. Only then can a worker claim them.
+//! docs/decisions/0035-probation-by-halves.md describes the protocol.
 
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -18,13 +18,12 @@ struct Orphan {
     expired: bool,
 }
 
-/// What a death means for the suspects among the runs that were being executed.
+/// The consequence of a death for the suspects among the executing runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blame {
     /// The run was alone, so it is to blame.
     Charged,
-    /// Nobody knows which run is to blame: each suspect may be executed beside fewer others. At 0 it needs a worker for
-    /// itself.
+    /// The guilty run is unknown, so each suspect may run beside fewer others. At 0, a suspect needs a worker alone.
     Narrowed(usize),
 }
 
@@ -34,16 +33,16 @@ impl Blame {
             (1, _) => Self::Charged,
             // Another run, which is no suspect yet, may be to blame.
             (_, 1) => Self::Narrowed(0),
-            // Rounded up, so that two workers execute all of them again, also where their number is odd.
+            // The half is rounded up, so that two workers can execute an odd number of suspects.
             _ => Self::Narrowed(suspects.div_ceil(2)),
         }
     }
 }
 
 impl Storage {
-    /// Settles the death of each holder, other than the caller, whose leases have all expired.
+    /// Settles the death of each other holder whose leases have all expired.
     pub(super) async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
-        // Leases also expire while the database is away, which is no worker's death. Holders renew theirs in this time.
+        // Leases also expire while the database is away. Holders renew them within a third of a lease after its return.
         if outages::within(terms.lease / 3) {
             return Ok(());
         }
@@ -51,7 +50,7 @@ impl Storage {
                     group by holder having max(lease_until) < {now}";
         let dead = self.database.fetch_all::<(String,)>(dead, args![terms.holder.as_str()]).await;
         for (holder,) in dead.map_err(Error::doing("look for dead workers"))? {
-            // One death that cannot be settled must not keep the others from it.
+            // A failure for one death must not stop the others.
             if let Err(error) = self.settle_death(&holder, terms.suspicious()).await {
                 tracing::warn!(holder, error = &error as &dyn std::error::Error, "failed to settle a worker's death");
             }
@@ -61,8 +60,8 @@ impl Storage {
 
     async fn settle_death(&self, holder: &str, suspicious: usize) -> Result<(), sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        // Order matters: every row is locked before any is judged. A holder that wakes up renews its leases before, and
-        // then it is not dead, or after, and then it finds none.
+        // Order matters: the worker locks each row before it judges one. A holder that wakes up renews its leases
+        // before, and lives, or after, and finds none.
         let sql = "select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired from agent_runs \
                    where holder = $1 and status = 'running' order by id {for update}";
         let orphans = tx.fetch_all::<Orphan>(sql, args![holder, suspicious]).await?;

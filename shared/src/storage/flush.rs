@@ -1,6 +1,6 @@
-//! FLUSH, FINISH and LEAVE: how the holder of a claim makes events durable, and how it lets go of the run.
+//! FLUSH, FINISH and RELEASE: how the holder of a claim makes events durable, and how it releases the run.
 //!
-//! Each is idempotent: after a lost answer the same call is made again and finds its own work done. That is tested
+//! Each is idempotent: after a lost answer, the holder repeats the call, which finds its own work. It checks this
 //! before the status, because a finished run is no longer `running`.
 
 use std::time::Duration;
@@ -24,44 +24,52 @@ use crate::{
     run::RunStatus,
 };
 
+/// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushOutcome {
+    /// The events and rows are stored.
     Durable,
-    /// All of it, but for a checkpoint that the database refuses.
+    /// The database refused a checkpoint and stored the rest.
     WithoutCheckpoint,
-    /// Somebody else holds the run, or it has ended: drop everything, write nothing.
+    /// Another attempt holds the run, or it has ended. The worker drops its state and writes nothing more.
     Fenced,
 }
 
+/// The outcome of a finish.
 #[derive(Debug)]
 pub enum FinishOutcome {
-    /// The run has ended; these are its last events, to be shown now that they are committed.
+    /// The run has ended. The caller publishes its last events, because they are committed.
     Ended {
+        /// The closing events, in order.
         events: Vec<Event>,
-        /// Whether a run of the same conversation has waited for this end.
+        /// True if a run of the conversation was waiting for this end.
         next_waits: bool,
     },
+    /// Another attempt holds the run, or it has ended.
     Fenced,
 }
 
-/// Where a run goes that its holder lets go of without an end.
+/// The state of a run after its holder releases it without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
-    /// Back to the queue: another worker goes on.
+    /// The run returns to the queue, and another worker resumes it.
     Queued,
-    /// Until a human, or the client, has answered; nobody holds it meanwhile.
+    /// The run waits for a human or a client, and no worker holds it.
     Waiting,
 }
 
+/// The outcome of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseOutcome {
+    /// The holder has released the run.
     Released,
-    /// The run is to be finished as cancelled instead.
+    /// A cancel was requested, so the holder must finish the run as cancelled.
     CancelRequested,
+    /// Another attempt holds the run, or it has ended.
     Fenced,
 }
 
-/// The row as a claim's holder finds it.
+/// The state in the run's row.
 #[derive(FromRow)]
 struct RunStateRow {
     #[sqlx(try_from = "String")]
@@ -109,7 +117,8 @@ impl Storage {
         flush.await.map_err(Error::doing("archive events of a run"))
     }
 
-    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
+    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the attempt's newest
+    /// event, and `tail` its events that are not archived yet.
     pub async fn finish(
         &self,
         claim: &Claim,
@@ -143,13 +152,13 @@ impl Storage {
         }
         let row = self.look(claim.run_id).await.map_err(doing())?;
         match row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
-            // Whether a run waits is not known any more; one wake-up too many does no harm.
+            // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
             true => Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
             false => Ok(FinishOutcome::Fenced),
         }
     }
 
-    /// Ends the run in a transaction, which looks at all that there is to it.
+    /// Ends the run in a transaction that reads the conversation too.
     async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let position = match leaves_message(closing.ending, &closing.answer.text) {
@@ -157,7 +166,7 @@ impl Storage {
                 let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
                 let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
                 if position.is_none() {
-                    // The conversation is gone, and the run with it.
+                    // The conversation is gone, and so is the run.
                     tx.rollback().await?;
                     return Ok(None);
                 }
@@ -176,8 +185,8 @@ impl Storage {
         Ok(closed)
     }
 
-    /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
-    /// charged.
+    /// Releases the run without charging a crash. Streamed events stay readable, and the next attempt resumes from the
+    /// checkpoint.
     pub async fn release(
         &self,
         claim: &Claim,
@@ -243,7 +252,7 @@ impl Storage {
         Ok(ReleaseOutcome::Released)
     }
 
-    /// The row, unless it was removed: an owner's erasure waits for no worker, and a failover may lose the last writes.
+    /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
     async fn look(&self, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
         self.database.fetch_optional(sql, args![run_id]).await
@@ -251,7 +260,7 @@ impl Storage {
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
         let (mut cursor, mut events) = (after, Vec::new());
-        // A look reads a row, and what ends a run may lie in two.
+        // One read returns one row of the archive, and the closing events may be in two.
         while let Some(archived) = self.read_archive(run_id, cursor).await? {
             let fresh = archived.events.into_iter().filter(|event| event.id > cursor);
             events.extend(fresh);
@@ -278,13 +287,13 @@ impl RunStateRow {
         self.attempt == i64::from(claim.attempt) && self.status == RunStatus::Running
     }
 
-    /// Whether this attempt's events up to `last` are durable, whatever the status is by now.
+    /// Returns whether this attempt's events up to `last` are durable, whatever the status is.
     fn has_written(&self, claim: &Claim, last: EventId) -> bool {
         self.attempt == i64::from(claim.attempt) && self.archived_to >= last
     }
 }
 
-/// What tells of the questions in a tail that nobody is to answer any more.
+/// Returns events that settle the tail's questions, because no caller can answer them after the end.
 fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody> {
     let settled = tail.progress.approvals.iter().map(|approval| EventBody::ApprovalResolved {
         base: None,
@@ -297,9 +306,9 @@ fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody> {
     settled.collect()
 }
 
-/// Says once that a checkpoint is missing. The run goes on: a later fork begins at the checkpoint before.
+/// Logs a missing checkpoint once. The run continues, and a later fork begins at the checkpoint before.
 pub(super) fn log_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
-    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "the database refused a checkpoint; the run goes on without it");
+    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "failed to store a checkpoint; the run continues without it");
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {

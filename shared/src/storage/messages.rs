@@ -13,7 +13,7 @@ use crate::{
     page::{Page, PageSize},
 };
 
-/// Columns of messages, with about their size as JSON.
+/// Columns of messages, with the approximate size of their JSON.
 macro_rules! sized_message_columns {
     () => {
         concat!(
@@ -23,17 +23,17 @@ macro_rules! sized_message_columns {
     };
 }
 
-/// Which messages of a conversation a list shows.
+/// The messages of a conversation that a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageFilter {
-    /// What the conversation is.
+    /// Messages that are part of the conversation.
     Current,
-    /// Also what was replaced or rolled back.
+    /// Also the messages that an edit or a rollback removed.
     SupersededToo,
 }
 
 impl Storage {
-    /// The conversation's messages, oldest first, whatever their kind. `None` for a cursor that no page gave out.
+    /// Returns a page of the conversation's messages of any kind, oldest first. `None` for an unknown cursor.
     pub async fn messages(
         &self,
         owner: &str,
@@ -65,8 +65,8 @@ impl Storage {
         Ok(Some(page))
     }
 
-    /// The newest messages of the conversation, as many as a page may have, oldest first: each question with its answer
-    /// behind it.
+    /// Returns the newest messages of the conversation that fit into a page, oldest first. Each answer follows its
+    /// question.
     pub async fn newest_messages(
         &self,
         owner: &str,
@@ -91,7 +91,7 @@ impl Storage {
         Ok(items_of(rows).rev().collect())
     }
 
-    /// The message of the conversation that the client calls so, or that has this id.
+    /// Returns the current message of the conversation with this client id, or with this id.
     pub async fn message_called(
         &self,
         owner: &str,

@@ -1,10 +1,12 @@
-//! The database: the one truth about conversations, messages, runs and their archived events.
+//! The database: the truth about conversations, messages, runs and their archived events.
 //!
-//! `connect` chooses the back end and nobody else knows which one it is. A file per verb or noun; each SQL text stands
-//! once and `database` speaks both dialects. The protocol that these functions keep is "the life of a run" in ARCHITECTURE.md:
-//! every write of a worker carries its attempt, every write without a claim takes one.
+//! `connect` chooses the back end, which no other module knows. There is one file per verb or noun. Each SQL text
+//! exists once, and `database` translates it for both dialects. ARCHITECTURE.md describes the protocol in "the life of
+//! a run".
 //!
-//! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
+//! Invariant: each write of a worker carries its attempt, and each write without a claim takes an attempt.
+//!
+//! Invariant: a transaction that locks a conversation's row and a run's row locks the conversation's first.
 
 mod accept;
 mod access;
@@ -76,31 +78,32 @@ pub use versions::RestoreOutcome;
 
 use database::Database;
 
-/// A connection to the truth; cheap to clone.
+/// A connection to the database; cheap to clone.
 #[derive(Clone)]
 pub struct Storage {
     database: Database,
-    /// Keeps other processes out of the data folder, for as long as any clone lives.
+    /// The lock that keeps other processes out of the data folder while any clone lives.
     _folder: Option<std::sync::Arc<std::fs::File>>,
-    /// A connection that nobody uses: a database in memory is gone with its last one, and one is closed where its user gives
-    /// up while it is being tried.
+    /// A connection without users. A database in memory ends with its last connection, and the pool closes the
+    /// connection of a caller that gives up.
     _keeper: Option<sqlx::SqlitePool>,
     caution: Option<Caution>,
 }
 
-/// What the data is kept in.
+/// The kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BackEnd {
     /// A SQLite file.
     Sqlite,
-    /// SQLite in memory: the end of the process is the end of the data.
+    /// SQLite in memory. The end of the process loses all data.
     Memory,
+    /// PostgreSQL, schema `kb`.
     Postgres,
 }
 
 impl Storage {
-    /// What the data is kept in.
+    /// Returns the kind of database.
     pub const fn back_end(&self) -> BackEnd {
         match (&self.database, &self._keeper) {
             (Database::Postgres(_), _) => BackEnd::Postgres,
@@ -109,17 +112,17 @@ impl Storage {
         }
     }
 
-    /// What whoever relies on this database should know, if it is not the one that was asked for.
+    /// Returns a warning for clients and operators if the database is not the configured one.
     pub fn caution(&self) -> Option<&Caution> {
         self.caution.as_ref()
     }
 
-    /// The connections that this process has to the database.
+    /// Returns the number of this process's connections to the database.
     pub fn connections(&self) -> Connections {
         self.database.connections()
     }
 
-    /// Asks the database for a sign of life.
+    /// Returns when the database answers. Fails if it is away or read-only.
     pub async fn ping(&self) -> Result<(), Error> {
         self.database.ping().await.map_err(Error::doing("ping the database"))
     }

@@ -1,12 +1,12 @@
-//! Where a page of a list ended that has the newest first: `<unix ms>.<id>`, so that items of the same time are told apart.
+//! Cursors of lists that have the newest item first: `<unix ms>.<id>`. The id orders items of equal times.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// The place before which the page begins; none at the start of the list.
+/// The item after which the page begins; `None` at the start of the list.
 pub(super) struct NewestFirst(Option<(DateTime<Utc>, Uuid)>);
 
-/// No page gave this cursor out.
+/// No page returned this cursor.
 pub(super) struct UnknownCursor;
 
 impl NewestFirst {
@@ -14,7 +14,7 @@ impl NewestFirst {
         cursor.map(|text| position(text).ok_or(UnknownCursor)).transpose().map(Self)
     }
 
-    /// The cursor of the page after one that ends with this item.
+    /// Returns the cursor of the page after this item.
     pub fn cursor_after(at: DateTime<Utc>, id: Uuid) -> String {
         format!("{}.{}", at.timestamp_millis(), id.simple())
     }
@@ -31,11 +31,11 @@ impl NewestFirst {
 fn position(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
     let (at, id) = text.split_once('.')?;
     let at = DateTime::from_timestamp_millis(at.parse().ok()?)?;
-    // No page ends outside the years that both databases know.
+    // Both databases store only these years.
     let known = DateTime::from_timestamp_millis(EARLIEST_MS)?..=DateTime::from_timestamp_millis(LATEST_MS)?;
     known.contains(&at).then_some((at, id.parse().ok()?))
 }
 
-/// The years 1 and 9999, as far as texts of dates sort like dates.
+/// The years 1 to 9999, in which texts of dates sort like dates.
 const EARLIEST_MS: i64 = -62_135_596_800_000;
 const LATEST_MS: i64 = 253_402_300_799_999;

@@ -1,11 +1,11 @@
-//! Pages that end at a number of bytes: the database leaves out what does not fit, and sends none of it.
+//! Pages with a limit of bytes: the database itself omits the rows that do not fit.
 
 use sqlx::{ColumnIndex, Decode, FromRow, Type};
 
 use crate::page::{Page, PageSize};
 
-/// Rows of a list, one more than a page has, without those before which the page is full. `$rows` selects them with
-/// their `page_bytes`, `$order` names columns that they have, `$bytes` is the parameter with the size of the page.
+/// Selects the rows of a page, at most one more than it has, up to the row that fills it. `$rows` selects the list with
+/// `page_bytes`, `$order` names columns of it, and `$bytes` is the parameter with the page's size.
 macro_rules! page_query {
     ($rows:expr, $order:literal, $bytes:literal) => {
         concat!(
@@ -23,10 +23,10 @@ macro_rules! page_query {
 }
 pub(super) use page_query;
 
-/// A row of such a page.
+/// A row of a page.
 pub(super) struct PageRow<T> {
     row: T,
-    /// Rows that there were before the page was cut.
+    /// Rows of the list before the limit of bytes.
     rows: i64,
 }
 
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// The page that the rows are; it goes on where they were cut, by number or by bytes.
+/// Returns the page of these rows. It has a cursor if rows are missing by number or by bytes.
 pub(super) fn page_of<R, T: From<R>>(rows: Vec<PageRow<R>>, size: PageSize, cursor: impl Fn(&R) -> String) -> Page<T> {
     let total = rows.first().map_or(0, |row| row.rows as usize);
     let shown = rows.into_iter().map(|row| row.row).take(size.items).collect::<Vec<_>>();
@@ -48,7 +48,7 @@ pub(super) fn page_of<R, T: From<R>>(rows: Vec<PageRow<R>>, size: PageSize, curs
     Page { items: shown.into_iter().map(T::from).collect(), next }
 }
 
-/// The items alone, where there is no further page.
+/// Returns the items alone, for a list without further pages.
 pub(super) fn items_of<R, T: From<R>>(rows: Vec<PageRow<R>>) -> impl DoubleEndedIterator<Item = T> {
     rows.into_iter().map(|row| T::from(row.row))
 }

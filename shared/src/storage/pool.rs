@@ -1,7 +1,7 @@
-//! The connections to PostgreSQL, each connection for one statement or one transaction.
+//! The pooled connections to PostgreSQL, each used for one statement or one transaction.
 //!
-//! Whoever has had an answer gives its connection back as it is. One that is dropped before, in the middle of a statement or
-//! of a transaction, is closed, and the server rolls back what it had begun.
+//! A user that received its answer returns the connection to the pool. A connection that is dropped earlier, within a
+//! statement or a transaction, is closed, and the server rolls back.
 
 use std::{
     io,
@@ -17,39 +17,42 @@ use sqlx::{
 
 use super::{database::Row, outages};
 
-/// Longest wait for a connection; a database that takes longer counts as away.
+/// Time-out of getting a connection. A slower database counts as away.
 pub(super) const ACQUIRE: Duration = Duration::from_secs(3);
 
-/// Between two tries to connect to a server that is starting.
+/// Pause between two attempts to connect to a starting server.
 const STARTING: Duration = Duration::from_millis(100);
 
-/// A connection that has lain idle for longer may be gone.
+/// Idle time after which the pool tests a connection before its next use.
 const UNTRIED: Duration = Duration::from_secs(1);
 
-/// A connection that has lain idle for longer is closed, but for some.
+/// Idle time after which the pool closes a connection.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// Connections that are kept for whoever comes first.
+/// Idle connections that the pool keeps open.
 const KEPT: usize = 2;
 
-/// A connection that is older is closed, so that what a server keeps for it does not grow for ever.
+/// Age at which the pool closes a connection, so that the server's memory for it does not grow for ever.
 const LIFETIME: Duration = Duration::from_secs(1800);
 
-/// How many connections a process has, and may have.
+/// The number of a process's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
+    /// Connections in use.
     pub used: u32,
+    /// Open connections without a user.
     pub idle: u32,
+    /// Most connections.
     pub max: u32,
 }
 
 #[derive(Clone)]
 pub(super) struct PostgresPool(managed::Pool<ConnectionManager>);
 
-/// A statement with its parameters, and what its rows are read as.
+/// A statement with its parameters and the type of its rows.
 pub(super) type PgQuery<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
 
-/// Makes connections, and looks after those that are to be connection again.
+/// Opens connections, and checks those that will be used again.
 struct ConnectionManager(PgConnectOptions);
 
 struct ManagedConnection {
@@ -58,12 +61,12 @@ struct ManagedConnection {
     returned_at: Instant,
 }
 
-/// A connection that somebody has for a while.
+/// A connection in use. Dropping it closes it, unless `release` returns it to the pool.
 pub(super) struct PooledConnection(Option<Object<ConnectionManager>>);
 
 impl PostgresPool {
     pub(super) fn new(options: PgConnectOptions, size: usize) -> Self {
-        // Whoever was used last is used first, so that those that are not needed lie idle.
+        // The last used connection is the next one, so that unneeded ones stay idle.
         let builder = managed::Pool::builder(ConnectionManager(options)).max_size(size).queue_mode(QueueMode::Lifo);
         let pool = builder.build().expect("a pool without timeouts needs no runtime");
         let watched = pool.weak();
@@ -82,7 +85,7 @@ impl PostgresPool {
         Self(pool)
     }
 
-    /// A connection, as soon as there is one.
+    /// Returns a connection, as soon as there is one.
     pub(super) async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
         match tokio::time::timeout(ACQUIRE, self.0.get()).await {
             Ok(Ok(managed)) => Ok(PooledConnection(Some(managed))),
@@ -92,7 +95,7 @@ impl PostgresPool {
         }
     }
 
-    /// The rows of a statement that is alone.
+    /// Executes one statement and returns its rows.
     pub(super) async fn fetch_all<T: Row>(&self, query: PgQuery<'_, T>) -> Result<Vec<T>, sqlx::Error> {
         let mut connection = self.acquire().await?;
         let rows = query.fetch_all(connection.connection()).await;
@@ -133,7 +136,7 @@ impl managed::Manager for ConnectionManager {
         }
     }
 
-    /// A connection is tried again only if it has lain idle for long, or since before another one was lost.
+    /// Tests a connection only if it was idle for long, or since before another one was lost.
     async fn recycle(&self, managed: &mut ManagedConnection, _: &Metrics) -> RecycleResult<sqlx::Error> {
         let idle = managed.returned_at.elapsed();
         if managed.connected_at.elapsed() > LIFETIME {
@@ -162,7 +165,7 @@ impl PooledConnection {
         &mut self.0.as_mut().expect("the connection is held until its release").connection
     }
 
-    /// Gives the connection back, if this answer leaves it in order, and passes the answer on.
+    /// Returns the connection to the pool if this result leaves it in order, and returns the result.
     pub(super) fn release<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if matches!(result, Ok(_) | Err(sqlx::Error::Database(_)))
             && let Some(mut managed) = self.0.take()

@@ -1,4 +1,4 @@
-//! Rows as both databases give them, and the domain's values made of them.
+//! Rows of both databases, and their conversion to the domain's types.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -15,7 +15,8 @@ use crate::{
     usage::Usage,
 };
 
-/// What stands for the title of a conversation that nobody has named, from `chat_conversations` under this name.
+/// Selects the beginning of the first message of a conversation without a title, from `chat_conversations` under this
+/// name.
 macro_rules! first_user_text {
     ($conversations:literal) => {
         concat!(
@@ -56,7 +57,7 @@ macro_rules! run_columns {
 }
 pub(super) use run_columns;
 
-/// The same without those of the answer, from `agent_runs r`.
+/// The columns of a run without its answer, from `agent_runs r`.
 macro_rules! bare_run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
@@ -180,7 +181,7 @@ pub(super) struct RunRow {
 }
 
 impl RunRow {
-    /// Of a run that has not completed, the row may have that of a step.
+    /// The row of an unfinished or failed run may have the finish reason of a step.
     fn finish_reason(&self) -> Option<FinishReason> {
         self.finish_reason.clone().filter(|_| self.status == RunStatus::Completed).map(FinishReason::from)
     }
@@ -228,7 +229,7 @@ impl From<RunRow> for Run {
     }
 }
 
-/// The span of a run's submission; a text that nobody can read any more counts as none.
+/// Returns the span of a run's submission; `None` for an unreadable text.
 pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
     stored?.parse().ok()
 }

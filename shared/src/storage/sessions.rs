@@ -1,4 +1,4 @@
-//! Sessions: the conversations of an owner that have a name of a client's.
+//! Sessions: an owner's conversations with a client's own name.
 
 use sqlx::FromRow;
 
@@ -18,7 +18,7 @@ struct SessionRow {
 }
 
 impl Storage {
-    /// The owner's sessions, those with the newest activity first. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's sessions, newest activity first. `None` for an unknown cursor.
     pub async fn sessions(
         &self,
         owner: &str,

@@ -28,7 +28,7 @@ use crate::{
     run::{Run, RunStatus, SubmitMode},
 };
 
-/// The conversation, its row locked, and the message's locked in it.
+/// The conversation with its locked row, and the message's position in it.
 struct LockedConversation {
     conversation: Conversation,
     position: i64,
@@ -42,7 +42,7 @@ struct LockedConversationRow {
 }
 
 impl LockedConversation {
-    /// Whether nothing was ever said before.
+    /// Returns whether the message is the conversation's first.
     const fn is_first(&self) -> bool {
         self.position == 1
     }
@@ -54,15 +54,15 @@ impl From<LockedConversationRow> for LockedConversation {
     }
 }
 
-/// Times that a conversation is looked for by its handle, and made if it is not there.
+/// Attempts to find a conversation by its handle, or else to create it.
 pub(super) const HANDLE_TRIES: usize = 5;
 
 impl Storage {
-    /// What an earlier request with this key has come to: `Repeated` or `KeyReused`; `None` if there is none. It stores nothing,
-    /// so a repeated request needs no admission.
+    /// Returns the result of an earlier request with this key: `Repeated` or `KeyReused`. `None` for a new key. It
+    /// stores nothing, so a repeated request needs no admission.
     pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
         let doing = || Error::doing("look up an idempotency key");
-        // A caller may send any key before admission, and SQLite has one writer: an unknown key costs one read.
+        // A caller may send any key before admission, and SQLite has one writer. So an unknown key costs only one read.
         let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
         let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
         if known.map_err(doing())?.is_none() {
@@ -74,13 +74,12 @@ impl Storage {
         Ok(earlier)
     }
 
-    /// Commits message and run, or says why not. The same key and request give the same run, however often and from
-    /// wherever they come, and no quota refuses it.
+    /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
     pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         match self.try_submit(owner, quotas, new).await {
-            // Another request with the same key was faster by a moment; now its run can be seen.
+            // Another request with this key was faster by a moment, and its run is visible now.
             Err(error) if error.is_unique_violation() => match self.try_submit(owner, quotas, new).await {
-                // Or another one with the same name for its message.
+                // Another message of the conversation has this client id.
                 Err(error) if error.is_unique_violation() => Ok(SubmitOutcome::MessageExists),
                 submitted => submitted,
             },
@@ -89,11 +88,11 @@ impl Storage {
     }
 
     async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
-        // A key may have been used before; only the agent and the quotas can speak against a new conversation.
+        // A key may be known already. Without one, only the agent and the quotas can refuse a new conversation.
         if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.input, &new.key) {
             let outcome = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
             let outcome = outcome.map_err(Error::doing("store a conversation's first message"))?;
-            // The transaction tells which of them has spoken against it.
+            // The transaction finds out which of them refused.
             if let Some(accepted) = outcome {
                 return Ok(accepted);
             }
@@ -109,8 +108,7 @@ impl Storage {
         Ok(stored)
     }
 
-    /// Stores the first message of a new conversation, with one statement; `None` if there is no such agent, or if the owner
-    /// has come near a quota.
+    /// Stores the first message of a new conversation with one statement. `None` without its agent, or near a quota.
     async fn open_conversation(
         &self,
         owner: &str,
@@ -142,7 +140,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
         Ok(locked) => locked,
         Err(refused) => return Ok(refused),
     };
-    // Order matters: whoever was faster with the same key is seen only now that the conversation is locked.
+    // Order matters: a faster request with this key is visible only after the lock of the conversation.
     if let Some(key) = &new.key
         && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
     {
@@ -155,7 +153,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
-    // Runs that the message has asked to stop make room for it.
+    // Runs with a cancel request make room for the message.
     let room = Quotas { runs: quotas.runs.map(|max| max + cancel_requested.len()), ..*quotas };
     let is_near = match quota::nearness(tx, owner, room, new.bytes()).await.map_err(doing())? {
         Nearness::Beyond(exceeded) => return Ok(refused(exceeded, quotas)),
@@ -200,7 +198,7 @@ fn accepted(
     SubmitOutcome::Accepted(Box::new(CommittedMessage { conversation, message, run, queued, ended, cancel_requested }))
 }
 
-/// The conversation that is meant, found or made, with its row locked.
+/// Finds or creates the target conversation, and locks its row.
 async fn find_conversation(
     tx: &mut Tx,
     owner: &str,
@@ -216,7 +214,7 @@ async fn find_conversation(
         }
         Target::Named { handle, agent_id } => {
             let handle = handle.to_string();
-            // Somebody else may make it meanwhile, or delete it again.
+            // Another request may create the conversation meanwhile, or delete it again.
             for _ in 0..HANDLE_TRIES {
                 if let Some(locked) = lock_by_handle(tx, owner, &handle, brings).await? {
                     return Ok(Ok(locked));
@@ -230,8 +228,8 @@ async fn find_conversation(
     })
 }
 
-/// Supersedes what the message replaces, and cancels what it interrupts. Returns the first version of what it replaces, the
-/// runs that have ended, and those whose workers the caller notifies.
+/// Supersedes the messages that the new one replaces, and cancels the runs that it interrupts. Returns the first
+/// version of the replaced message, the ended runs, and those whose workers the caller signals.
 async fn make_room(
     tx: &mut Tx,
     new: &NewRun,
@@ -257,15 +255,15 @@ async fn make_room(
     match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(SubmitOutcome::Busy)),
         SubmitMode::Interrupt | SubmitMode::Rollback => {
-            // A question that is to be answered again is behind the point, and stays.
+            // A run that answers again comes after the point, so no rollback removes its question.
             rolled_back.extend(unfinished.iter().map(|run| run.id));
             to_cancel.extend(unfinished);
         }
         _ if unfinished.len() >= new.max_unfinished => return Ok(Err(SubmitOutcome::TooMany)),
-        // Whoever goes on talking does not answer what the waiting run has asked.
+        // A new message ends the wait, because it does not answer the run's question.
         _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
     }
-    // Order matters: what the cancelled runs leave behind is then superseded from the start.
+    // Order matters: the messages of the cancelled runs are then superseded from their start.
     if let Some(point) = point {
         supersede::everything_from(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
     }
@@ -276,7 +274,7 @@ async fn make_room(
     Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))
 }
 
-/// Whether the conversation's metadata, with what this message brings, is larger than it may be.
+/// Returns whether the conversation's metadata, merged with the message's, is too large.
 async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, sqlx::Error> {
     let (false, Some(own)) = (locked.is_first(), &new.options.metadata) else { return Ok(false) };
     let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
@@ -284,7 +282,7 @@ async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation
     Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
-/// The run that the key stands for, if it was used before.
+/// Returns the run of this key, if the key was used before.
 async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, sqlx::Error> {
     let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
     let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
@@ -298,7 +296,7 @@ async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<O
     Ok(Some(SubmitOutcome::Repeated(Box::new(repeated))))
 }
 
-/// Locks a conversation and takes the next position in it. The text ends with how it is found.
+/// Locks a conversation and takes its next position. The text ends with the condition that finds it.
 macro_rules! lock_conversation {
     ($found:literal) => {
         concat!(
@@ -336,7 +334,7 @@ async fn lock_by_handle(
         .map(LockedConversation::from))
 }
 
-/// Makes a conversation, unless there is no such agent, or another one of this handle.
+/// Creates a conversation; `None` if there is no such agent, or if the handle is taken.
 async fn create_conversation(
     tx: &mut Tx,
     owner: &str,
@@ -348,7 +346,7 @@ async fn create_conversation(
     Ok(tx.fetch_optional::<LockedConversationRow>(creation.sql, creation.args).await?.map(LockedConversation::from))
 }
 
-/// Makes the conversation `id` as `create_conversation` does, unless the owner's share has no room for it.
+/// Returns the statement that creates the conversation `id`, unless the owner's share has no room for it.
 fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, share: Share) -> Statement {
     let sql = concat!(
         "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
@@ -375,13 +373,13 @@ pub(super) struct UnfinishedRun {
     pub status: RunStatus,
 }
 
-/// The conversation's runs that have not ended, in the order of its queue, locked.
+/// Locks the conversation's unfinished runs, and returns them in the order of its queue.
 pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, sqlx::Error> {
     let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     tx.fetch_all(sql, args![conversation_id]).await
 }
 
-/// Ends what nobody holds and asks for the end of what is running; answers both.
+/// Ends runs without a holder, and requests the end of running ones. Returns both.
 pub(super) async fn cancel_all(
     tx: &mut Tx,
     runs: Vec<UnfinishedRun>,
@@ -391,7 +389,7 @@ pub(super) async fn cancel_all(
     for UnfinishedRun { id: run_id, status, .. } in runs {
         if status == RunStatus::Running {
             let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-            tx.execute(sql, args![run_id]).await.map_err(Error::doing("ask for the end of a run"))?;
+            tx.execute(sql, args![run_id]).await.map_err(Error::doing("request the end of a run"))?;
             requested.push(run_id);
         } else {
             ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);

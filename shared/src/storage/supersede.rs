@@ -1,6 +1,6 @@
 //! Superseding: messages that are no longer part of their conversation, and the runs that wrote them.
 //!
-//! They are kept, and no context has them any more. Everything here happens under the conversation's lock.
+//! Storage keeps them, but no later context has them. Each function needs the conversation's lock.
 
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -12,29 +12,29 @@ use super::{
 };
 use crate::message::{Message, Role};
 
-/// A place between two messages of a conversation, in the order in which the model reads them.
+/// A point between two messages of a conversation, in the order of the model's context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
 pub(super) struct SupersedePoint {
     turn: i64,
     position: i64,
 }
 
-/// A message that gives way to another version of it.
+/// A message that a new version replaces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replacement {
     pub point: SupersedePoint,
-    /// The first version; `None` where nothing stood there yet.
+    /// The first version; `None` if the message is new.
     pub version_of: Option<Uuid>,
 }
 
 impl SupersedePoint {
-    /// Whether the answer of the run at this place of the queue comes after it.
+    /// Returns whether the answer of the run at this queue position comes after the point.
     pub const fn covers(&self, run_position: i64) -> bool {
         run_position >= self.turn
     }
 }
 
-/// What gives way so that this message can be input in another way; `None` if the conversation has no such message.
+/// Returns the message that the input replaces; `None` if the conversation has no such message.
 pub(super) async fn replacement_for(
     tx: &mut Tx,
     conversation_id: Uuid,
@@ -58,7 +58,7 @@ pub(super) async fn replacement_for(
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
     Ok(row.map(|Row { point, role, first, first_answer }| {
         if matches!(input, MessageInput::Again { .. }) && role == Role::User {
-            // The question stays, and its answer gives way.
+            // The question stays, and the new answer replaces its answer.
             return Replacement {
                 point: SupersedePoint { position: point.position + 1, ..point },
                 version_of: first_answer,
@@ -68,7 +68,8 @@ pub(super) async fn replacement_for(
     }))
 }
 
-/// Supersedes every message after the point, and every run whose answer is or will be there. `change` names this change.
+/// Supersedes each message after the point, and each run whose answer is or will be there. `change` is the id of this
+/// change.
 pub(super) async fn everything_from(
     tx: &mut Tx,
     conversation_id: Uuid,
@@ -83,7 +84,7 @@ pub(super) async fn everything_from(
     tx.execute(sql, args![conversation_id, point.turn, change]).await.map(drop)
 }
 
-/// Supersedes the questions and the answers of these runs. `change` names this change.
+/// Supersedes the questions and the answers of these runs. `change` is the id of this change.
 pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), sqlx::Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
                and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
@@ -93,7 +94,7 @@ pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Resu
     tx.execute(sql, args![runs, change]).await.map(drop)
 }
 
-/// The newest message of the dialogue.
+/// Returns the newest message of a user or of the assistant.
 pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
     let sql = concat!(
         "select ",

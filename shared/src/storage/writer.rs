@@ -1,7 +1,7 @@
-//! SQLite's one writer: its connection, and whether the file has refused the last write.
+//! SQLite's one writer: its connection, and whether the file refused the last write.
 //!
-//! SQLite ends a transaction by itself when the disk is full, and sqlx then counts one that is no longer there. The pool
-//! closes such a connection; the next transaction opens another.
+//! SQLite itself ends a transaction when the disk is full, but sqlx still counts it as open. The pool closes such a
+//! connection, and the next transaction opens another.
 
 use std::sync::{
     Arc,
@@ -15,7 +15,7 @@ use super::{database::within, error::is_of_the_file};
 #[derive(Clone)]
 pub(super) struct SqliteWriter {
     pool: SqlitePool,
-    /// Whether the last write failed because of the file. The next write that succeeds clears it.
+    /// True if the last write failed because of the file. The next successful write clears it.
     failing: Arc<AtomicBool>,
 }
 
@@ -40,17 +40,17 @@ impl SqliteWriter {
 
     pub(super) async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
         let transaction = within(self.pool.begin_with("begin immediate")).await;
-        // A transaction that has transaction proves nothing about the disk.
+        // The begin of a transaction proves nothing about the disk.
         let tx = transaction.inspect_err(|error| note_failure(&self.failing, error))?;
         Ok(SqliteTransaction { tx, failing: Arc::clone(&self.failing) })
     }
 
-    /// Remembers the outcome of a write outside any transaction.
+    /// Stores the outcome of a write outside any transaction.
     pub(super) fn note<T>(&self, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         note(&self.failing, written)
     }
 
-    /// Writes one page that carries nothing.
+    /// Writes one page without a change of data.
     pub(super) async fn probe(&self) -> Result<(), sqlx::Error> {
         let written = within(sqlx::raw_sql("pragma user_version = 0").execute(&self.pool)).await;
         self.note(written).map(drop)
@@ -62,7 +62,7 @@ impl SqliteTransaction {
         &mut self.tx
     }
 
-    /// Remembers a statement that failed because of the file.
+    /// Stores the failure of a statement because of the file.
     pub(super) fn note<T>(&self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         answer.inspect_err(|error| note_failure(&self.failing, error))
     }
@@ -76,11 +76,11 @@ impl SqliteTransaction {
     }
 }
 
-/// Has the pool close each connection that comes back with a transaction.
+/// Has the pool close each connection that returns with a transaction.
 pub(super) fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.after_release(|connection, _| {
         Box::pin(async move {
-            // Order matters: the answer comes after the rollback of a transaction that was dropped.
+            // Order matters: the ping returns after the rollback of a dropped transaction.
             connection.ping().await?;
             Ok(!connection.is_in_transaction())
         })

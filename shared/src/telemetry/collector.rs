@@ -1,4 +1,4 @@
-//! The collector, as the log hears of it: once when it does not take spans, not with every batch that it does not take.
+//! An exporter that logs a failing collector once, and not for each batch.
 
 use std::{
     sync::Mutex,
@@ -12,14 +12,14 @@ use opentelemetry_sdk::{
     trace::{SpanData, SpanExporter},
 };
 
-/// Time after which it is said again.
+/// Time after which the exporter repeats the warning.
 const REMINDER: Duration = Duration::from_secs(600);
 
-/// An OTLP exporter that says in the log when it fails.
+/// An OTLP exporter that logs its failures.
 #[derive(Debug)]
 pub struct LoggingExporter {
     otlp: Otlp,
-    /// When it was last said that spans are lost; none while all is well.
+    /// Time of the last warning about lost spans; `None` while the collector accepts spans.
     last_warning: Mutex<Option<Instant>>,
 }
 

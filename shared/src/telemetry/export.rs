@@ -1,7 +1,7 @@
-//! The exporter: set up once per process, as OpenTelemetry's own variables say.
+//! The exporter of spans: one per process, configured by OpenTelemetry's own variables.
 //!
-//! Spans are sent in batches by a thread of their own. When its queue is full, further ones are dropped: nothing waits for
-//! a collector, neither a run nor, for long, the end of the process.
+//! A separate thread sends the spans in batches, and drops spans when its queue is full. No run waits for a collector,
+//! and the end of the process waits only briefly.
 
 use std::{env, sync::OnceLock, time::Duration};
 
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::collector::LoggingExporter;
 
-/// Either of them turns it on.
+/// Either variable turns the export on.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Time that the end of the process gives to the last batch.
+/// Time-out of the last batch at the end of the process.
 const LAST_BATCH: Duration = Duration::from_secs(2);
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
@@ -28,10 +28,10 @@ static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 #[error("OTEL_EXPORTER_OTLP_ENDPOINT, or another OTEL_ variable: traces cannot be exported as it says")]
 pub struct Error(#[from] ExporterBuildError);
 
-/// What is to be finished before the process ends.
+/// The running exporter. The process calls `finish` at its end.
 pub struct ExporterGuard(SdkTracerProvider);
 
-/// Begins to record and export, if an endpoint is set.
+/// Starts to record and export, if an endpoint is set. Fails for unusable OTEL_ variables.
 pub fn start(role: &'static str, version: &'static str) -> Result<Option<ExporterGuard>, Error> {
     if !is_wanted() {
         return Ok(None);
@@ -45,7 +45,7 @@ pub fn start(role: &'static str, version: &'static str) -> Result<Option<Exporte
     Ok(Some(ExporterGuard(provider)))
 }
 
-/// Whether spans are recorded in this process.
+/// Returns whether this process records spans.
 pub fn is_on() -> bool {
     TRACER.get().is_some()
 }
@@ -55,10 +55,10 @@ pub(super) fn tracer() -> Option<&'static SdkTracer> {
 }
 
 impl ExporterGuard {
-    /// Sends what is left. Blocks, though not for long: a collector that does not take it does not get it.
+    /// Sends the remaining spans. It blocks for a short time, and then drops them.
     pub fn finish(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST_BATCH) {
-            tracing::warn!(%error, "the last spans were not exported");
+            tracing::warn!(%error, "failed to export the last spans");
         }
     }
 }
@@ -68,7 +68,7 @@ fn is_wanted() -> bool {
     !disabled && ENDPOINTS.iter().any(|variable| env::var(variable).is_ok_and(|url| !url.is_empty()))
 }
 
-/// Who exports. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say goes before it.
+/// Returns the attributes of this process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have priority.
 fn resource(role: &'static str, version: &'static str) -> Resource {
     let ours = [
         KeyValue::new("service.name", "holdfast"),

@@ -1,4 +1,4 @@
-//! Briefings: how they are listed, and the card of one in a conversation.
+//! Briefings: their lists, and the card of one in a conversation.
 
 use holdfast_shared::{
     briefing::Briefing,
@@ -17,13 +17,13 @@ use crate::{
 on_each_backend!(
     briefings_of_the_same_time_are_all_listed_in_pages_of_any_size,
     briefings_of_unusual_times_are_listed_like_others,
-    a_briefing_is_in_a_conversation_once,
+    a_conversation_has_a_briefing_once,
     a_briefing_is_stored_once_per_key_of_its_author,
-    a_deleted_briefing_is_gone_and_its_card_stays,
+    a_deleted_briefing_leaves_its_card,
     a_deleted_briefing_frees_its_key,
 );
 
-/// Stores a briefing of ann's.
+/// Stores a briefing of ann.
 pub async fn stored(backends: &TestBackends, new: NewBriefing) -> Briefing {
     match backends.storage.create_briefing("ann", new).await.unwrap() {
         StoredBriefing::Stored(briefing) => briefing,
@@ -75,7 +75,7 @@ async fn briefings_of_unusual_times_are_listed_like_others(backends: TestBackend
     assert_eq!(titles, times);
 }
 
-async fn a_briefing_is_in_a_conversation_once(backends: TestBackends) {
+async fn a_conversation_has_a_briefing_once(backends: TestBackends) {
     let agent_id = agent(&backends).await;
     let handle = Handle::Agent(agent_id);
     let standing = backends.storage.conversation_by_handle("ann", &handle).await.unwrap().unwrap();
@@ -102,7 +102,7 @@ async fn a_briefing_is_stored_once_per_key_of_its_author(backends: TestBackends)
     assert_eq!(create("ann", keyed("service", "another")).await, StoredBriefing::KeyReused);
     assert!(
         matches!(create("bob", keyed("bob", "another")).await, StoredBriefing::Stored(_)),
-        "keys are the author's own"
+        "each author has its own keys"
     );
     assert_eq!(backends.storage.briefings("ann", 9, None).await.unwrap().unwrap().items, std::slice::from_ref(first));
 }
@@ -117,7 +117,7 @@ async fn a_deleted_briefing_frees_its_key(backends: TestBackends) {
     assert_ne!(stored(&backends, keyed()).await.id, first.id);
 }
 
-async fn a_deleted_briefing_is_gone_and_its_card_stays(backends: TestBackends) {
+async fn a_deleted_briefing_leaves_its_card(backends: TestBackends) {
     let agent_id = agent(&backends).await;
     let standing = backends.storage.conversation_by_handle("ann", &Handle::Agent(agent_id)).await.unwrap().unwrap();
     let new_briefing = stored(&backends, briefing(agent_id, "t")).await;

@@ -1,4 +1,4 @@
-//! Conversations: what they show, in which order, and what a run goes on from.
+//! Conversations: their messages, the order of them, and the history that a run's model reads.
 
 use std::collections::VecDeque;
 
@@ -22,18 +22,18 @@ use crate::{
 };
 
 on_each_backend!(
-    whatever_happens_a_conversation_shows_and_tells_what_is_part_of_it,
-    a_handle_names_one_conversation_however_many_ask_for_it,
-    a_deleted_conversation_gives_its_handle_back,
-    a_standing_conversation_has_a_window_of_its_own,
-    a_summary_stands_for_older_turns_until_one_of_them_is_superseded,
-    what_a_superseded_run_leaves_behind_is_superseded,
-    rolling_back_supersedes_the_interrupted_turn_only,
+    any_actions_leave_lists_and_histories_with_the_current_messages,
+    a_handle_names_one_conversation_for_many_requests_at_once,
+    a_deleted_conversation_frees_its_handle,
+    a_standing_conversation_has_its_own_window,
+    a_summary_replaces_older_turns_until_one_of_them_is_superseded,
+    the_answer_of_a_superseded_run_is_superseded,
+    a_rollback_supersedes_the_interrupted_turn_only,
     an_answer_needs_a_question,
-    a_fork_has_what_its_run_went_on_from,
-    a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since,
-    an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conversation,
-    a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_the_two,
+    a_fork_has_the_history_of_its_run,
+    a_fork_of_a_fork_has_the_copied_messages_without_later_edits,
+    an_answer_that_is_superseded_during_its_storage_is_not_part_of_the_conversation,
+    the_later_of_a_submission_and_an_end_sees_the_other,
 );
 
 pub async fn agent(backends: &TestBackends) -> Uuid {
@@ -52,7 +52,7 @@ async fn conversation(backends: &TestBackends) -> Uuid {
     backends.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap().unwrap().id
 }
 
-/// What the run goes on from, its input last.
+/// Returns the summary and the messages that the run's model reads, its input last.
 pub async fn model_history(backends: &TestBackends, claim: &Claim, window: Window) -> (Option<Summary>, Vec<Message>) {
     let BeginResult::Executing(start) = backends.storage.begin(claim, "test/test", window).await.unwrap() else {
         panic!("fenced")
@@ -69,7 +69,7 @@ pub fn texts(messages: &[Message]) -> Vec<String> {
     messages.iter().map(|message| message.content.to_stored()).collect()
 }
 
-/// Ends the run with an answer; answers the answer's message.
+/// Ends the run with an answer, and returns the answer's message id.
 async fn answer(backends: &TestBackends, claim: &Claim, text: &str) -> Uuid {
     let answer = Answer { text: text.into(), ..Answer::default() };
     let finished = backends.storage.finish(claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
@@ -95,15 +95,15 @@ pub async fn shown(backends: &TestBackends, conversation: Uuid, which: MessageFi
     }
 }
 
-/// What people do in a conversation.
+/// The actions of a client in a conversation.
 #[derive(Debug, Clone)]
 enum UserAction {
     Say,
     RollBack,
-    /// The next run in the queue is executed.
+    /// Executes the next run of the queue.
     Answer,
     AddCard,
-    /// The message at this place of what is shown, modulo their number.
+    /// The index of a shown message, modulo their number.
     Edit(usize),
     Again(usize),
 }
@@ -120,19 +120,19 @@ fn actions() -> impl Strategy<Value = Vec<UserAction>> {
     prop::collection::vec(action, 1..16)
 }
 
-/// A conversation as it should be: its turns in order, and which of them wait for an answer.
+/// The expected conversation: its turns in order, and the runs of its queue.
 #[derive(Default)]
 struct Expected {
     turns: Vec<(usize, Vec<(Uuid, Role)>)>,
     queue: VecDeque<QueuedRun>,
     next_turn: usize,
-    /// All messages, in the order in which they were made.
+    /// All messages, in the order of their creation.
     made: Vec<Uuid>,
 }
 
 struct QueuedRun {
     run_id: Uuid,
-    /// The turn that it answers in.
+    /// The turn of its answer.
     turn: usize,
     question: Uuid,
 }
@@ -153,7 +153,7 @@ impl Expected {
         self.turns.iter().flat_map(|(_, messages)| messages.clone()).collect()
     }
 
-    /// Cuts everything off behind the `place`-th message, or before it.
+    /// Removes each message after the `place`-th one, and that one too unless `keep` is set.
     fn cut(&mut self, place: usize, keep: bool) {
         let mut before = 0;
         let index = self.turns.iter().position(|(_, messages)| {
@@ -170,7 +170,7 @@ impl Expected {
     }
 }
 
-async fn whatever_happens_a_conversation_shows_and_tells_what_is_part_of_it(backends: TestBackends) {
+async fn any_actions_leave_lists_and_histories_with_the_current_messages(backends: TestBackends) {
     let agent_id = agent(&backends).await;
     let mut runner = TestRunner::deterministic();
     for _ in 0..24 {
@@ -194,7 +194,7 @@ async fn check(backends: &TestBackends, agent_id: Uuid, actions: &[UserAction], 
             UserAction::RollBack => {
                 let new = NewRun { mode: SubmitMode::Rollback, ..new_run(target.clone(), "b") };
                 let accepted = submitted(backends, new).await;
-                // A run that was to answer again takes its question with it.
+                // A run that answers again takes its question with it.
                 let (turns, questions): (Vec<usize>, Vec<Uuid>) =
                     expected.queue.drain(..).map(|run| (run.turn, run.question)).unzip();
                 expected.turns.retain(|(turn, _)| !turns.contains(turn));
@@ -260,7 +260,7 @@ async fn check(backends: &TestBackends, agent_id: Uuid, actions: &[UserAction], 
     }
 }
 
-/// Ends the run with an answer while something is submitted; either may come first. Tells whether a run waits.
+/// Ends the run with an answer while a message is submitted, in either order. Returns whether a run waits.
 async fn answer_meanwhile(
     backends: &TestBackends,
     claim: &Claim,
@@ -278,11 +278,11 @@ async fn answer_meanwhile(
     };
     match finished.unwrap() {
         FinishOutcome::Ended { next_waits, .. } => (next_waits, accepted),
-        FinishOutcome::Fenced => panic!("nobody else holds the run"),
+        FinishOutcome::Fenced => panic!("no other worker holds the run"),
     }
 }
 
-async fn an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conversation(backends: TestBackends) {
+async fn an_answer_that_is_superseded_during_its_storage_is_not_part_of_the_conversation(backends: TestBackends) {
     for round in 0..40 {
         let (run_id, id) = backends.submit(Target::New { agent_id: None }, "a").await;
         let claim = claim_of(&backends, run_id).await;
@@ -295,7 +295,7 @@ async fn an_answer_that_is_superseded_while_it_is_stored_is_not_part_of_the_conv
     }
 }
 
-async fn a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_the_two(backends: TestBackends) {
+async fn the_later_of_a_submission_and_an_end_sees_the_other(backends: TestBackends) {
     for round in 0..40 {
         let (run_id, id) = backends.submit(Target::New { agent_id: None }, "a").await;
         let claim = claim_of(&backends, run_id).await;
@@ -308,7 +308,7 @@ async fn a_run_that_is_queued_while_another_one_ends_is_known_to_the_second_of_t
     }
 }
 
-/// The claim, once its run goes on from these messages. A question that is answered again comes last.
+/// Returns the claim after a check of its run's history. A question that the run answers again comes last.
 async fn claim_with_history(backends: &TestBackends, claim: &Claim, expected: &[Uuid]) -> Claim {
     let (_, history) = model_history(backends, claim, ALL).await;
     let question = history.last().unwrap().id;
@@ -319,7 +319,7 @@ async fn claim_with_history(backends: &TestBackends, claim: &Claim, expected: &[
     claim.clone()
 }
 
-async fn a_handle_names_one_conversation_however_many_ask_for_it(backends: TestBackends) {
+async fn a_handle_names_one_conversation_for_many_requests_at_once(backends: TestBackends) {
     let handle = Handle::Agent(agent(&backends).await);
     let ask = || backends.storage.conversation_by_handle("ann", &handle);
     let found = futures::future::join_all((0..50).map(|_| ask())).await;
@@ -334,7 +334,7 @@ async fn a_handle_names_one_conversation_however_many_ask_for_it(backends: TestB
     assert_eq!(backends.storage.conversation_by_handle("ann", &unknown).await.unwrap(), None);
 }
 
-async fn a_deleted_conversation_gives_its_handle_back(backends: TestBackends) {
+async fn a_deleted_conversation_frees_its_handle(backends: TestBackends) {
     let handle = Handle::Session("one".into());
     let first = backends.storage.conversation_by_handle("ann", &handle).await.unwrap().unwrap();
     backends.storage.delete_conversation("ann", first.id).await.unwrap().unwrap();
@@ -343,7 +343,7 @@ async fn a_deleted_conversation_gives_its_handle_back(backends: TestBackends) {
     assert_ne!(first.id, second.id);
 }
 
-async fn a_standing_conversation_has_a_window_of_its_own(backends: TestBackends) {
+async fn a_standing_conversation_has_its_own_window(backends: TestBackends) {
     let handle = Handle::Agent(agent(&backends).await);
     let standing = backends.storage.conversation_by_handle("ann", &handle).await.unwrap().unwrap().id;
     let free = conversation(&backends).await;
@@ -363,7 +363,7 @@ async fn a_standing_conversation_has_a_window_of_its_own(backends: TestBackends)
     }
 }
 
-async fn a_summary_stands_for_older_turns_until_one_of_them_is_superseded(backends: TestBackends) {
+async fn a_summary_replaces_older_turns_until_one_of_them_is_superseded(backends: TestBackends) {
     let (first, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     let target = Target::Existing(id);
     answer(&backends, &claim_of(&backends, first).await, "first").await;
@@ -392,12 +392,12 @@ async fn a_summary_stands_for_older_turns_until_one_of_them_is_superseded(backen
         (kept, texts(&history))
     };
     let other = edit("zwei", second.message.id).await;
-    assert_eq!(other, (Some(summary), vec!["zwei".to_owned()]), "what it covers is as it was");
+    assert_eq!(other, (Some(summary), vec!["zwei".to_owned()]), "the covered turns are unchanged");
     let first_message = shown(&backends, id, MessageFilter::Current, 10).await[0].id;
     assert_eq!(edit("eins", first_message).await, (None, vec!["eins".to_owned()]));
 }
 
-async fn what_a_superseded_run_leaves_behind_is_superseded(backends: TestBackends) {
+async fn the_answer_of_a_superseded_run_is_superseded(backends: TestBackends) {
     let first = submitted(&backends, new_run(Target::New { agent_id: None }, "one")).await;
     let claim = claim_of(&backends, first.run.id).await;
     let input = MessageInput::Again { replace_from: first.message.id };
@@ -413,7 +413,7 @@ async fn what_a_superseded_run_leaves_behind_is_superseded(backends: TestBackend
     assert_eq!(texts(&history), ["one"]);
 }
 
-async fn rolling_back_supersedes_the_interrupted_turn_only(backends: TestBackends) {
+async fn a_rollback_supersedes_the_interrupted_turn_only(backends: TestBackends) {
     let (first, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     answer(&backends, &claim_of(&backends, first).await, "first").await;
     let (second, _) = backends.submit(Target::Existing(id), "two").await;
@@ -445,7 +445,7 @@ async fn an_answer_needs_a_question(backends: TestBackends) {
     assert_eq!(ids(&shown(&backends, id, MessageFilter::Current, 10).await), [card], "nothing was superseded");
 }
 
-async fn a_fork_has_what_its_run_went_on_from(backends: TestBackends) {
+async fn a_fork_has_the_history_of_its_run(backends: TestBackends) {
     let (first, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     let target = Target::Existing(id);
     let replaced = answer(&backends, &claim_of(&backends, first).await, "first").await;
@@ -462,7 +462,7 @@ async fn a_fork_has_what_its_run_went_on_from(backends: TestBackends) {
     assert_eq!(texts(&history), ["one", "better", "two", "three"]);
 }
 
-async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(backends: TestBackends) {
+async fn a_fork_of_a_fork_has_the_copied_messages_without_later_edits(backends: TestBackends) {
     let (first, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     let claim = claim_of(&backends, first).await;
     let checkpoint = checkpoint_of(&backends, &claim).await;
@@ -475,7 +475,7 @@ async fn a_fork_of_a_fork_has_what_was_copied_whatever_was_edited_since(backends
     assert_eq!(texts(&shown(&backends, again.id, MessageFilter::Current, 10).await), ["one"]);
 }
 
-/// A checkpoint of the claim's run, behind its input.
+/// Stores a checkpoint of the claim's run, after its input.
 pub async fn checkpoint_of(backends: &TestBackends, claim: &Claim) -> Uuid {
     use holdfast_shared::{
         event::{Event, EventBody},

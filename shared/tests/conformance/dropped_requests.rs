@@ -1,4 +1,4 @@
-//! What is left of a request whose client has hung up: its future is dropped wherever it waits.
+//! Requests whose client disconnected: the server drops their futures at any await.
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
@@ -9,9 +9,9 @@ use crate::{
     on_each_backend,
 };
 
-on_each_backend!(a_request_that_is_given_up_holds_nothing_back);
+on_each_backend!(a_dropped_request_holds_no_lock_and_no_connection);
 
-/// Polls so often, and then lets it go: its client has hung up.
+/// Polls the request this many times and then drops it, as for a client that disconnects.
 async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
     let mut request = pin!(request);
     poll_fn(|context| match request.as_mut().poll(context) {
@@ -24,14 +24,14 @@ async fn give_up_after<T>(mut polls: usize, request: impl Future<Output = T>) {
     .await;
 }
 
-async fn a_request_that_is_given_up_holds_nothing_back(backends: TestBackends) {
+async fn a_dropped_request_holds_no_lock_and_no_connection(backends: TestBackends) {
     let (run, conversation) = backends.submit(Target::New { agent_id: None }, "hi").await;
     let target = || Target::Existing(conversation);
-    // More often than there are connections.
+    // More rounds than there are connections.
     for polls in 0..40 {
         let new = new_run(target(), "never mind");
         give_up_after(polls, backends.storage.submit("ann", &NO_QUOTAS, &new)).await;
-        // Whoever gets its connection first must not be what ends its transaction.
+        // The next user of a connection must not be the one that ends its transaction.
         let (read, _) = tokio::join!(backends.storage.run("ann", run), backends.submit(target(), "still there?"));
         assert!(read.unwrap().is_some());
     }

@@ -1,4 +1,4 @@
-//! Erased and forgotten owners leave nothing behind, and everything moves to another owner.
+//! An erasure leaves no data of an owner, and a move leaves none at the old owner.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ use crate::{
 };
 
 on_each_backend!(
-    nothing_of_an_erased_owner_is_left_in_the_database,
+    an_erasure_leaves_no_data_of_the_owner,
     the_worker_of_an_erased_run_writes_nothing,
-    an_erasure_goes_on_until_nothing_is_left,
-    only_anonymous_users_who_do_not_come_back_are_forgotten,
-    all_that_an_owner_has_moves_to_another,
-    what_the_new_owner_has_already_keeps_its_name,
-    a_move_that_postgres_ends_for_another_transaction_is_made_again,
+    an_erasure_takes_steps_until_no_data_is_left,
+    only_absent_anonymous_users_are_erased,
+    a_move_takes_all_data_of_an_owner,
+    handles_and_keys_of_the_new_owner_stay,
+    a_move_that_postgres_ends_in_a_deadlock_is_repeated,
     removed_logs_are_empty,
 );
 
@@ -50,7 +50,7 @@ async fn submit(backends: &TestBackends, owner: &str, new: NewRun) -> (Uuid, Uui
     }
 }
 
-/// A claim of the only queued run, which has begun.
+/// Claims the only queued run and begins it.
 async fn executing(backends: &TestBackends) -> Claim {
     let claim = backends.claim(1).await.remove(0);
     assert!(matches!(backends.storage.begin(&claim, "test", ALL).await.unwrap(), BeginResult::Executing(_)));
@@ -63,7 +63,7 @@ fn chunk(claim: &Claim, n: u32, text: &str, progress: Progress) -> ArchiveChunk 
     ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }
 
-/// Rows in all tables of a run, which say something.
+/// Returns rows for all tables of a run, each with this text.
 fn progress(text: &str) -> Progress {
     let (call_id, name, input) = ("c1".to_owned(), "kb__count".to_owned(), json!({ "note": text }));
     let message = NewTraceMessage {
@@ -111,8 +111,8 @@ fn progress(text: &str) -> Progress {
     Progress { messages, calls, approvals: vec![approval], checkpoints: vec![checkpoint], ..Progress::default() }
 }
 
-/// An owner's data of every kind: a waiting, an ended, a running and a queued run, a deleted
-/// conversation, a briefing and its card. Answers the claim of the running one.
+/// Creates an owner's data of every kind: a waiting, an ended, a running and a queued run, a deleted conversation, a
+/// briefing and its card. Returns the claim of the running one.
 async fn use_everything(backends: &TestBackends, owner: &str, text: &str) -> Claim {
     let agent_id = agent(backends).await;
     backends.storage.remember_anonymous(owner).await.unwrap();
@@ -167,9 +167,9 @@ async fn messages(backends: &TestBackends, owner: &str, conversation: Uuid) -> V
         .map_or(Vec::new(), |page| page.items)
 }
 
-async fn nothing_of_an_erased_owner_is_left_in_the_database(backends: TestBackends) {
+async fn an_erasure_leaves_no_data_of_the_owner(backends: TestBackends) {
     use_everything(&backends, "bob-of-the-others", "admiral").await;
-    // Nothing of bob's is in the way of ann's claims.
+    // No run of bob is in the way of ann's claims.
     backends.claim(1).await;
     use_everything(&backends, "ann-of-the-erased", "zitronenfalter").await;
     let raw = backends.raw().await;
@@ -222,7 +222,7 @@ async fn the_worker_of_an_erased_run_writes_nothing(backends: TestBackends) {
     assert_eq!(raw.tables_with("zitronenfalter").await, Vec::<String>::new());
 }
 
-async fn an_erasure_goes_on_until_nothing_is_left(backends: TestBackends) {
+async fn an_erasure_takes_steps_until_no_data_is_left(backends: TestBackends) {
     for _ in 0..25 {
         backends.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap();
     }
@@ -231,7 +231,7 @@ async fn an_erasure_goes_on_until_nothing_is_left(backends: TestBackends) {
     assert_eq!(erase(&backends, "ann").await.len(), 1, "a repeated erasure finds nothing");
 }
 
-async fn only_anonymous_users_who_do_not_come_back_are_forgotten(backends: TestBackends) {
+async fn only_absent_anonymous_users_are_erased(backends: TestBackends) {
     const HOUR: Duration = Duration::from_secs(3_600);
     let Some(mut raw) = backends.raw().await else { return };
     for owner in ["anonymous_a", "anonymous_b", "anonymous_c"] {
@@ -256,7 +256,7 @@ async fn only_anonymous_users_who_do_not_come_back_are_forgotten(backends: TestB
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
 }
 
-async fn all_that_an_owner_has_moves_to_another(backends: TestBackends) {
+async fn a_move_takes_all_data_of_an_owner(backends: TestBackends) {
     let claim = use_everything(&backends, "anonymous_a", "zitronenfalter").await;
     let moved = backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap();
     assert_eq!((moved, backends.storage.count_conversations("ann").await.unwrap()), (4, 4));
@@ -273,12 +273,12 @@ async fn all_that_an_owner_has_moves_to_another(backends: TestBackends) {
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
 }
 
-async fn a_move_that_postgres_ends_for_another_transaction_is_made_again(backends: TestBackends) {
+async fn a_move_that_postgres_ends_in_a_deadlock_is_repeated(backends: TestBackends) {
     let (first, _) = backends.submit_as("anonymous_a", NEW, "hi").await;
     let (second, _) = backends.submit_as("anonymous_a", NEW, "hi").await;
     assert_eq!(backends.claim(2).await.len(), 2);
     let Some(mut raw) = backends.raw().await else { return };
-    // Only PostgreSQL locks rows, and ends the one that waited first in a circle.
+    // Only PostgreSQL locks rows, and ends the transaction that waited first in a deadlock.
     let lock = |run_id: Uuid| format!("select 1 from agent_runs where id = '{run_id}' for update");
     raw.execute("begin", "select 1").await;
     raw.execute(&lock(second), "select 1").await;
@@ -294,7 +294,7 @@ async fn a_move_that_postgres_ends_for_another_transaction_is_made_again(backend
     assert_eq!(moved.unwrap(), 2);
 }
 
-async fn what_the_new_owner_has_already_keeps_its_name(backends: TestBackends) {
+async fn handles_and_keys_of_the_new_owner_stay(backends: TestBackends) {
     let named = |name: &str| Target::Named { handle: Handle::Session(name.into()), agent_id: None };
     let keyed =
         |target: Target| NewRun { key: Some(IdempotencyKey::new("k".into(), &["hi"])), ..new_run(target, "hi") };

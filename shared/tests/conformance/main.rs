@@ -1,4 +1,4 @@
-//! The conformance suite: what storage, run log, queue and rate limit promise, held against every back end.
+//! The conformance suite: it checks the promises of storage, run log, queue and rate limit on each back end.
 #![allow(clippy::unwrap_used)]
 
 mod backends;
@@ -21,7 +21,7 @@ mod suspects;
 mod versions;
 mod waiting;
 
-/// Makes a test per back end of an async function that takes the meeting backends.
+/// Makes a test per back end of an async function that takes `TestBackends`.
 #[macro_export]
 macro_rules! on_each_backend {
     ($($fact:ident),+ $(,)?) => {

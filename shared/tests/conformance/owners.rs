@@ -1,4 +1,4 @@
-//! Owners beside each other: whose run is claimed next, and how many runs an owner may have.
+//! Several owners: the order of their runs in the queue, and the quotas of each.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ use crate::{
 on_each_backend!(
     owners_take_turns,
     an_owner_who_holds_fewer_running_runs_goes_first,
-    an_owner_who_always_has_a_run_to_claim_leaves_every_other_turn_to_another,
+    an_owner_with_a_full_queue_gets_every_second_turn,
     priority_goes_before_turns,
-    a_long_queue_of_one_owner_is_not_looked_through,
-    an_owner_has_only_so_many_unfinished_runs,
-    of_many_messages_at_once_the_quota_accepts_exactly_as_many_as_it_has,
-    an_owner_keeps_only_so_many_bytes,
-    a_deleted_conversation_is_gone_for_its_key_at_once,
+    a_claim_does_not_read_a_long_queue_of_one_owner,
+    a_quota_limits_an_owners_unfinished_runs,
+    a_quota_of_runs_is_exact_for_concurrent_messages,
+    a_quota_limits_an_owners_bytes,
+    a_deleted_conversation_frees_its_key_at_once,
 );
 
 const NEW: Target = Target::New { agent_id: None };
@@ -59,7 +59,7 @@ async fn owners_take_turns(backends: TestBackends) {
     assert_eq!(one_by_one(&backends, 7).await, ["ann", "bob", "cid", "ann", "bob", "ann", "ann"]);
     queue(&backends, &["dan", "dan", "dan", "eve"]).await;
     let mut together = owners(&backends.claim(3).await).join(" ");
-    // The order within one claim is not promised.
+    // Storage promises no order within one claim.
     if together == "eve dan dan" || together == "dan eve dan" {
         together = "dan dan eve".to_owned();
     }
@@ -73,7 +73,7 @@ async fn an_owner_who_holds_fewer_running_runs_goes_first(backends: TestBackends
     assert_eq!(one_by_one(&backends, 3).await, ["bob", "ann", "ann"]);
 }
 
-async fn an_owner_who_always_has_a_run_to_claim_leaves_every_other_turn_to_another(backends: TestBackends) {
+async fn an_owner_with_a_full_queue_gets_every_second_turn(backends: TestBackends) {
     queue(&backends, &["ann", "ann", "ann", "ann", "ann"]).await;
     let mut claimed = Vec::new();
     for _ in 0..8 {
@@ -82,7 +82,7 @@ async fn an_owner_who_always_has_a_run_to_claim_leaves_every_other_turn_to_anoth
         finish(&backends, &claim).await;
         claimed.push(claim.owner_id);
     }
-    // Nothing of either runs beside it, so it is the rounds alone that tell whose turn it is.
+    // No run of either owner is running, so only the rounds decide about the turn.
     let of_ann = claimed.iter().filter(|owner| *owner == "ann").count();
     assert!((3..=5).contains(&of_ann), "{claimed:?}");
 }
@@ -95,8 +95,8 @@ async fn priority_goes_before_turns(backends: TestBackends) {
     assert_eq!(one_by_one(&backends, 3).await, ["ann", "bob", "ann"]);
 }
 
-/// Prints how long a claim takes; `QUEUED_RUNS=100000` makes the queue as long as the documentation says.
-async fn a_long_queue_of_one_owner_is_not_looked_through(backends: TestBackends) {
+/// Prints the duration of a claim. `QUEUED_RUNS=100000` makes the queue as long as the documentation says.
+async fn a_claim_does_not_read_a_long_queue_of_one_owner(backends: TestBackends) {
     let Some(mut raw) = backends.raw().await else { return };
     let runs = std::env::var("QUEUED_RUNS").map_or(2_000, |runs| runs.parse().unwrap());
     queue(&backends, &["cid"]).await;
@@ -114,7 +114,7 @@ async fn a_long_queue_of_one_owner_is_not_looked_through(backends: TestBackends)
     )
     .await;
     raw.execute(
-        // The first of these runs and bob's have one round, so ids decide between them: these are the younger ones.
+        // The first of these runs and bob's have one round, so their ids decide. These runs get the later ids.
         &format!("{queued} select overlay(gen_random_uuid()::text placing 'ff' from 1 for 2)::uuid, {columns}"),
         &format!("{queued} select cast(x'ff' || randomblob(15) as blob), {columns}"),
     )
@@ -124,7 +124,7 @@ async fn a_long_queue_of_one_owner_is_not_looked_through(backends: TestBackends)
     println!("a claim takes {short:?} from a queue of one run, {long:?} from one of {runs}");
 }
 
-/// Claims a run, which is this owner's; gives it back and claims it again, some times.
+/// Claims a run of this owner and releases it, several times. Returns the median duration of a claim.
 async fn time_to_claim(backends: &TestBackends, owner: &str) -> Duration {
     let mut times = Vec::new();
     for _ in 0..10 {
@@ -135,7 +135,7 @@ async fn time_to_claim(backends: &TestBackends, owner: &str) -> Duration {
         backends.storage.release(&claims[0], None, claims[0].started.id, Release::Queued).await.unwrap();
     }
     times.sort();
-    // So that it is in nobody's way.
+    // The run must not be in the way of other claims.
     let last = backends.claim(1).await.remove(0);
     finish(backends, &last).await;
     times[5]
@@ -143,7 +143,7 @@ async fn time_to_claim(backends: &TestBackends, owner: &str) -> Duration {
 
 const THREE: Quotas = Quotas { runs: Some(3), bytes: None };
 
-async fn an_owner_has_only_so_many_unfinished_runs(backends: TestBackends) {
+async fn a_quota_limits_an_owners_unfinished_runs(backends: TestBackends) {
     let submit = async |owner: &str, new: NewRun| backends.storage.submit(owner, &THREE, &new).await.unwrap();
     let keyed =
         |content: &str| NewRun { key: Some(IdempotencyKey::new("k".into(), &[content])), ..new_run(NEW, content) };
@@ -165,7 +165,7 @@ async fn an_owner_has_only_so_many_unfinished_runs(backends: TestBackends) {
     let nobody = Target::New { agent_id: Some(Uuid::nil()) };
     assert!(matches!(submit("ann", new_run(nobody, "four")).await, SubmitOutcome::AgentNotFound));
     let listed = backends.storage.conversations("ann", 10, None, None).await.unwrap().unwrap();
-    assert_eq!(listed.items.len(), 3, "what is refused leaves nothing behind");
+    assert_eq!(listed.items.len(), 3, "a refused message leaves no conversation");
     assert!(matches!(submit("ann", keyed("one")).await, SubmitOutcome::Repeated(_)));
     accepted("bob", new_run(NEW, "one")).await;
 
@@ -178,7 +178,7 @@ async fn an_owner_has_only_so_many_unfinished_runs(backends: TestBackends) {
     accepted("ann", new_run(NEW, "four")).await;
 }
 
-async fn of_many_messages_at_once_the_quota_accepts_exactly_as_many_as_it_has(backends: TestBackends) {
+async fn a_quota_of_runs_is_exact_for_concurrent_messages(backends: TestBackends) {
     for (owner, max) in [("ann", 1), ("bob", 2), ("cid", 7)] {
         let quotas = Quotas { runs: Some(max), bytes: None };
         let new: Vec<NewRun> = (0..24).map(|_| new_run(NEW, "hi")).collect();
@@ -189,8 +189,8 @@ async fn of_many_messages_at_once_the_quota_accepts_exactly_as_many_as_it_has(ba
     }
 }
 
-async fn an_owner_keeps_only_so_many_bytes(backends: TestBackends) {
-    // A conversation counts 256 bytes by itself.
+async fn a_quota_limits_an_owners_bytes(backends: TestBackends) {
+    // A conversation itself counts 256 bytes.
     let quotas = Quotas { runs: None, bytes: Some(1_000) };
     let submit = async |owner: &str, target: Target, bytes: usize| {
         backends.storage.submit(owner, &quotas, &new_run(target, &"x".repeat(bytes))).await.unwrap()
@@ -202,7 +202,7 @@ async fn an_owner_keeps_only_so_many_bytes(backends: TestBackends) {
     for (target, bytes) in [(NEW, 33), (there(), 289)] {
         assert!(matches!(submit("ann", target, bytes).await, SubmitOutcome::QuotaExceeded(1_000)));
     }
-    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712, "what is refused is not kept");
+    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712, "a refused message keeps no bytes");
     assert!(matches!(submit("ann", there(), 88).await, SubmitOutcome::Accepted(_)));
     let claim = backends.claim(1).await.remove(0);
     let answer = Answer { text: "y".repeat(200), ..Answer::default() };
@@ -215,7 +215,7 @@ async fn an_owner_keeps_only_so_many_bytes(backends: TestBackends) {
     assert!(matches!(submit("ann", there(), 356).await, SubmitOutcome::Accepted(_)));
 }
 
-async fn a_deleted_conversation_is_gone_for_its_key_at_once(backends: TestBackends) {
+async fn a_deleted_conversation_frees_its_key_at_once(backends: TestBackends) {
     let keyed = || NewRun { key: Some(IdempotencyKey::new("k".into(), &["hi"])), ..new_run(NEW, "hi") };
     let submit = async || backends.storage.submit("ann", &THREE, &keyed()).await.unwrap();
     let SubmitOutcome::Accepted(first) = submit().await else { panic!("refused") };
@@ -223,11 +223,11 @@ async fn a_deleted_conversation_is_gone_for_its_key_at_once(backends: TestBacken
     let repeated = async |text: &str| backends.storage.repeated("ann", &IdempotencyKey::new("k".into(), &[text])).await;
     assert!(matches!(repeated("hi").await.unwrap(), Some(SubmitOutcome::Repeated(_))));
     assert!(matches!(repeated("another request").await.unwrap(), Some(SubmitOutcome::KeyReused)));
-    // Its worker has not let go of it yet.
+    // Its worker still holds the run.
     let claim = backends.claim(1).await.remove(0);
     backends.storage.delete_conversation("ann", first.conversation.id).await.unwrap();
     assert!(backends.storage.repeated("ann", &keyed().key.unwrap()).await.unwrap().is_none());
-    let SubmitOutcome::Accepted(second) = submit().await else { panic!("the key still stands for what was deleted") };
+    let SubmitOutcome::Accepted(second) = submit().await else { panic!("the key still belongs to the deleted run") };
     assert_ne!(second.run.id, first.run.id);
     finish(&backends, &claim).await;
 }

@@ -1,4 +1,4 @@
-//! Pages that end at a number of bytes: nothing is left out, nothing comes twice, and each page has something.
+//! Pages with a limit of bytes: they omit no item, repeat none, and have at least one each.
 
 use std::future::Future;
 
@@ -17,15 +17,15 @@ on_each_backend!(
     messages_are_listed_in_pages_of_any_bytes,
     runs_are_listed_without_their_answers,
     briefings_and_agents_are_listed_in_pages_of_any_bytes,
-    the_newest_messages_are_those_that_fit,
+    the_newest_messages_fill_the_page,
 );
 
-/// A text of three kilobytes.
+/// Returns a text of three kilobytes.
 fn long() -> String {
     "ü".repeat(1_500)
 }
 
-/// All that a list has, and the items of each of its pages.
+/// Returns all items of a list, and the number of items of each page.
 pub async fn pages<T, F>(mut list: impl FnMut(Option<String>) -> F) -> (Vec<T>, Vec<usize>)
 where
     F: Future<Output = Result<Option<Page<T>>, Error>>,
@@ -102,7 +102,7 @@ async fn briefings_and_agents_are_listed_in_pages_of_any_bytes(backends: TestBac
     assert_eq!(sizes, [1, 1, 1, 1]);
 }
 
-async fn the_newest_messages_are_those_that_fit(backends: TestBackends) {
+async fn the_newest_messages_fill_the_page(backends: TestBackends) {
     let texts: Vec<String> = (0..6).map(|n| if n == 2 { long() } else { n.to_string() }).collect();
     let conversation = conversation_of(&backends, &texts).await;
     let newest = async |items: usize, bytes: usize| {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{backends::TestBackends, on_each_backend};
 
-on_each_backend!(a_wake_up_before_the_wait_is_not_lost, a_wake_up_ends_a_wait, every_listener_hears_a_cancel);
+on_each_backend!(a_wake_up_before_the_wait_is_not_lost, a_wake_up_ends_a_wait, every_listener_receives_a_cancel);
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -24,11 +24,11 @@ async fn a_wake_up_ends_a_wait(backends: TestBackends) {
     waker.wake().await.unwrap();
     wait.await.unwrap().unwrap();
     assert!(start.elapsed() < LONG);
-    // Patience ends a wait as well.
+    // The time-out ends a wait as well.
     backends.queue.wait_for_wake_up(Duration::from_millis(20)).await.unwrap();
 }
 
-async fn every_listener_hears_a_cancel(backends: TestBackends) {
+async fn every_listener_receives_a_cancel(backends: TestBackends) {
     let (mut one, mut two) = (backends.queue.cancels().await.unwrap(), backends.queue.cancels().await.unwrap());
     let run = Uuid::now_v7();
     backends.queue.signal_cancel(run).await.unwrap();

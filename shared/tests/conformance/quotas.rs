@@ -1,4 +1,4 @@
-//! Quotas beside parallel writes: no owner exceeds one, whichever writes come together.
+//! Quotas and concurrent writes: no combination of writes exceeds a quota.
 
 use futures::future::join_all;
 use holdfast_shared::{
@@ -17,10 +17,10 @@ use crate::{
 };
 
 on_each_backend!(
-    of_twenty_writes_at_once_the_quota_of_bytes_accepts_exactly_as_many_as_fit,
-    writes_of_different_kinds_at_once_keep_to_the_quota_of_bytes,
-    a_refused_fork_leaves_nothing_behind,
-    a_fork_counts_all_that_it_copies,
+    a_quota_of_bytes_is_exact_for_twenty_concurrent_writes,
+    concurrent_writes_of_different_kinds_keep_to_the_quota_of_bytes,
+    a_refused_fork_leaves_no_conversation,
+    a_fork_counts_each_copied_byte,
     a_move_keeps_to_the_quotas_of_the_new_owner,
     a_move_beside_new_runs_keeps_to_the_quota_of_runs,
 );
@@ -49,7 +49,7 @@ const KINDS: [WriteKind; 7] = [
     WriteKind::MessageInPlace,
 ];
 
-/// What the writes of ann need.
+/// The rows that the writes of ann need.
 struct WriteFixture {
     backends: TestBackends,
     agent_id: Uuid,
@@ -74,7 +74,7 @@ impl WriteFixture {
         self.backends.storage.kept_bytes("ann").await.unwrap()
     }
 
-    /// Writes something of this kind; returns whether the quota accepts it.
+    /// Writes one row of this kind, and returns whether the quota accepts it.
     async fn write(&self, kind: WriteKind, index: usize, max_bytes: Option<usize>) -> bool {
         let storage = &self.backends.storage;
         let account = Account { owner: "ann", max_bytes };
@@ -106,7 +106,7 @@ impl WriteFixture {
         match submitted.unwrap() {
             SubmitOutcome::Accepted(_) => true,
             SubmitOutcome::QuotaExceeded(_) => false,
-            _ => panic!("the quota alone refuses"),
+            _ => panic!("only the quota may refuse"),
         }
     }
 }
@@ -115,12 +115,12 @@ fn accepts<T>(written: Result<Option<T>, Error>) -> bool {
     match written {
         Ok(Some(_)) => true,
         Err(Error::Quota { exceeded: QuotaExceeded::Bytes(_), .. }) => false,
-        Ok(None) => panic!("there is nothing to write to"),
+        Ok(None) => panic!("the target does not exist"),
         Err(error) => panic!("{error}"),
     }
 }
 
-async fn of_twenty_writes_at_once_the_quota_of_bytes_accepts_exactly_as_many_as_fit(backends: TestBackends) {
+async fn a_quota_of_bytes_is_exact_for_twenty_concurrent_writes(backends: TestBackends) {
     let fixture = WriteFixture::of(backends).await;
     for kind in KINDS {
         let before = fixture.kept().await;
@@ -134,7 +134,7 @@ async fn of_twenty_writes_at_once_the_quota_of_bytes_accepts_exactly_as_many_as_
     }
 }
 
-async fn writes_of_different_kinds_at_once_keep_to_the_quota_of_bytes(backends: TestBackends) {
+async fn concurrent_writes_of_different_kinds_keep_to_the_quota_of_bytes(backends: TestBackends) {
     let fixture = WriteFixture::of(backends).await;
     let max = fixture.kept().await + 5_000;
     let kinds = KINDS.into_iter().cycle().take(2 * AT_ONCE).enumerate();
@@ -144,7 +144,7 @@ async fn writes_of_different_kinds_at_once_keep_to_the_quota_of_bytes(backends: 
     assert!(refused > 0 && kept <= max, "{refused} refused, {kept} of {max} bytes kept");
 }
 
-async fn a_refused_fork_leaves_nothing_behind(backends: TestBackends) {
+async fn a_refused_fork_leaves_no_conversation(backends: TestBackends) {
     let fixture = WriteFixture::of(backends).await;
     let (kept, conversations) =
         (fixture.kept().await, fixture.backends.storage.count_conversations("ann").await.unwrap());
@@ -154,7 +154,7 @@ async fn a_refused_fork_leaves_nothing_behind(backends: TestBackends) {
     assert!(fixture.write(WriteKind::Fork, 0, Some(kept + 256 + 300)).await);
 }
 
-async fn a_fork_counts_all_that_it_copies(backends: TestBackends) {
+async fn a_fork_counts_each_copied_byte(backends: TestBackends) {
     let fixture = WriteFixture::of(backends).await;
     let kept = fixture.kept().await;
     assert!(fixture.write(WriteKind::Fork, 0, None).await);
@@ -181,7 +181,7 @@ async fn a_move_keeps_to_the_quotas_of_the_new_owner(backends: TestBackends) {
     let enough = Quotas { runs: Some(4), bytes: Some(together) };
     assert_eq!(shift(enough).await.unwrap(), 2);
     let nothing = Quotas { runs: Some(1), bytes: Some(1) };
-    assert_eq!(shift(nothing).await.unwrap(), 0, "a move that brings nothing exceeds nothing");
+    assert_eq!(shift(nothing).await.unwrap(), 0, "an empty move exceeds no quota");
 }
 
 async fn a_move_beside_new_runs_keeps_to_the_quota_of_runs(backends: TestBackends) {

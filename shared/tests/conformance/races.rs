@@ -1,5 +1,5 @@
-//! Races of PostgreSQL's transactions, each played in one order: a transaction of the test holds a row that both sides need.
-//! SQLite has one writer, so its transactions cannot meet.
+//! Races of PostgreSQL's transactions, each in a fixed order: a transaction of the test holds a row that both sides
+//! need. SQLite has one writer, so its transactions cannot meet.
 
 use std::time::Duration;
 

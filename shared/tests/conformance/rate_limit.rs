@@ -1,4 +1,4 @@
-//! The rate limit: exactly so many at once, then a wait that is told.
+//! The rate limit: an exact number at once, then the time to wait.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use holdfast_shared::rate_limit::Rate;
 use crate::{backends::TestBackends, on_each_backend};
 
 on_each_backend!(
-    a_bucket_gives_exactly_what_it_holds_and_then_tells_the_wait,
+    a_bucket_gives_exactly_its_size_and_then_the_time_to_wait,
     buckets_do_not_disturb_each_other,
     a_bucket_is_refilled_one_by_one,
-    one_bucket_is_shared_by_all_who_take_at_once,
+    concurrent_callers_share_one_bucket,
 );
 
 fn rate(text: &str) -> Rate {
     Rate::parse(text).unwrap().unwrap()
 }
 
-async fn a_bucket_gives_exactly_what_it_holds_and_then_tells_the_wait(backends: TestBackends) {
+async fn a_bucket_gives_exactly_its_size_and_then_the_time_to_wait(backends: TestBackends) {
     for text in ["1/day", "7/hour", "1000/day"] {
         let rate = rate(text);
         for _ in 0..rate.count.get() {
@@ -26,7 +26,7 @@ async fn a_bucket_gives_exactly_what_it_holds_and_then_tells_the_wait(backends: 
         let wait = backends.rate_limit.take("ann", rate).await.unwrap_err().wait;
         assert!(wait <= rate.interval() && wait > Duration::ZERO, "{text}: {wait:?}");
         let again = backends.rate_limit.take("ann", rate).await.unwrap_err().wait;
-        assert!(again <= wait, "to be refused costs nothing");
+        assert!(again <= wait, "a refusal costs nothing");
     }
 }
 
@@ -47,12 +47,12 @@ async fn a_bucket_is_refilled_one_by_one(backends: TestBackends) {
             waited = empty.wait;
         }
     }
-    // A reason to sleep: what was told is to be true.
+    // This test sleeps, because the returned wait must be long enough.
     tokio::time::sleep(waited).await;
     backends.rate_limit.take("ann", rate).await.unwrap();
 }
 
-async fn one_bucket_is_shared_by_all_who_take_at_once(backends: TestBackends) {
+async fn concurrent_callers_share_one_bucket(backends: TestBackends) {
     let rate = rate("5/hour");
     let takes = (0..20).map(|_| {
         let rate_limit = backends.rate_limit.clone();

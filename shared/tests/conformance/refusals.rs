@@ -1,4 +1,4 @@
-//! What a database that refuses a row costs: a checkpoint only itself, anything else the whole transaction.
+//! A database that refuses a row: a refused checkpoint costs only itself, another row the whole transaction.
 
 use bytes::Bytes;
 use holdfast_shared::{
@@ -40,7 +40,7 @@ macro_rules! on_each_file {
 on_each_file!(
     a_refused_checkpoint_costs_a_flush_nothing_else,
     a_refused_checkpoint_costs_the_end_of_a_run_nothing_else,
-    a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else,
+    a_refused_checkpoint_costs_a_release_nothing_else,
     a_refused_tool_call_refuses_the_whole_flush,
 );
 
@@ -53,7 +53,7 @@ async fn executing(backends: &TestBackends) -> Claim {
     claim
 }
 
-/// The end of a step at this event: a message, a call and a checkpoint.
+/// Returns the end of a step at this event: a message, a call and a checkpoint.
 fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     let id = EventId::new(claim.attempt, n);
     let mut body = Vec::new();
@@ -102,7 +102,7 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     ArchiveChunk { last: id, body: Bytes::from(body), progress }
 }
 
-/// How many messages, calls and checkpoints there are of a run.
+/// Returns the numbers of a run's messages, calls and checkpoints.
 async fn kept(backends: &TestBackends, claim: &Claim) -> (usize, usize, usize) {
     let checkpoints = backends.storage.checkpoints("ann", claim.conversation_id, 50, None).await.unwrap().unwrap();
     (
@@ -127,7 +127,7 @@ async fn a_refused_checkpoint_costs_a_flush_nothing_else(backends: TestBackends)
     );
     let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.last_event_id), (RunStatus::Running, EventId::new(1, 3)));
-    // The next attempt goes on behind the step, whose rows are there.
+    // The next attempt resumes after the step, whose rows are stored.
     backends.expire(claim.run_id).await;
     let taken = backends.take_over().await.remove(0);
     assert_eq!(taken.started.base, Some(EventId::new(1, 3)));
@@ -149,7 +149,7 @@ async fn a_refused_checkpoint_costs_the_end_of_a_run_nothing_else(backends: Test
     }
 }
 
-async fn a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else(backends: TestBackends) {
+async fn a_refused_checkpoint_costs_a_release_nothing_else(backends: TestBackends) {
     backends.refuse_rows_of("agent_run_checkpoints").await;
     let claim = executing(&backends).await;
     let (tail, last) = (step(&claim, 2), EventId::new(1, 2));

@@ -32,37 +32,37 @@ on_each_backend!(
     a_finish_whose_answer_was_lost_can_be_repeated,
     only_the_first_run_of_a_conversation_is_claimed,
     runs_are_claimed_once,
-    each_claim_of_a_run_has_the_limit_that_it_was_submitted_with,
-    a_death_counts_only_if_something_was_executed,
+    each_claim_of_a_run_has_the_limit_of_its_submission,
+    a_death_counts_only_during_an_execution,
     a_run_that_took_down_three_workers_can_only_end,
-    another_attempt_knows_why_the_newest_step_has_ended,
+    another_attempt_reads_the_finish_reason_of_the_newest_step,
     the_death_of_a_holder_is_settled_when_all_its_leases_have_expired,
     a_hand_over_charges_no_crash,
-    a_handed_over_run_whose_cancel_was_requested_is_to_be_finished,
-    whoever_ends_a_run_without_holding_it_fences_its_holder,
-    an_ended_run_stays_as_it_is,
-    a_model_sees_only_what_came_before,
-    the_same_key_gives_the_same_run,
-    the_same_key_is_seen_before_the_conversation_is_found_busy,
-    a_conversation_takes_only_so_many_runs,
-    a_text_that_the_database_cannot_keep_ends_no_sweep,
-    a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled,
+    a_hand_over_after_a_cancel_request_returns_the_request,
+    an_end_without_a_claim_fences_the_holder,
+    an_ended_run_never_changes,
+    a_model_reads_earlier_messages_only,
+    a_repeated_key_returns_the_first_run,
+    a_repeated_key_precedes_a_busy_conversation,
+    a_limit_applies_to_the_runs_of_a_conversation,
+    a_text_that_the_database_refuses_stops_no_sweep,
+    a_renewal_returns_held_runs_and_cancel_requests,
     a_large_chunk_is_kept_in_rows_and_read_in_order,
     conversations_with_the_same_time_are_all_listed,
     events_and_deleted_conversations_are_removed,
-    one_sweep_removes_more_than_a_batch,
+    one_sweep_removes_several_batches,
     a_run_whose_row_is_gone_is_fenced,
 );
 
 const NEW: Target = Target::New { agent_id: None };
 
-/// An answer and what it has used.
+/// Returns an answer with its usage.
 fn answer(text: &str) -> Answer {
     let usage = Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() };
     Answer { text: text.into(), usage, finish_reason: Some(FinishReason::Length) }
 }
 
-/// The chunk of an attempt's deltas `first..=last`.
+/// Returns a chunk with the attempt's deltas `first..=last`.
 fn deltas(claim: &Claim, first: u32, last: u32) -> ArchiveChunk {
     let mut body = Vec::new();
     for n in first..=last {
@@ -93,7 +93,7 @@ async fn begin(backends: &TestBackends, claim: &Claim) -> Vec<String> {
     }
 }
 
-/// The archived events after a cursor. A look reads only some of them.
+/// Returns the archived events after a cursor. One read returns only some of them.
 async fn archived(backends: &TestBackends, run_id: Uuid, mut cursor: EventId) -> Vec<Event> {
     let mut read = Vec::new();
     loop {
@@ -183,7 +183,7 @@ async fn a_flush_whose_answer_was_lost_can_be_repeated(backends: TestBackends) {
 }
 
 async fn a_finish_whose_answer_was_lost_can_be_repeated(backends: TestBackends) {
-    // What ends a run is in one row of the archive, or in two.
+    // The closing events are in one row of the archive, or in two.
     for text in ["2 3 ".to_owned(), "long ".repeat(20_000)] {
         let claim = one_claim(&backends).await;
         let tail = deltas(&claim, 2, 3);
@@ -196,7 +196,7 @@ async fn a_finish_whose_answer_was_lost_can_be_repeated(backends: TestBackends) 
                 .unwrap()
             {
                 FinishOutcome::Ended { events, .. } => endings.push(events),
-                FinishOutcome::Fenced => panic!("a run's own end fences it"),
+                FinishOutcome::Fenced => panic!("the run's own end fences its claim"),
             }
         }
         assert_eq!(ids(&endings[0]), ["1-4", "1-5"]);
@@ -246,15 +246,15 @@ async fn runs_are_claimed_once(backends: TestBackends) {
     assert_eq!(all, submitted);
 }
 
-/// Longer than the database's clock needs to go on.
+/// Longer than one tick of the database's clock.
 const A_MOMENT: Duration = Duration::from_millis(5);
 
-/// Crashes so far, as the event of the claim says.
+/// Returns the crashes in the claim's event.
 fn crashes(claim: &Claim) -> u64 {
     serde_json::from_slice::<serde_json::Value>(claim.started.payload()).unwrap()["crashes"].as_u64().unwrap()
 }
 
-async fn each_claim_of_a_run_has_the_limit_that_it_was_submitted_with(backends: TestBackends) {
+async fn each_claim_of_a_run_has_the_limit_of_its_submission(backends: TestBackends) {
     let mut new = new_run(NEW, "hi");
     new.options.max_duration = Some(Duration::from_secs(90));
     assert!(matches!(backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap(), SubmitOutcome::Accepted(_)));
@@ -265,7 +265,7 @@ async fn each_claim_of_a_run_has_the_limit_that_it_was_submitted_with(backends: 
     assert_eq!(one_claim(&backends).await.limits, Limits::default());
 }
 
-async fn a_death_counts_only_if_something_was_executed(backends: TestBackends) {
+async fn a_death_counts_only_during_an_execution(backends: TestBackends) {
     let claim = one_claim(&backends).await;
     backends.expire(claim.run_id).await;
     let holder = Holder::new();
@@ -279,7 +279,7 @@ async fn a_death_counts_only_if_something_was_executed(backends: TestBackends) {
     assert_eq!(payload["reason"], serde_json::json!(AttemptReason::LeaseExpired));
 }
 
-/// Lets workers die while they execute the run, until it is a suspect.
+/// Lets workers die during the run until it is a suspect.
 async fn crash_but_once(backends: &TestBackends, claim: &Claim) {
     let (mut claim, mut holder) = (claim.clone(), backends.holder.clone());
     for death in 1..MAX_CRASHES {
@@ -297,7 +297,7 @@ async fn the_death_of_a_holder_is_settled_when_all_its_leases_have_expired(backe
     begin(&backends, &one).await;
     begin(&backends, &two).await;
     backends.storage.renew(&backends.holder, Duration::ZERO).await.unwrap();
-    // The holder lives: it has just archived something.
+    // The holder lives, because it has just archived events.
     backends.storage.flush(&two, &deltas(&two, 2, 2), LEASE).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     assert!(backends.take_over().await.is_empty());
@@ -307,7 +307,7 @@ async fn the_death_of_a_holder_is_settled_when_all_its_leases_have_expired(backe
     assert_eq!(taken.iter().map(|claim| (claim.attempt, crashes(claim))).collect::<Vec<_>>(), [(2, 1), (2, 1)]);
     assert!(
         backends.storage.renew(&backends.holder, LEASE).await.unwrap().is_empty(),
-        "the dead holder has none any more"
+        "the dead holder still holds a run"
     );
 }
 
@@ -331,7 +331,7 @@ async fn a_run_that_took_down_three_workers_can_only_end(backends: TestBackends)
     assert_eq!(run.output_message.unwrap().content, Content::Text("2 3 ".into()));
 }
 
-async fn another_attempt_knows_why_the_newest_step_has_ended(backends: TestBackends) {
+async fn another_attempt_reads_the_finish_reason_of_the_newest_step(backends: TestBackends) {
     let claim = one_claim(&backends).await;
     begin(&backends, &claim).await;
     let progress = Progress { finish_reason: Some(FinishReason::Length), ..Progress::default() };
@@ -363,7 +363,7 @@ async fn a_hand_over_charges_no_crash(backends: TestBackends) {
     assert_eq!(ids(&events), ["1-2", "1-3", "2-1"]);
 }
 
-async fn a_handed_over_run_whose_cancel_was_requested_is_to_be_finished(backends: TestBackends) {
+async fn a_hand_over_after_a_cancel_request_returns_the_request(backends: TestBackends) {
     let claim = one_claim(&backends).await;
     assert!(matches!(backends.storage.request_cancel("ann", claim.run_id).await.unwrap(), CancelOutcome::Requested));
     assert_eq!(
@@ -372,7 +372,7 @@ async fn a_handed_over_run_whose_cancel_was_requested_is_to_be_finished(backends
     );
 }
 
-async fn whoever_ends_a_run_without_holding_it_fences_its_holder(backends: TestBackends) {
+async fn an_end_without_a_claim_fences_the_holder(backends: TestBackends) {
     let claim = one_claim(&backends).await;
     backends.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap();
     let ended = backends.storage.end_run(claim.run_id, &Ending::Cancelled).await.unwrap().unwrap();
@@ -394,7 +394,7 @@ async fn whoever_ends_a_run_without_holding_it_fences_its_holder(backends: TestB
     );
 }
 
-async fn an_ended_run_stays_as_it_is(backends: TestBackends) {
+async fn an_ended_run_never_changes(backends: TestBackends) {
     let (run_id, _) = backends.submit(NEW, "hi").await;
     assert!(matches!(backends.storage.request_cancel("ann", run_id).await.unwrap(), CancelOutcome::Ended(_)));
     assert!(matches!(backends.storage.request_cancel("ann", run_id).await.unwrap(), CancelOutcome::Over));
@@ -403,11 +403,11 @@ async fn an_ended_run_stays_as_it_is(backends: TestBackends) {
     assert!(matches!(backends.storage.request_cancel("bob", run_id).await.unwrap(), CancelOutcome::NotFound));
 }
 
-async fn a_model_sees_only_what_came_before(backends: TestBackends) {
+async fn a_model_reads_earlier_messages_only(backends: TestBackends) {
     let (_, conversation) = backends.submit(NEW, "one").await;
     let first = backends.claim(1).await.remove(0);
     backends.submit(Target::Existing(conversation), "two").await;
-    assert_eq!(begin(&backends, &first).await, ["one"], "a message posted later is not seen");
+    assert_eq!(begin(&backends, &first).await, ["one"], "the model reads no later message");
     backends.storage.finish(&first, None, first.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     let second = backends.claim(1).await.remove(0);
     assert_eq!(begin(&backends, &second).await, ["one", "answer", "two"]);
@@ -422,7 +422,7 @@ async fn a_model_sees_only_what_came_before(backends: TestBackends) {
     );
 }
 
-async fn the_same_key_gives_the_same_run(backends: TestBackends) {
+async fn a_repeated_key_returns_the_first_run(backends: TestBackends) {
     let submit = async |content: &str, owner: &str| {
         let key = Some(IdempotencyKey::new("k".into(), &[content]));
         let new = NewRun { key, ..new_run(NEW, content) };
@@ -435,7 +435,7 @@ async fn the_same_key_gives_the_same_run(backends: TestBackends) {
     assert!(matches!(submit("ho", "bob").await, SubmitOutcome::Accepted(_)));
 }
 
-async fn the_same_key_is_seen_before_the_conversation_is_found_busy(backends: TestBackends) {
+async fn a_repeated_key_precedes_a_busy_conversation(backends: TestBackends) {
     let conversation = backends.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap().unwrap();
     let submit = async || {
         let key = Some(IdempotencyKey::new("k".into(), &["hi"]));
@@ -450,7 +450,7 @@ async fn the_same_key_is_seen_before_the_conversation_is_found_busy(backends: Te
     assert!(runs.iter().all(|run| *run == runs[0]));
 }
 
-async fn a_conversation_takes_only_so_many_runs(backends: TestBackends) {
+async fn a_limit_applies_to_the_runs_of_a_conversation(backends: TestBackends) {
     let (_, conversation) = backends.submit(NEW, "one").await;
     let submit = async |mode| {
         let new = NewRun { mode, max_unfinished: 2, ..new_run(Target::Existing(conversation), "hi") };
@@ -461,8 +461,8 @@ async fn a_conversation_takes_only_so_many_runs(backends: TestBackends) {
     assert!(matches!(submit(SubmitMode::Interrupt).await, SubmitOutcome::Accepted(_)));
 }
 
-async fn a_text_that_the_database_cannot_keep_ends_no_sweep(backends: TestBackends) {
-    // Nothing writes a NUL any more, but an older version may have archived one.
+async fn a_text_that_the_database_refuses_stops_no_sweep(backends: TestBackends) {
+    // This version writes no NUL, but an older one may have archived one.
     let (poisoned, innocent) = (one_claim(&backends).await, one_claim(&backends).await);
     let mut body = Vec::new();
     let delta = EventBody::MessageDelta { message_id: poisoned.output_message_id, text: "\0".into() };
@@ -477,14 +477,14 @@ async fn a_text_that_the_database_cannot_keep_ends_no_sweep(backends: TestBacken
     assert_eq!(ended.len(), 2);
 }
 
-async fn a_renewal_names_what_is_still_held_and_what_is_to_be_cancelled(backends: TestBackends) {
+async fn a_renewal_returns_held_runs_and_cancel_requests(backends: TestBackends) {
     let claim = one_claim(&backends).await;
     let renewed = backends.storage.renew(&backends.holder, LEASE).await.unwrap().remove(0);
     assert_eq!((renewed.run_id, renewed.attempt, renewed.cancel_requested), (claim.run_id, 1, false));
     backends.storage.request_cancel("ann", claim.run_id).await.unwrap();
     assert!(backends.storage.renew(&backends.holder, LEASE).await.unwrap()[0].cancel_requested);
     assert!(backends.storage.renew(&Holder::new(), LEASE).await.unwrap().is_empty());
-    // A renewed lease is not taken over, an expired one that is to be cancelled is ended.
+    // Other workers claim no run with a renewed lease. The sweeper ends an expired run with a cancel request.
     assert!(backends.storage.end_expired(&terms(&Holder::new())).await.unwrap().is_empty());
     backends.expire(claim.run_id).await;
     assert!(backends.take_over().await.is_empty());
@@ -503,7 +503,7 @@ async fn a_large_chunk_is_kept_in_rows_and_read_in_order(backends: TestBackends)
     while read.len() < 4999 {
         let events = backends.storage.read_archive(claim.run_id, cursor).await.unwrap().unwrap().events;
         let bytes: usize = events.iter().map(|event| event.line().len()).sum();
-        assert!(bytes < 192 * 1024, "one look reads {bytes} bytes");
+        assert!(bytes < 192 * 1024, "one read returns {bytes} bytes");
         let fresh: Vec<Event> = events.into_iter().filter(|event| event.id > cursor).collect();
         cursor = fresh.last().expect("there is more").id;
         read.extend(fresh);
@@ -538,7 +538,7 @@ async fn events_and_deleted_conversations_are_removed(backends: TestBackends) {
     let (waiting, _) = backends.submit(Target::Existing(conversation), "hi").await;
     backends.storage.finish(&claim, None, claim.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     assert_eq!(backends.storage.retire(LEASE, Duration::ZERO).await.unwrap().runs, 0);
-    // Times are in whole milliseconds: until the next has begun, nothing is past its time.
+    // Times are in whole milliseconds, so no event expires before the next one begins.
     while backends.storage.retire(Duration::from_millis(1), Duration::ZERO).await.unwrap().runs == 0 {}
     let archived = backends.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
     assert!(archived.position.removed && archived.events.is_empty());
@@ -558,7 +558,7 @@ async fn events_and_deleted_conversations_are_removed(backends: TestBackends) {
     assert!(backends.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
 }
 
-async fn one_sweep_removes_more_than_a_batch(backends: TestBackends) {
+async fn one_sweep_removes_several_batches(backends: TestBackends) {
     const RUNS: usize = 205;
     for _ in 0..RUNS {
         backends.submit(NEW, "hi").await;

@@ -1,4 +1,4 @@
-//! Probation by halves: suspects, the deaths that separate them, and the one that fails a run.
+//! Probation by halves: suspects, the deaths that separate them, and the death that fails a run.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -21,21 +21,21 @@ use crate::{
 on_each_backend!(
     a_death_halves_the_suspects_that_may_be_executed_together,
     a_suspect_that_dies_alone_is_failed,
-    a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it,
+    a_suspect_that_died_beside_another_run_needs_a_worker_alone,
     of_busy_workers_the_least_busy_makes_room,
-    one_poisonous_run_is_found_in_as_many_deaths_as_halvings,
-    two_dead_workers_are_settled_apart,
+    halvings_find_one_poisonous_run,
+    two_deaths_are_settled_separately,
     a_worker_that_dies_without_suspects_narrows_none,
     a_completed_step_ends_probation,
-    a_suspect_that_was_handed_over_is_still_one,
-    a_suspect_that_needs_a_worker_is_not_kept_waiting_by_suspects_at_work,
-    nobody_waits_for_a_worker_that_no_longer_renews_its_leases,
-    a_suspect_that_has_waited_has_the_least_busy_worker_hand_its_runs_over,
+    a_hand_over_keeps_a_suspect,
+    suspects_at_work_do_not_delay_one_that_needs_a_worker_alone,
+    no_suspect_waits_for_a_worker_that_stopped_renewing,
+    the_least_busy_worker_hands_its_runs_over_for_a_waiting_suspect,
 );
 
 const NEW: Target = Target::New { agent_id: None };
 
-/// A worker, as far as the database knows it.
+/// A worker, as the database sees it.
 struct TestWorker<'a> {
     backends: &'a TestBackends,
     holder: Holder,
@@ -54,7 +54,7 @@ impl<'a> TestWorker<'a> {
         claims
     }
 
-    /// Claims queued runs and those of dead workers, suspects excepted.
+    /// Claims queued runs and those of dead workers, without suspects.
     async fn takes_others(&self) -> Vec<Claim> {
         let mut claims = self.backends.storage.claim_expired(&terms(&self.holder), 100).await.unwrap();
         claims.extend(self.backends.storage.claim_queued(&terms(&self.holder), 100).await.unwrap());
@@ -68,18 +68,18 @@ impl<'a> TestWorker<'a> {
 
     async fn dies(self) {
         self.backends.storage.renew(&self.holder, Duration::ZERO).await.unwrap();
-        // The lease is over when the database's clock has gone on.
+        // The lease ends with the next tick of the database's clock.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Looks as the sweeper of another worker does, which settles deaths, and answers the runs that it has ended.
+/// Settles deaths as another worker's sweeper does, and returns the runs that it ended.
 async fn sweep(backends: &TestBackends) -> BTreeSet<Uuid> {
     let ended = backends.storage.end_expired(&terms(&Holder::new())).await.unwrap();
     ended.into_iter().inspect(|run| assert_eq!(run.status, RunStatus::Failed)).map(|run| run.run_id).collect()
 }
 
-/// Submits runs whose workers die twice, which makes suspects of them.
+/// Submits runs whose workers die twice, so that the runs are suspects.
 async fn suspects(backends: &TestBackends, runs: usize) -> Vec<Uuid> {
     let mut submitted = Vec::new();
     for _ in 0..runs {
@@ -117,12 +117,12 @@ async fn a_death_halves_the_suspects_that_may_be_executed_together(backends: Tes
         worker.dies().await;
     }
     sweep(&backends).await;
-    // Of those with the width 5 there are four: they go first. The others have the width 3.
+    // Four suspects have the width 5 and go first. The others have the width 3.
     let worker = TestWorker::new(&backends);
     let first = worker.takes_suspects().await.claims;
     assert_eq!(first.len(), 4);
     assert!(worker.takes_suspects().await.claims.is_empty());
-    // Ends make room for another, and the worker is as wide as the narrowest of those at work.
+    // An end makes room for another suspect. The narrowest one at work limits the worker.
     complete(&backends, &first[0]).await;
     assert!(worker.takes_suspects().await.claims.is_empty());
     complete(&backends, &first[1]).await;
@@ -142,14 +142,14 @@ async fn a_suspect_that_dies_alone_is_failed(backends: TestBackends) {
     assert_eq!(sweep(&backends).await, BTreeSet::from([run_id]));
 }
 
-async fn a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it(backends: TestBackends) {
+async fn a_suspect_that_died_beside_another_run_needs_a_worker_alone(backends: TestBackends) {
     let run_id = suspects(&backends, 1).await[0];
     let (other, _) = backends.submit(NEW, "hi").await;
     let worker = TestWorker::new(&backends);
     assert_eq!(worker.takes_suspects().await.claims.len(), 1);
     assert_eq!(worker.takes_others().await.len(), 1);
     worker.dies().await;
-    // Either may be to blame.
+    // Either run may be to blame.
     let worker = TestWorker::new(&backends);
     assert_eq!(ids(&worker.takes_others().await), BTreeSet::from([other]));
     assert_eq!(status(&backends, run_id).await, RunStatus::Running);
@@ -175,7 +175,7 @@ async fn of_busy_workers_the_least_busy_makes_room(backends: TestBackends) {
         backends.submit(NEW, "hi").await;
     }
     assert_eq!(busier.takes_others().await.len(), 3);
-    assert_eq!(busier.takes_suspects().await.room, Room::Clearing, "the other one is not known to live");
+    assert_eq!(busier.takes_suspects().await.room, Room::Clearing, "the other worker has no lease yet");
     backends.submit(NEW, "hi").await;
     let claimed = busy.takes_others().await;
     assert_eq!(claimed.len(), 1);
@@ -186,7 +186,8 @@ async fn of_busy_workers_the_least_busy_makes_room(backends: TestBackends) {
     assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Alone));
 }
 
-/// A suspect that needs a worker for itself, because it was beside another run when its worker died. That run goes too.
+/// Returns a suspect that needs a worker alone, because it ran beside another run when its worker died. The other run
+/// completes.
 async fn a_narrow_suspect(backends: &TestBackends) -> Uuid {
     let run_id = suspects(backends, 1).await[0];
     let (other, _) = backends.submit(NEW, "hi").await;
@@ -201,21 +202,21 @@ async fn a_narrow_suspect(backends: &TestBackends) -> Uuid {
     run_id
 }
 
-async fn a_suspect_that_needs_a_worker_is_not_kept_waiting_by_suspects_at_work(backends: TestBackends) {
+async fn suspects_at_work_do_not_delay_one_that_needs_a_worker_alone(backends: TestBackends) {
     let wide = suspects(&backends, 2).await;
     let worker = TestWorker::new(&backends);
     assert_eq!(ids(&worker.takes_suspects().await.claims), wide.into_iter().collect());
     let narrow = a_narrow_suspect(&backends).await;
     let claimed = worker.takes_suspects().await;
     assert_eq!((claimed.claims.len(), claimed.room), (0, Room::Clearing));
-    // An idle worker takes it at once.
+    // An idle worker claims it at once.
     let idle = TestWorker::new(&backends);
     let claimed = idle.takes_suspects().await;
     assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([narrow]), Room::Alone));
     assert_eq!(worker.takes_suspects().await.room, Room::Enough);
 }
 
-async fn nobody_waits_for_a_worker_that_no_longer_renews_its_leases(backends: TestBackends) {
+async fn no_suspect_waits_for_a_worker_that_stopped_renewing(backends: TestBackends) {
     let narrow = a_narrow_suspect(&backends).await;
     let (busy, stopped) = (TestWorker::new(&backends), TestWorker::new(&backends));
     for _ in 0..2 {
@@ -226,20 +227,20 @@ async fn nobody_waits_for_a_worker_that_no_longer_renews_its_leases(backends: Te
     let claims = stopped.takes_others().await;
     assert_eq!(claims.len(), 1);
     assert_eq!(busy.takes_suspects().await.room, Room::Scarce, "the other worker executes fewer");
-    // Its lease has not expired, so nobody has taken its run over yet.
+    // Its lease has not expired, so no worker has claimed its run yet.
     backends.storage.renew(&stopped.holder, LEASE / 3).await.unwrap();
     assert_eq!(busy.takes_suspects().await.room, Room::Clearing);
     assert_eq!(status(&backends, narrow).await, RunStatus::Running);
 }
 
-async fn a_suspect_that_has_waited_has_the_least_busy_worker_hand_its_runs_over(backends: TestBackends) {
+async fn the_least_busy_worker_hands_its_runs_over_for_a_waiting_suspect(backends: TestBackends) {
     let narrow = a_narrow_suspect(&backends).await;
     backends.submit(NEW, "hi").await;
     let busy = TestWorker::new(&backends);
     let claims = busy.takes_others().await;
     assert_eq!(claims.len(), 1);
     assert_eq!(busy.takes_suspects().await.room, Room::Clearing, "an idle worker may take it");
-    // With so short a lease, each idle worker has looked for it by now.
+    // With this short lease, each idle worker has polled for it already.
     let soon = ClaimTerms { lease: Duration::from_millis(3), ..terms(&busy.holder) };
     tokio::time::sleep(Duration::from_millis(5)).await;
     assert_eq!(backends.storage.claim_suspects(&soon, 100).await.unwrap().room, Room::Cleared);
@@ -247,13 +248,13 @@ async fn a_suspect_that_has_waited_has_the_least_busy_worker_hand_its_runs_over(
     assert_eq!(left, ReleaseOutcome::Released);
     let claimed = busy.takes_suspects().await;
     assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([narrow]), Room::Alone));
-    // What was handed over goes on elsewhere, and nobody makes room a second time.
+    // Another worker resumes the released run, and no worker makes room again.
     let other = TestWorker::new(&backends);
     assert_eq!(ids(&other.takes_others().await), ids(&claims));
     assert_eq!(other.takes_suspects().await.room, Room::Enough);
 }
 
-async fn one_poisonous_run_is_found_in_as_many_deaths_as_halvings(backends: TestBackends) {
+async fn halvings_find_one_poisonous_run(backends: TestBackends) {
     for place in [0, 16, 32] {
         let runs = suspects(&backends, 33).await;
         let poison = runs[place];
@@ -283,7 +284,7 @@ async fn one_poisonous_run_is_found_in_as_many_deaths_as_halvings(backends: Test
     }
 }
 
-async fn two_dead_workers_are_settled_apart(backends: TestBackends) {
+async fn two_deaths_are_settled_separately(backends: TestBackends) {
     suspects(&backends, 4).await;
     let (one, two) = (TestWorker::new(&backends), TestWorker::new(&backends));
     let first = backends.storage.claim_suspects(&terms(&one.holder), 3).await.unwrap().claims;
@@ -294,7 +295,7 @@ async fn two_dead_workers_are_settled_apart(backends: TestBackends) {
     two.dies().await;
     let (left, right) = tokio::join!(sweep(&backends), sweep(&backends));
     let failed: BTreeSet<Uuid> = left.into_iter().chain(right).chain(sweep(&backends).await).collect();
-    assert_eq!(failed, last, "the three that were together are not charged");
+    assert_eq!(failed, last, "the three runs of one worker are not charged");
     assert_eq!(TestWorker::new(&backends).takes_suspects().await.claims.len(), 2);
 }
 
@@ -323,10 +324,10 @@ async fn a_completed_step_ends_probation(backends: TestBackends) {
     let progress = Progress { step_completed: true, ..Progress::default() };
     let chunk = ArchiveChunk { last: EventId::new(claim.attempt, 2), body: Default::default(), progress };
     backends.storage.flush(claim, &chunk, LEASE).await.unwrap();
-    assert_eq!(worker.takes_suspects().await.claims.len(), 1, "what has completed a step is no suspect");
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1, "a run with a completed step is no suspect");
 }
 
-async fn a_suspect_that_was_handed_over_is_still_one(backends: TestBackends) {
+async fn a_hand_over_keeps_a_suspect(backends: TestBackends) {
     let run_id = suspects(&backends, 1).await[0];
     let worker = TestWorker::new(&backends);
     let claim = worker.takes_suspects().await.claims.remove(0);

@@ -1,4 +1,4 @@
-//! Versions of a message: what an edit or another answer replaced, and going back to it.
+//! Versions of a message: an edit or another answer creates them, and a client restores one.
 
 use holdfast_shared::{
     message::Message,
@@ -17,18 +17,18 @@ use crate::{
 };
 
 on_each_backend!(
-    an_edit_is_undone_and_done_again_with_all_that_followed,
-    an_answer_that_was_made_again_is_a_version_of_the_first,
-    edits_within_a_version_come_back_with_it,
+    an_edit_is_undone_and_redone_with_all_later_messages,
+    a_second_answer_is_a_version_of_the_first,
+    a_restored_version_has_its_own_edits,
     a_restoration_cancels_the_runs_that_it_supersedes,
     a_failed_second_answer_gives_way_to_the_first,
     a_late_answer_belongs_to_the_version_of_its_question,
     a_version_without_a_place_is_refused,
-    a_current_message_stays_as_it_is,
-    a_fork_of_either_version_has_what_its_run_went_on_from,
+    the_restoration_of_a_current_message_changes_nothing,
+    a_fork_of_either_version_has_the_history_of_its_run,
 );
 
-/// Posts a message, and completes its run.
+/// Posts a message and completes its run.
 async fn say(backends: &TestBackends, new: NewRun, text: &str) -> (CommittedMessage, Claim) {
     let accepted = submitted(backends, new).await;
     let claim = claim_of(backends, accepted.run.id).await;
@@ -68,13 +68,13 @@ async fn current(backends: &TestBackends, conversation: Uuid) -> Vec<Message> {
     shown(backends, conversation, MessageFilter::Current, 10).await
 }
 
-/// What a list says of each message: `2/3`, or nothing.
+/// Returns the version of each message in a list: `2/3`, or an empty text.
 fn versions(messages: &[Message]) -> Vec<String> {
     let version = |message: &Message| message.version.map(|version| format!("{}/{}", version.number, version.count));
     messages.iter().map(|message| version(message).unwrap_or_default()).collect()
 }
 
-async fn an_edit_is_undone_and_done_again_with_all_that_followed(backends: TestBackends) {
+async fn an_edit_is_undone_and_redone_with_all_later_messages(backends: TestBackends) {
     let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let (two, _) = say(&backends, new_run(Target::Existing(id), "two"), "second").await;
@@ -104,7 +104,7 @@ async fn an_edit_is_undone_and_done_again_with_all_that_followed(backends: TestB
     assert_eq!(texts(&context), ["one", "first", "zwei", "zweitens", "five"]);
 }
 
-async fn an_answer_that_was_made_again_is_a_version_of_the_first(backends: TestBackends) {
+async fn a_second_answer_is_a_version_of_the_first(backends: TestBackends) {
     let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let [question, answer] = ids(&current(&backends, id).await)[..] else { panic!("a question and its answer") };
@@ -126,7 +126,7 @@ async fn an_answer_that_was_made_again_is_a_version_of_the_first(backends: TestB
     assert_eq!((texts(&messages)[1].as_str(), versions(&messages)[1].as_str()), ("first", "1/3"));
 }
 
-async fn edits_within_a_version_come_back_with_it(backends: TestBackends) {
+async fn a_restored_version_has_its_own_edits(backends: TestBackends) {
     let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let question = ids(&current(&backends, id).await)[0];
@@ -182,7 +182,7 @@ async fn a_late_answer_belongs_to_the_version_of_its_question(backends: TestBack
     assert_eq!(texts(&current(&backends, id).await), ["one", "late"]);
 }
 
-/// Posts a message, and completes an earlier run after it.
+/// Posts a message, and then completes an earlier run.
 async fn say_later(backends: &TestBackends, earlier: &Claim, new: NewRun) {
     submitted(backends, new).await;
     complete(backends, earlier, "late").await;
@@ -206,7 +206,7 @@ async fn a_version_without_a_place_is_refused(backends: TestBackends) {
     assert!(matches!(restored("ann", other, rolled_back).await, RestoreOutcome::MessageNotFound));
 }
 
-async fn a_current_message_stays_as_it_is(backends: TestBackends) {
+async fn the_restoration_of_a_current_message_changes_nothing(backends: TestBackends) {
     let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let (two, _) = backends.submit(Target::Existing(id), "two").await;
@@ -216,7 +216,7 @@ async fn a_current_message_stays_as_it_is(backends: TestBackends) {
     assert_eq!(claim_of(&backends, two).await.conversation_id, id);
 }
 
-async fn a_fork_of_either_version_has_what_its_run_went_on_from(backends: TestBackends) {
+async fn a_fork_of_either_version_has_the_history_of_its_run(backends: TestBackends) {
     let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let question = ids(&current(&backends, id).await)[0];

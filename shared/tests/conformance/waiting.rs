@@ -1,4 +1,4 @@
-//! What a run has come to, the wait for people, and their answers.
+//! Progress of a run, its wait for people, and their answers.
 
 use std::time::Duration;
 
@@ -35,17 +35,17 @@ on_each_backend!(
     traces_and_calls_are_listed_in_pages_of_any_bytes,
     approvals_are_listed_in_pages_of_any_bytes,
     a_checkpoint_is_read_in_pages_of_any_bytes,
-    the_next_attempt_goes_on_from_the_newest_position,
+    the_next_attempt_resumes_from_the_newest_position,
     an_answer_takes_an_attempt_and_queues_the_run,
     only_one_of_two_answers_counts,
-    a_run_goes_on_when_nothing_is_open,
-    questions_whose_time_is_over_are_answered_with_no,
-    a_run_of_an_earlier_definition_keeps_it_until_it_has_ended,
+    a_run_resumes_after_its_last_answer,
+    expired_questions_are_denied,
+    an_earlier_definition_stays_until_its_last_run_ends,
 );
 
 const NEW: Target = Target::New { agent_id: None };
 
-/// An event to carry the progress.
+/// Returns a chunk of one event with this progress.
 pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> ArchiveChunk {
     let body = EventBody::WarningRaised { code: "test".into(), message: format!("{n}") };
     let event = Event::new(EventId::new(claim.attempt, n), DateTime::UNIX_EPOCH, &body);
@@ -118,7 +118,7 @@ async fn start(backends: &TestBackends, claim: &Claim) -> Start {
     }
 }
 
-/// A run that waits for these.
+/// Returns the claim of a run that waits for these answers.
 async fn waiting(backends: &TestBackends, approvals: Vec<NewApproval>, calls: Vec<CallState>) -> Claim {
     let claim = executing(backends).await;
     let progress = Progress { approvals, calls, resume_at: Some(EventId::new(1, 2)), ..Progress::default() };
@@ -310,7 +310,7 @@ async fn a_stale_claim_writes_no_progress(backends: TestBackends) {
     assert!(backends.storage.tool_calls(stale.run_id).await.unwrap().is_empty());
 }
 
-async fn the_next_attempt_goes_on_from_the_newest_position(backends: TestBackends) {
+async fn the_next_attempt_resumes_from_the_newest_position(backends: TestBackends) {
     let claim = executing(&backends).await;
     let progress = Progress {
         messages: vec![trace_message(1, &["c1"])],
@@ -325,7 +325,7 @@ async fn the_next_attempt_goes_on_from_the_newest_position(backends: TestBackend
     assert_eq!((next.started.base, next.checkpoint), (Some(EventId::new(1, 2)), EventId::new(1, 2)));
     let start = start(&backends, &next).await;
     assert_eq!((start.trace.len(), start.calls.len(), start.calls[0].status), (1, 1, ToolCallStatus::Called));
-    // The step that the run has come through forgives what came before.
+    // A completed step forgives earlier crashes.
     let completed = Progress { step_completed: true, ..Progress::default() };
     backends.storage.flush(&next, &chunk(&next, 2, completed), LEASE).await.unwrap();
     backends.storage.release(&next, None, EventId::new(2, 2), Release::Queued).await.unwrap();
@@ -337,7 +337,7 @@ async fn an_answer_takes_an_attempt_and_queues_the_run(backends: TestBackends) {
     let question = approval("c1", later());
     let claim = waiting(&backends, vec![question.clone()], vec![call("c1", ToolCallStatus::Waiting, None)]).await;
     assert_eq!(status(&backends, &claim).await, RunStatus::Waiting);
-    assert!(backends.claim(10).await.is_empty(), "nobody holds a waiting run");
+    assert!(backends.claim(10).await.is_empty(), "no worker holds a waiting run");
     let edited = |input| Decision::Approve { edited_input: Some(input), reason: Some("go\0".into()) };
     let schema_for = async |owner| backends.storage.approval_schema(owner, claim.run_id, question.id).await.unwrap();
     assert_eq!(schema_for("ann").await.as_ref(), Some(&question.schema));
@@ -389,7 +389,7 @@ async fn only_one_of_two_answers_counts(backends: TestBackends) {
     assert_eq!(backends.storage.approvals(claim.run_id).await.unwrap().len(), 1);
 }
 
-async fn a_run_goes_on_when_nothing_is_open(backends: TestBackends) {
+async fn a_run_resumes_after_its_last_answer(backends: TestBackends) {
     let question = approval("c1", later());
     let calls = vec![call("c1", ToolCallStatus::Waiting, None), call("c2", ToolCallStatus::Client, Some(later()))];
     let claim = waiting(&backends, vec![question.clone()], calls).await;
@@ -403,7 +403,7 @@ async fn a_run_goes_on_when_nothing_is_open(backends: TestBackends) {
     };
     assert!(
         matches!(complete("c1", ClientResult::Output("x".into())).await, AnswerOutcome::NotWaiting),
-        "it is not the client's"
+        "the call is not the client's"
     );
     let AnswerOutcome::Accepted(second) = complete("c2", ClientResult::Output("found".into())).await else {
         panic!("not accepted")
@@ -415,7 +415,7 @@ async fn a_run_goes_on_when_nothing_is_open(backends: TestBackends) {
     assert_eq!((done.status, done.output.as_deref()), (ToolCallStatus::Completed, Some("found")));
 }
 
-async fn questions_whose_time_is_over_are_answered_with_no(backends: TestBackends) {
+async fn expired_questions_are_denied(backends: TestBackends) {
     let past = Utc::now() - Duration::from_secs(1);
     let (over, open) = (approval("c1", past), approval("c2", later()));
     let calls = vec![call("c3", ToolCallStatus::Client, Some(past))];
@@ -431,7 +431,7 @@ async fn questions_whose_time_is_over_are_answered_with_no(backends: TestBackend
     assert_eq!(status(&backends, &claim).await, RunStatus::Waiting);
 }
 
-async fn a_run_of_an_earlier_definition_keeps_it_until_it_has_ended(backends: TestBackends) {
+async fn an_earlier_definition_stays_until_its_last_run_ends(backends: TestBackends) {
     let definition = |name: &str| AgentDefinition { name: name.into(), ..AgentDefinition::default() };
     let agent = backends.storage.create_agent(&definition("one")).await.unwrap();
     backends.submit(Target::New { agent_id: Some(agent.id) }, "hi").await;
