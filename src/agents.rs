@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, anyhow, bail};
 use holdfast_shared::{
-    agent::{AgentDefinition, unquoted},
+    agent::{AgentDefinition, without_quoted_text},
     storage::Storage,
 };
 use serde::Deserialize;
@@ -63,7 +63,7 @@ fn parse(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, Age
 
 /// Why the file does not fit; its lines are not shown, because they may have secrets.
 fn unfit(line: Option<usize>, problem: &str) -> anyhow::Error {
-    let problem = unquoted(&problem);
+    let problem = without_quoted_text(&problem);
     match line {
         Some(line) => anyhow!("line {line}: {problem}"),
         None => anyhow!(problem),

@@ -166,7 +166,7 @@ fn make_api(
         pushes,
         rate_limit,
         auth,
-        strangers_rate: settings.users.strangers_rate(),
+        strangers_rate: settings.users.anonymous_run_rate(),
         write_rate: settings.users.write_rate(),
         quotas,
         holder_limits: settings.users.holder_limits(),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use holdfast_shared::turns::{NoTurn, Turn, Turns};
+use holdfast_shared::turns::{NoTurn, TurnPermit, Turns};
 
 use crate::{auth::Caller, in_flight::Reader, problem::Problem};
 
@@ -20,7 +20,7 @@ impl Searches {
     }
 
     /// Lets one more search run until the turn is dropped.
-    pub async fn begin(&self, caller: &Caller) -> Result<Turn, Problem> {
+    pub async fn begin(&self, caller: &Caller) -> Result<TurnPermit, Problem> {
         self.0.take(&Reader::of(caller).to_string(), PATIENCE).await.map_err(|no_turn| match no_turn {
             NoTurn::OfCaller => Problem::too_many_searches(),
             NoTurn::OfAll => Problem::search_busy(),

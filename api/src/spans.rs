@@ -16,7 +16,7 @@ use axum::{
 use holdfast_shared::{
     run::Run,
     storage::AnsweredRun,
-    telemetry::{Kind, Span, Traceparent},
+    telemetry::{Span, SpanKind, Traceparent},
 };
 use uuid::Uuid;
 
@@ -67,7 +67,7 @@ pub fn concerns(run: &Run) {
 
 /// The commit of a message with its run.
 pub fn submit(parent: Option<Traceparent>, run_id: Uuid) -> Span {
-    let mut span = Span::begin(parent, Kind::Internal, "submit");
+    let mut span = Span::begin(parent, SpanKind::Internal, "submit");
     if span.is_recorded() {
         span.set("run.id", run_id.to_string());
     }
@@ -77,7 +77,7 @@ pub fn submit(parent: Option<Traceparent>, run_id: Uuid) -> Span {
 /// The commit of an answer, in the trace of the run that has waited for it. The request, which has a trace of its own, is
 /// linked.
 pub fn answer(run: &AnsweredRun, since: SystemTime, request: Option<Traceparent>) {
-    let mut span = Span::begun(run.traceparent, Kind::Internal, "answer", since);
+    let mut span = Span::begin_since(run.traceparent, SpanKind::Internal, "answer", since);
     about(&mut span, run.run_id, run.conversation_id);
     span.set("run.queued", run.queued);
     span.link(request);

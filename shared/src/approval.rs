@@ -1,39 +1,48 @@
-//! Approvals: a run's question to a human about one call, and the answer.
+//! Approvals: the question of a run to a human about one tool call, and the answer.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// A question about one call, bound to its exact input, as the API shows it.
+/// A question about one call, as the API shows it. The answer counts for this exact input only.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Approval {
+    /// UUIDv7, chosen by the worker that asks.
     pub id: Uuid,
+    /// The run that asks and waits.
     pub run_id: Uuid,
+    /// The call of that run: `call_` and a UUIDv7 in hexadecimal digits.
     pub call_id: String,
+    /// Tells the approver whether the agent's policy or a crash raised the question.
     pub kind: ApprovalKind,
-    /// The tool.
+    /// Name of the tool, as `<server>__<tool>`.
     pub name: String,
-    /// What it would be called with.
+    /// Arguments of the call, as the model wrote them.
     pub input: Value,
+    /// `pending` until an answer, the expiry or the end of the run settles the question.
     pub status: ApprovalStatus,
-    /// What the human said about it.
+    /// Free text that the approver sent with the decision.
     pub reason: Option<String>,
-    /// What the tool is called with instead of `input`, if the human changed it.
+    /// Arguments that replace `input`, if the approver changed them.
     pub edited_input: Option<Value>,
+    /// Time of the database at which the run began to wait.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub requested_at: DateTime<Utc>,
+    /// Time of the database after which the sweeper denies the call.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub expires_at: DateTime<Utc>,
+    /// Time of the database at which the question was settled; null while it is pending.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub decided_at: Option<DateTime<Utc>>,
-    /// Who decided.
+    /// Owner id of the approver; null if no approver decided.
     pub decided_by: Option<String>,
 }
 
-/// A question that the caller may decide now, as the list of all of them shows it.
+/// A question that the caller may decide now, as the list of open approvals shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct OpenApproval {
+    /// The question itself; its fields stand beside the two below.
     #[serde(flatten)]
     pub approval: Approval,
     /// The agent of the run; null for a plain conversation.
@@ -42,29 +51,32 @@ pub struct OpenApproval {
     pub conversation_id: Option<Uuid>,
 }
 
-/// Why a human is asked.
+/// The reason why the run asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalKind {
-    /// The tool's policy wants it.
+    /// The approval policy of the agent or of the tool requires an answer.
     Policy,
-    /// The worker died during the call, which may or may not have taken effect: approve to call again, deny to go on
-    /// without.
+    /// The worker died during the call, which may have taken effect. An approval calls the tool again; a denial
+    /// continues without its result.
     UnknownOutcome,
 }
 
-/// What became of the question.
+/// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalStatus {
+    /// The run waits for an answer.
     Pending,
+    /// An approver allowed the call.
     Approved,
+    /// An approver forbade the call.
     Denied,
-    /// Nobody has answered in time; counts as denied.
+    /// No approver answered before `expires_at`. The run treats this as a denial.
     Expired,
-    /// A new message has ended the wait.
+    /// A new message ended the wait.
     Superseded,
-    /// The run was cancelled, or has failed.
+    /// The run was cancelled or failed.
     Cancelled,
 }
 
@@ -78,11 +90,19 @@ crate::text_enum!(ApprovalStatus {
     Cancelled = "cancelled",
 });
 
-/// A human's answer.
+/// The answer of an approver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Call the tool, with `edited_input` if there is one.
-    Approve { edited_input: Option<Value>, reason: Option<String> },
-    /// Do not call it.
-    Deny { reason: Option<String> },
+    /// Calls the tool, with `edited_input` instead of the model's arguments if there is one.
+    Approve {
+        /// Arguments that replace those of the model.
+        edited_input: Option<Value>,
+        /// Free text for the record and for the model.
+        reason: Option<String>,
+    },
+    /// Does not call the tool.
+    Deny {
+        /// Free text for the record and for the model.
+        reason: Option<String>,
+    },
 }

@@ -1,4 +1,4 @@
-//! Briefings: what somebody is to be told, and may talk about with an agent.
+//! Briefings: news for one owner, which the owner can discuss with an agent.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -10,29 +10,37 @@ use crate::message::Language;
 /// A briefing, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Briefing {
+    /// UUIDv7, chosen by storage.
     pub id: Uuid,
-    /// The agent to talk to about it.
+    /// The agent that the owner can discuss the briefing with.
     pub agent_id: Uuid,
+    /// Plain text of one line, as its author wrote it.
     pub title: String,
+    /// Plain text, as its author wrote it.
     pub summary: String,
-    /// In the words of whoever wrote it, such as `P1`.
+    /// A label that its author chose, such as `P1`.
     pub priority: Option<String>,
-    /// For the front end; no model sees it.
+    /// Any JSON for the front end. No model reads it.
     pub data: Option<Value>,
-    /// As its author says, else when it was stored.
+    /// Time that the author gave, else the time of storage.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
 
-/// A briefing in a conversation, as it was when it was added.
+/// A copy of a briefing in a conversation, taken when the card was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BriefingCard {
+    /// The briefing that was copied; it may be deleted since.
     pub briefing_id: Uuid,
+    /// Title at the time of the copy.
     pub title: String,
+    /// Summary at the time of the copy.
     pub summary: String,
+    /// The author's label at the time of the copy, such as `P1`.
     pub priority: Option<String>,
+    /// The author's JSON at the time of the copy.
     pub data: Option<Value>,
-    /// The briefing's own time, not the message's.
+    /// The briefing's own time, not the time of the card's message.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
@@ -44,7 +52,7 @@ impl From<Briefing> for BriefingCard {
     }
 }
 
-/// The words on a card.
+/// The labels that a model reads on a card.
 struct Labels {
     heading: &'static str,
     title: &'static str,
@@ -66,15 +74,15 @@ impl Labels {
 }
 
 impl BriefingCard {
-    /// The card as a model reads it: the time in UTC, the summary as it was written, no line for a priority that it has not.
-    pub fn told(&self, language: Language) -> String {
+    /// Returns the card as a model reads it: time in UTC, title, summary, and the priority if there is one.
+    pub fn model_text(&self, language: Language) -> String {
         let Labels { heading, title, summary, priority } = Labels::of(language);
         let at = self.created_at.format("%Y-%m-%d %H:%M");
-        let mut told = format!("[{heading} {at}]\n{title}{}\n{summary}{}", self.title, self.summary);
+        let mut text = format!("[{heading} {at}]\n{title}{}\n{summary}{}", self.title, self.summary);
         if let Some(own) = &self.priority {
-            told.push_str(&format!("\n{priority}{own}"));
+            text.push_str(&format!("\n{priority}{own}"));
         }
-        told
+        text
     }
 }
 
@@ -93,9 +101,9 @@ mod tests {
             created_at: "2026-01-07T18:00:30+08:00".parse::<DateTime<Utc>>().unwrap(),
         };
         let expected = "[简报 2026-01-07 10:00]\n标题：Review耗时超标\n摘要：中位耗时30小时...\n优先级：P1";
-        assert_eq!(card.told(Language::Zh), expected);
+        assert_eq!(card.model_text(Language::Zh), expected);
         card.priority = None;
         let expected = "[Briefing 2026-01-07 10:00]\nTitle: Review耗时超标\nSummary: 中位耗时30小时...";
-        assert_eq!(card.told(Language::En), expected);
+        assert_eq!(card.model_text(Language::En), expected);
     }
 }

@@ -6,19 +6,19 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
-/// The name under which its owner finds a conversation again. One owner has at most one conversation of each handle.
+/// A name under which an owner finds a conversation again. An owner has at most one conversation per handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handle {
-    /// What a client calls its session.
+    /// The session id that a client chose.
     Session(String),
-    /// What a client calls its chat.
+    /// The chat id that a client chose.
     Chat(String),
-    /// The one standing conversation with an agent.
+    /// The one standing conversation with this agent.
     Agent(Uuid),
 }
 
 impl Handle {
-    /// The agent that such a conversation is with.
+    /// Returns the agent of a standing conversation.
     pub const fn agent_id(&self) -> Option<Uuid> {
         match self {
             Self::Session(_) | Self::Chat(_) => None,
@@ -27,11 +27,11 @@ impl Handle {
     }
 }
 
-/// What the handles of sessions begin with.
+/// Prefix of the handles of sessions.
 const SESSION: &str = "session:";
 
 impl Session {
-    /// The session that a conversation is, if its handle is that of one.
+    /// Returns the conversation as a session, or `None` if its handle is no session's.
     pub fn of(handle: &str, conversation: Conversation) -> Option<Self> {
         Some(Self {
             session_id: handle.strip_prefix(SESSION)?.to_owned(),
@@ -55,10 +55,10 @@ impl fmt::Display for Handle {
     }
 }
 
-/// Most characters of a title that nobody has given.
+/// Most characters of a generated title.
 const TITLE_CHARS: usize = 60;
 
-/// What a conversation is called that nobody has named: the first whole words of what is said in it.
+/// Returns a title for a conversation without one: the first words of its first message. `None` for an empty text.
 pub fn title_of(content: &str) -> Option<String> {
     let words: Vec<&str> = content.split_whitespace().take(TITLE_CHARS).collect();
     let text = words.join(" ");
@@ -66,49 +66,55 @@ pub fn title_of(content: &str) -> Option<String> {
         return Some(text).filter(|text| !text.is_empty());
     };
     let fits = &text[..end];
-    // Whole words, where there are any: not every script has spaces.
-    let whole = fits.rfind(' ').filter(|_| !text[end..].starts_with(' ')).map_or(fits, |space| &fits[..space]);
-    Some(format!("{whole}…"))
+    // Chinese and similar scripts have no spaces, so a text without any is truncated between characters.
+    let words = fits.rfind(' ').filter(|_| !text[end..].starts_with(' ')).map_or(fits, |space| &fits[..space]);
+    Some(format!("{words}…"))
 }
 
 /// A conversation, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Conversation {
+    /// UUIDv7.
     pub id: Uuid,
-    /// What somebody has named it, or else the first words of what is said in it.
+    /// The title that a client gave, else the first words of the first message.
     pub title: Option<String>,
+    /// The agent that answers in it; null for a plain conversation.
     pub agent_id: Option<Uuid>,
-    /// The run that is at work in it, or next in its queue.
+    /// The first unfinished run of its queue: running, waiting or queued.
     pub live_run_id: Option<Uuid>,
-    /// The checkpoint that it was forked from.
+    /// The checkpoint that the conversation was forked from.
     pub forked_from: Option<Uuid>,
-    /// The conversation of that checkpoint.
+    /// The conversation that owns this checkpoint.
     pub forked_conversation_id: Option<Uuid>,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+    /// Time of the database at which the newest message was stored; null for an empty conversation.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub last_message_at: Option<DateTime<Utc>>,
-    /// Of a search: the newest message that has what was searched for, where the title has not all of it.
+    /// Only in a search: the newest matching message. Absent where the title alone has all words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<SearchHit>,
 }
 
-/// The place at which a search has found a conversation.
+/// The message in which a search found its words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Found {
+#[schema(as = Found)]
+pub struct SearchHit {
+    /// The matching message.
     pub message_id: Uuid,
-    /// The id that the message's client has given it.
+    /// The id that the client gave this message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// A line around the first word that was searched for.
+    /// One line of at most 142 characters around the first word.
     pub excerpt: String,
 }
 
-/// Characters of an excerpt, and of what stands before the word.
+/// Most characters of an excerpt, and most characters before the word.
 const EXCERPT_CHARS: usize = 140;
 const BEFORE_CHARS: usize = 40;
 
-/// The line of a text around this word; the text's beginning where the word is not found.
+/// Returns the text around a word as one line, or the beginning of the text if it lacks the word.
 pub fn excerpt_of(content: &str, word: &str) -> String {
     let line: Vec<char> = content.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
     let word: Vec<char> = word.chars().collect();
@@ -123,19 +129,23 @@ pub fn excerpt_of(content: &str, word: &str) -> String {
     format!("{before}{}{after}", line[start..end].iter().collect::<String>())
 }
 
-/// A session, as a list shows it.
+/// A session, as a list shows it: a conversation with a client's own name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Session {
     /// The name that the client chose.
     pub session_id: String,
+    /// The conversation of this session.
     pub conversation_id: Uuid,
-    /// What somebody has named it, or else the first words of what is said in it.
+    /// The title that a client gave, else the first words of the first message.
     pub title: Option<String>,
+    /// The agent that answers in it; null for a plain conversation.
     pub agent_id: Option<Uuid>,
-    /// The run that is at work in it, or next in its queue.
+    /// The first unfinished run of its queue: running, waiting or queued.
     pub live_run_id: Option<Uuid>,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+    /// Time of the database at which the newest message was stored; null for an empty session.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub last_message_at: Option<DateTime<Utc>>,
 }

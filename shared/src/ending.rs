@@ -1,4 +1,4 @@
-//! How a run ends, whoever ends it.
+//! The end of a run: its terminal status, its last events, and the status of its message.
 
 use uuid::Uuid;
 
@@ -10,15 +10,19 @@ use crate::{
     usage::Usage,
 };
 
-/// The end of a run.
+/// How a run ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
+    /// The model gave a complete answer.
     Completed,
+    /// The run broke off; the error has a code and a sentence for the reader.
     Failed(RunError),
+    /// An owner, a new message or an operator stopped the run.
     Cancelled,
 }
 
 impl Ending {
+    /// Returns the terminal status for this end.
     pub const fn status(&self) -> RunStatus {
         match self {
             Self::Completed => RunStatus::Completed,
@@ -27,7 +31,7 @@ impl Ending {
         }
     }
 
-    /// The status of the message that the run leaves behind.
+    /// Returns the status of the message that the run wrote.
     pub const fn message_status(&self) -> MessageStatus {
         match self {
             Self::Completed => MessageStatus::Complete,
@@ -36,6 +40,7 @@ impl Ending {
         }
     }
 
+    /// Returns the error of a failed run.
     pub const fn error(&self) -> Option<&RunError> {
         match self {
             Self::Failed(error) => Some(error),
@@ -43,8 +48,8 @@ impl Ending {
         }
     }
 
-    /// The last events of the run, in order: `message.completed` if there is a message, then the terminal event.
-    /// `base` goes to the first of them where they begin an attempt of their own.
+    /// Returns the last events of the run in order: `message.completed` if there is a message, then the terminal event.
+    /// The first of them carries `base`, which is set if these events begin an attempt.
     pub fn closing_bodies(
         &self,
         base: Option<EventId>,
@@ -54,11 +59,13 @@ impl Ending {
     ) -> Vec<EventBody<'static>> {
         let terminal_base = if message.is_some() { None } else { base };
         let finish_reason = message.as_ref().and_then(|message| message.finish_reason);
-        let kept = message.is_some().then_some(message_id);
+        let stored_id = message.is_some().then_some(message_id);
         let terminal = match self {
             Self::Completed => EventBody::RunCompleted(RunCompleted { message_id, usage, finish_reason }),
             Self::Failed(error) => EventBody::RunFailed(RunFailed { base: terminal_base, error: error.clone(), usage }),
-            Self::Cancelled => EventBody::RunCancelled(RunCancelled { base: terminal_base, message_id: kept, usage }),
+            Self::Cancelled => {
+                EventBody::RunCancelled(RunCancelled { base: terminal_base, message_id: stored_id, usage })
+            }
         };
         let completed = message.map(|message| EventBody::MessageCompleted(MessageCompleted { base, message }));
         completed.into_iter().chain([terminal]).collect()

@@ -1,6 +1,6 @@
-//! The beginning of a result that is too long, with a mark that says so.
+//! Truncates a result that is too long, and adds a mark with both lengths.
 
-/// At most `most` characters, and the mark.
+/// Returns at most `most` characters, and the mark if characters are missing.
 pub fn chars(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -11,7 +11,7 @@ pub fn chars(text: &str, most: usize) -> String {
     }
 }
 
-/// At most `most` bytes, cut between characters, and the mark.
+/// Returns at most `most` bytes of whole characters, and the mark if bytes are missing.
 pub fn bytes(mut text: String, most: usize) -> String {
     if text.len() > most {
         let all = text.len();

@@ -1,8 +1,8 @@
-//! Why a model ended its answer: one list for all providers.
+//! The reason why a model ended its answer: one list for all providers.
 
 use serde::{Deserialize, Serialize};
 
-/// Why the model ended an answer, or a step of one. Events and rows of older versions have none.
+/// The reason why the model ended an answer or a step. Events and rows of older versions have none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", from = "String")]
 pub enum FinishReason {
@@ -10,11 +10,11 @@ pub enum FinishReason {
     Stop,
     /// The model asks for tool calls.
     ToolCalls,
-    /// The answer was cut off at the longest that model, provider or settings allow.
+    /// The answer reached the token limit of the model, the provider or the settings.
     Length,
     /// The provider withheld the answer, or the rest of it, or the model refused.
     ContentFilter,
-    /// The provider gave a reason that is none of these, or no reason.
+    /// The provider gave another reason, or none.
     #[default]
     Other,
 }
@@ -32,7 +32,7 @@ impl FinishReason {
     }
 }
 
-/// Reads the spelling. A reason that only a newer version knows is `Other`.
+/// Reads the spelling. An unknown reason, perhaps from a newer version, becomes `Other`.
 impl From<String> for FinishReason {
     fn from(text: String) -> Self {
         let known = [Self::Stop, Self::ToolCalls, Self::Length, Self::ContentFilter];

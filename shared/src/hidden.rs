@@ -1,11 +1,11 @@
-//! Hidden characters: those that a terminal obeys, that turn text around, or that have no width.
+//! Hidden characters: terminal controls, direction marks and characters without width.
 //!
-//! A foreign text must not forge a line of the log, move a cursor, or show a human another text than the one that counts.
-//! The log and the terminal client escape these characters.
+//! A foreign text must not forge a log line, move a cursor, or show a human a different text. The log and the terminal
+//! client escape these characters.
 
 use std::borrow::Cow;
 
-/// Control characters, and those of Unicode's format characters that turn text around or have no width.
+/// Returns whether a character is a control, changes the writing direction, or has no width.
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
@@ -13,20 +13,21 @@ pub fn is_hidden(char: char) -> bool {
         || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text on one line, with each hidden character as Rust writes it: `\n`, `\u{1b}`, `\u{202e}`.
+/// Returns the text on one line, with each hidden character in Rust's spelling: `
+/// `, `\u{1b}`, `\u{202e}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    escaped(text, is_hidden, |seen, char| seen.extend(char.escape_default()))
+    escaped(text, is_hidden, |escaped_text, char| escaped_text.extend(char.escape_default()))
 }
 
-/// A JSON text with each hidden character as JSON escapes it, which changes no value. Newlines stay, because they stand
-/// between values only.
+/// Returns the JSON text with each hidden character as a JSON escape, which changes no value. Newlines stay, because
+/// they stand between values only.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     escaped(
         json,
         |char| char != '\n' && is_hidden(char),
-        |seen, char| {
+        |escaped_text, char| {
             for unit in char.encode_utf16(&mut [0; 2]) {
-                seen.push_str(&format!("\\u{unit:04x}"));
+                escaped_text.push_str(&format!("\\u{unit:04x}"));
             }
         },
     )
@@ -36,11 +37,11 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool, escape: impl Fn(&mut S
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
-    let mut seen = String::with_capacity(text.len() + 16);
+    let mut escaped_text = String::with_capacity(text.len() + 16);
     for char in text.chars() {
-        if is_escaped(char) { escape(&mut seen, char) } else { seen.push(char) }
+        if is_escaped(char) { escape(&mut escaped_text, char) } else { escaped_text.push(char) }
     }
-    Cow::Owned(seen)
+    Cow::Owned(escaped_text)
 }
 
 #[cfg(test)]
@@ -60,9 +61,9 @@ mod tests {
     fn escaped_json_is_the_same_value() {
         let value = serde_json::json!({"to\u{202e}ol": ["\u{9b}1A", "\u{e0001}", "plain", "\n"]});
         let text = format!("{value}\n");
-        let seen = visible_json(&text);
-        assert!(seen.ends_with('\n') && !seen.trim_end().contains(is_hidden), "{seen}");
-        assert!(seen.contains("\\udb40\\udc01"), "{seen}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&seen).unwrap(), value);
+        let escaped_text = visible_json(&text);
+        assert!(escaped_text.ends_with('\n') && !escaped_text.trim_end().contains(is_hidden), "{escaped_text}");
+        assert!(escaped_text.contains("\\udb40\\udc01"), "{escaped_text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped_text).unwrap(), value);
     }
 }

@@ -1,27 +1,27 @@
-//! Idempotency keys: the same key with the same request is the same run.
+//! Idempotency keys: a repeated request with one key gets the run of the first request.
 
 use sha2::{Digest, Sha256};
 
-/// A client's key for one request, with the fingerprint of what was asked.
+/// A client's key for one request, with the fingerprint of that request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// As the client wrote it; unique per owner.
+    /// The client's text, unique per owner.
     pub key: String,
-    /// SHA-256 over the request, in hex.
+    /// SHA-256 over the request, as 64 lower-case hexadecimal digits.
     pub fingerprint: String,
 }
 
 impl IdempotencyKey {
-    /// Longest key that is accepted, in characters.
+    /// Longest accepted key, in characters.
     pub const MAX_CHARS: usize = 255;
 
-    /// The key of a request whose client sends none, but names what it sends.
+    /// Derives a key from the request, for a client that sends none but names its message.
     pub fn of_request(parts: &[&str]) -> Self {
         let Self { fingerprint, .. } = Self::new(String::new(), parts);
         Self { key: format!("request:{fingerprint}"), fingerprint }
     }
 
-    /// Binds a key to the request that it came with: `parts` is all that makes the request what it is.
+    /// Binds a key to its request. The caller passes everything that distinguishes the request as `parts`.
     pub fn new(key: String, parts: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for part in parts {

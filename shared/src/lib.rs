@@ -1,9 +1,13 @@
-//! Holdfast's domain and its three meeting places.
+//! The domain of Holdfast, and the places where its processes meet.
 //!
-//! Read in this order: the words (`event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`, `message`, `briefing`, `conversation`), which are pure:
-//! no async, no SQL, no clock. Then the places where API and workers meet: `storage` (the truth), `run_log` (the hot log
-//! of each run) and `queue` (wake-ups, cancel signals and the claims as a stream). In `rate_limit` only APIs meet. `quotas` are what one owner may have; `turns` let callers work one at a time. `config`
-//! says which back ends they get; `redis_link` is how three of them reach Redis. `telemetry` exports spans, where that is wanted.
+//! Reading order:
+//! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`,
+//!   `message`, `briefing`, `conversation`.
+//! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
+//!   signals, claims).
+//! - API processes alone meet in `rate_limit`.
+//! - `quotas` limits one owner, and `turns` gives each caller one permit at a time.
+//! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
 
 pub mod agent;
 pub mod approval;

@@ -10,57 +10,63 @@ use crate::{briefing::BriefingCard, finish_reason::FinishReason};
 /// One message, as the API shows it and as `message.completed` carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Message {
+    /// UUIDv7.
     pub id: Uuid,
-    /// What the client calls it, where it has given a name.
+    /// The id that the client gave its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+    /// The conversation that the message belongs to, superseded messages included.
     pub conversation_id: Uuid,
-    /// The run that the message started, or that wrote it; a card has none.
+    /// The run that the message started or that wrote it. A card has none.
     pub run_id: Option<Uuid>,
+    /// `user` for a client's message, `assistant` for an answer, `system` for a card.
     pub role: Role,
+    /// Serialized as the two fields `content_type` and `content`.
     #[serde(flatten)]
     pub content: Content,
+    /// `complete` for every message of a client.
     pub status: MessageStatus,
-    /// Why the model ended it, if it is a complete answer.
+    /// The model's reason for ending a complete answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
-    /// Where an answer came from, as `{"agent_run_id": …}`.
+    /// Source of an answer, as `{"agent_run_id": …}`.
     pub retrieval_context: Option<Value>,
-    /// Since when it is no longer part of the conversation: replaced by an edit, or rolled back.
+    /// Time at which an edit or a rollback removed the message from its conversation.
     #[serde(default, serialize_with = "crate::timestamp::optional_milliseconds")]
     pub superseded_at: Option<DateTime<Utc>>,
-    /// Which of several versions it is. Lists have it, where a message was edited or an answer was made again.
+    /// Its number among several versions. Lists set it after an edit or a second answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
 
-/// The place of a message among the versions of it, oldest first.
+/// The number of a message among its versions, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Version {
     /// From 1 to `count`.
     pub number: u32,
     /// At least 2.
     pub count: u32,
-    /// The message of the version before.
+    /// The message of the version before this one.
     pub previous: Option<Uuid>,
-    /// The message of the version after.
+    /// The message of the version after this one.
     pub next: Option<Uuid>,
 }
 
-/// What a message is: its kind (`content_type`), and the text or the structure that this kind has.
+/// The kind of a message (`content_type`), with the text or the structure of that kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "content_type", content = "content", rename_all = "snake_case")]
 pub enum Content {
-    /// What somebody said.
+    /// Plain text of a client or of a model.
     Text(String),
-    /// A briefing, as it was when the card was added.
+    /// A copy of a briefing, taken when the card was added.
     BriefingCard(BriefingCard),
 }
 
 impl Content {
-    /// Reads what `kind` and `to_stored` have made. A kind that this version does not know is shown as the text that it is.
+    /// Reads the output of `kind` and `to_stored`. A kind of a newer version becomes its stored text.
     pub fn from_stored(kind: &str, stored: String) -> Self {
         let card = match kind {
             "briefing_card" => serde_json::from_str(&stored).ok().map(Self::BriefingCard),
@@ -69,7 +75,7 @@ impl Content {
         card.unwrap_or(Self::Text(stored))
     }
 
-    /// The content as one text.
+    /// Returns the content as one text, for the database.
     pub fn to_stored(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -77,7 +83,7 @@ impl Content {
         }
     }
 
-    /// The content as one text, without a copy where it is a text.
+    /// Returns the content as one text, without a copy where it is a text.
     pub fn into_stored(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -85,7 +91,7 @@ impl Content {
         }
     }
 
-    /// The kind's name.
+    /// Returns the kind's name, for the database.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -93,11 +99,11 @@ impl Content {
         }
     }
 
-    /// The content as a model reads it, with labels in this language.
-    pub fn told(&self, language: Language) -> String {
+    /// Returns the content as a model reads it, with labels in this language.
+    pub fn model_text(&self, language: Language) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::BriefingCard(card) => card.told(language),
+            Self::BriefingCard(card) => card.model_text(language),
         }
     }
 }
@@ -119,32 +125,38 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
+    /// A client, for its owner.
     User,
+    /// The model.
     Assistant,
+    /// The program, for a card.
     System,
 }
 
-/// Whether the message is all that was to be said.
+/// Tells whether the message is a complete text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
+    /// The message is all that its author wrote.
     Complete,
-    /// The run was cancelled; the content is what it had said by then.
+    /// The run was cancelled; the content is the text up to that moment.
     Cancelled,
-    /// The run failed; the content is what it had said by then.
+    /// The run failed; the content is the text up to that moment.
     Failed,
 }
 
-/// The language of the labels on cards, as a model reads them.
+/// The language of the labels that a model reads on cards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
+    /// Chinese.
     #[default]
     Zh,
+    /// English.
     En,
 }
 

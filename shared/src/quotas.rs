@@ -1,19 +1,20 @@
-//! Limits of one owner. The configuration says how much; storage holds it inside the write that would exceed it.
+//! Limits of one owner. The configuration sets them, and storage enforces them inside each write.
 
-/// The quotas of an owner; none of them unless set.
+/// The quotas of an owner. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quotas {
-    /// Runs that have not ended: queued, running and waiting ones.
+    /// Unfinished runs: queued, running and waiting ones.
     pub runs: Option<usize>,
-    /// Bytes that the owner keeps in conversations and briefings, roughly.
+    /// Bytes of the owner's conversations and briefings, roughly.
     pub bytes: Option<usize>,
 }
 
-/// An owner who is about to store something, and the bytes that it may keep.
+/// An owner that stores something, with its limit of bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {
+    /// Owner id.
     pub owner: &'a str,
-    /// `None` is no limit.
+    /// Most bytes that the owner may keep; `None` is no limit.
     pub max_bytes: Option<usize>,
 }
 
@@ -25,9 +26,11 @@ impl<'a> From<&'a str> for Account<'a> {
 
 /// A quota that a write would exceed, with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Exceeded {
+pub enum QuotaExceeded {
+    /// Most unfinished runs.
     #[error("the owner would have more than {0} unfinished runs")]
     Runs(usize),
+    /// Most bytes.
     #[error("the owner would keep more than {0} bytes")]
     Bytes(usize),
 }

@@ -10,49 +10,63 @@ use crate::{event_id::EventId, finish_reason::FinishReason, message::Message, st
 /// A run, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Run {
+    /// UUIDv7, chosen by the API before the run exists.
     pub id: Uuid,
+    /// The conversation in whose queue the run stands.
     pub conversation_id: Uuid,
+    /// The agent that answers; null for a plain conversation.
     pub agent_id: Option<Uuid>,
+    /// Terminal statuses are `completed`, `failed` and `cancelled`.
     pub status: RunStatus,
-    /// Attempts begun so far; each is one worker's try.
+    /// Number of the newest attempt; 0 before the first claim. Each attempt is one worker's try, or an API's write.
     pub attempt: u32,
-    /// The model that answers, as `provider/name`; known once a worker has begun.
+    /// The model that answers, as `provider/name`; null before a worker begins.
     pub model: Option<String>,
+    /// The message that the run answers.
     pub input_message_id: Uuid,
-    /// The answer's message, which is there once the run has ended.
+    /// Id of the answer's message, reserved at submission. The message exists once the run has ended.
     pub output_message_id: Uuid,
     /// The answer, once the run has ended.
     pub output_message: Option<Message>,
+    /// Tokens of all steps so far; null before the first report.
     pub usage: Option<Usage>,
-    /// Why the model ended the answer, once the run is completed.
+    /// The model's reason for ending the answer, once the run is completed.
     pub finish_reason: Option<FinishReason>,
+    /// Set for a failed run only.
     pub error: Option<RunError>,
-    /// The newest event that is in the database; a live stream may be ahead of it.
+    /// The newest event in the database. A live stream may be ahead of it.
     pub last_event_id: EventId,
-    /// What the client has sent with the message, for itself.
+    /// The client's own JSON, sent with the message.
     pub metadata: Option<Value>,
-    /// The run's OpenTelemetry trace, as 32 hexadecimal digits, if one is recorded.
+    /// The run's OpenTelemetry trace, as 32 hexadecimal digits, if the trace is recorded.
     pub trace_id: Option<String>,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+    /// Time of the database at the first claim.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub started_at: Option<DateTime<Utc>>,
+    /// Time of the database at the terminal status.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// Where a run is in its life.
+/// The state of a run in its life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Committed and not claimed: new, handed over by a draining worker, or answered by a human.
+    /// No worker holds the run: it is new, was handed over by a draining worker, or received its last answer.
     Queued,
-    /// Held by a worker. Left for `queued` only by a hand-over; an expired lease is claimed directly.
+    /// A worker holds the run. Only a hand-over returns it to `queued`; another worker claims an expired lease
+    /// directly.
     Running,
-    /// Held by nobody until a human answers.
+    /// No worker holds the run until a human or a client answers.
     Waiting,
+    /// The answer is stored.
     Completed,
+    /// The run broke off with an error.
     Failed,
+    /// The run was stopped.
     Cancelled,
 }
 
@@ -66,42 +80,45 @@ crate::text_enum!(RunStatus {
 });
 
 impl RunStatus {
-    /// Nothing leaves a terminal status.
+    /// Returns whether the status is final. No write changes a final status.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Why a run failed: a stable lower-case code and a sentence for the reader.
+/// The error of a failed run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RunError {
+    /// Stable and lower-case, for programs.
     pub code: String,
+    /// One sentence for the reader.
     pub message: String,
 }
 
 impl RunError {
+    /// Returns an error whose message any database can store.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: storable(message.into()) }
     }
 
-    /// The run has taken down as many workers as one may.
+    /// Returns the error for a run that took down as many workers as it may.
     pub fn max_attempts(crashes: u32) -> Self {
-        Self::new("max_attempts", format!("the run was given up after {crashes} workers died while they executed it"))
+        Self::new("max_attempts", format!("the run failed after {crashes} workers died during its execution"))
     }
 }
 
-/// What a message does when its conversation is busy.
+/// How a new message affects the unfinished runs of its conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubmitMode {
-    /// Waits its turn.
+    /// The message waits for its turn.
     #[default]
     Enqueue,
-    /// Is refused with 409.
+    /// The API refuses the message with 409.
     Reject,
-    /// Cancels what is queued, running or waiting, and goes next.
+    /// The message cancels all unfinished runs and is next.
     Interrupt,
-    /// The same, and what was cancelled is no longer part of the conversation.
+    /// As `Interrupt`; the cancelled turns are also superseded.
     Rollback,
 }
 

@@ -1,16 +1,16 @@
-//! What every database takes and every reader can read again: PostgreSQL knows no NUL, and JSON parsers stop at a depth.
+//! Limits that any database and any JSON reader shares: PostgreSQL stores no NUL, and JSON parsers limit the depth.
 
 use serde_json::Value;
 
-/// Deepest nesting of JSON that is taken from outside. Parsers stop at about 128, and what is kept is wrapped a few times.
+/// Deepest accepted JSON. Parsers stop at a depth of about 128, and stored JSON is wrapped a few times.
 pub const MAX_DEPTH: usize = 64;
 
-/// The text without what no database takes.
+/// Returns the text with each NUL replaced by U+FFFD.
 pub fn storable(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
-/// The same for every text in a JSON value.
+/// Returns the JSON value with each NUL replaced, in names too.
 pub fn storable_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(storable(text)),
@@ -22,7 +22,7 @@ pub fn storable_json(value: Value) -> Value {
     }
 }
 
-/// Whether a text in a JSON value has a NUL.
+/// Returns whether a text in a JSON value has a NUL.
 pub fn has_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -32,7 +32,7 @@ pub fn has_nul(value: &Value) -> bool {
     }
 }
 
-/// Whether a value is nested deeper than `MAX_DEPTH`.
+/// Returns whether a value is nested deeper than `MAX_DEPTH`.
 pub fn is_too_deep(value: &Value) -> bool {
     exceeds(value, MAX_DEPTH)
 }

@@ -1,11 +1,11 @@
-//! The spelling of enums: one text for SQL, JSON and people.
+//! The spelling of enums: one text for SQL, JSON and readers.
 
 /// Gives an enum its one spelling in SQL, JSON and text.
 #[macro_export]
 macro_rules! text_enum {
     ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         impl $name {
-            /// The spelling in SQL and JSON.
+            /// Returns the spelling in SQL and JSON.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }

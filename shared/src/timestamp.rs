@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serializer;
 
-/// Serialises a time as RFC 3339 with milliseconds, such as `2026-11-22T08:30:00.000Z`.
+/// Serializes a time as RFC 3339 with milliseconds, such as `2026-11-22T08:30:00.000Z`.
 pub fn milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&text(*at))
 }
@@ -13,7 +13,7 @@ pub fn text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// The same for a time that may be absent.
+/// Serializes an optional time: as `milliseconds` does, or as null.
 pub fn optional_milliseconds<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
     match at {
         Some(at) => milliseconds(at, serializer),

@@ -1,13 +1,13 @@
-//! How many tokens a text has for a model, roughly.
+//! An estimate of the tokens that a text has for a model.
 //!
-//! Every provider counts differently, and tells only afterwards. A budget needs a number before, and the same one in every
-//! process: so this is an estimate, not a count. Four letters of a Latin script are about a token, and so is one character of
-//! Chinese, Japanese or Korean.
+//! Each provider counts differently and reports its count afterwards. A budget needs one number before the call, equal
+//! in every process. Four letters of a Latin script count as one token, and so does one character of Chinese, Japanese
+//! or Korean.
 
-/// Tokens that a message has beside its text: who speaks, and where it ends.
+/// Tokens of a message beside its text: its role and its end.
 pub const PER_MESSAGE: u32 = 4;
 
-/// Tokens of a text, rounded up.
+/// Returns the tokens of a text, rounded up.
 pub fn estimate(text: &str) -> u32 {
     let quarters: u64 = text.chars().map(quarters_of).sum();
     u32::try_from(quarters.div_ceil(4)).unwrap_or(u32::MAX)

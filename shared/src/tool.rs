@@ -1,4 +1,4 @@
-//! Tools: what they do to the world, who must agree, and what became of a call.
+//! Tools: their effect, their approval policy, and the outcome of a call.
 
 use std::collections::BTreeSet;
 
@@ -12,31 +12,34 @@ use crate::{
     storable::{MAX_DEPTH, is_too_deep},
 };
 
-/// What calling a tool does to the world, and so what a crash in mid-call means.
+/// The effect of a tool on the outside world. It decides what a worker does after a crash during a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Changes nothing: it may be called again.
+    /// The call changes nothing, so a worker may repeat it.
     ReadOnly,
-    /// Calling it again under the same key changes nothing more.
+    /// A repeated call under the same key changes nothing more.
     Idempotent,
-    /// It must not start twice without a human's word. What nobody has declared is this.
+    /// Only a human can allow a second call. A tool without a declared effect is `once`.
     #[default]
     Once,
 }
 
-/// Which calls a human must approve.
+/// Selects the calls that a human must approve.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalPolicy {
+    /// No call.
     #[default]
     Never,
-    /// Whatever is not read_only.
+    /// Each call of a tool that is not `read_only`.
     Effects,
+    /// Each call.
     Always,
 }
 
 impl ApprovalPolicy {
+    /// Returns whether a call of a tool with this effect needs an approval.
     pub const fn applies_to(self, effect: Effect) -> bool {
         match self {
             Self::Never => false,
@@ -46,15 +49,17 @@ impl ApprovalPolicy {
     }
 }
 
-/// What an agent says about one tool.
+/// An agent's settings for one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolPolicy {
+    /// Replaces the effect that the server declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// Replaces the approval policy of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
-    /// Longest time of one call, in ms; the server's by default.
+    /// Time-out of one call, in ms; the server's by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -65,6 +70,7 @@ pub struct ToolPolicy {
 pub struct ClientTool {
     /// 1 to 64 letters, digits, dashes and single underscores.
     pub name: String,
+    /// Tells the model what the tool does.
     #[serde(default)]
     pub description: String,
     /// JSON schema of the arguments; any object by default.
@@ -72,13 +78,13 @@ pub struct ClientTool {
     pub input_schema: Value,
 }
 
-/// The schema of tools that take whatever they are given.
+/// Returns the schema of a tool that accepts any object.
 pub fn any_object() -> Value {
     serde_json::json!({"type": "object"})
 }
 
 impl ClientTool {
-    /// Refuses a tool that no model can be shown, without compiling its schema. Returns the schema's sizes.
+    /// Returns the schema's sizes, or a sentence about a tool that no model can use. It does not compile the schema.
     pub fn check(&self) -> Result<Sizes, String> {
         let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         if self.name.is_empty() || self.name.len() > 64 || !is_name || self.name.contains("__") {
@@ -97,7 +103,7 @@ impl ClientTool {
         }
     }
 
-    /// Refuses tools that are too many, or that together are more than one request may have compiled.
+    /// Refuses too many tools, equal names, and schemas that together exceed the limits of one request.
     pub fn check_all(tools: &[Self], most: usize, limits: &SchemaLimits) -> Result<(), String> {
         if tools.len() > most {
             return Err(format!("a run takes {most} client tools, not {}", tools.len()));
@@ -113,15 +119,17 @@ impl ClientTool {
     }
 }
 
-/// Why a call has no output; the model is told.
+/// The reason why a call has no output. The model reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolError {
-    /// Stable and lower-case.
+    /// Stable and lower-case, such as `tool_failed`.
     pub code: String,
+    /// One sentence for the model.
     pub message: String,
 }
 
 impl ToolError {
+    /// Returns an error whose message any database can store.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: crate::storable::storable(message.into()) }
     }
@@ -130,44 +138,52 @@ impl ToolError {
 /// One call of a tool, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct ToolCall {
-    /// Also the key under which an idempotent tool is called again.
+    /// `call_` and a UUIDv7 in hexadecimal digits. An idempotent tool receives it as its key.
     pub call_id: String,
+    /// The run that makes the call.
     pub run_id: Uuid,
-    /// The step of the run, from 1, whose model call has asked for it.
+    /// The step of the run, from 1, whose model call requested it.
     pub step: u32,
+    /// Name of the tool, as the model knows it.
     pub name: String,
-    /// The arguments that the tool is, or would be, called with.
+    /// Arguments of the call; an approver may have edited them.
     pub input: Value,
+    /// Effect of the tool when the call was planned.
     pub effect: Effect,
+    /// Tells how far the call has got.
     pub status: ToolCallStatus,
-    /// What the tool has answered, up to 256 KiB; the model was shown less.
+    /// Output of the tool, up to 256 KiB. The model reads fewer characters.
     pub output: Option<String>,
+    /// Set where the call has no output.
     pub error: Option<ToolError>,
+    /// Time from the call to its outcome; for a client's tool, from the request.
     pub duration_ms: Option<u64>,
-    /// Until when the client may answer, for a call that it executes.
+    /// Time by which the client must answer, for a tool that it executes.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// Time of the database at which the worker stored the request.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+    /// Time of the database at which the outcome was stored.
     #[serde(serialize_with = "crate::timestamp::optional_milliseconds")]
     pub completed_at: Option<DateTime<Utc>>,
 }
 
-/// Where a call is in its life.
+/// The state of a call in its life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCallStatus {
-    /// Asked for by the model; nothing has been done yet.
+    /// The model requested the call, and no process has made it.
     Requested,
-    /// Waits for a human, or was answered by one and has not been called yet.
+    /// The call waits for a human, or for a worker after the human's answer.
     Waiting,
-    /// Waits for the client, which executes it.
+    /// The call waits for the client, which executes it.
     Client,
-    /// The intent is committed: it is being called, or was when its worker died.
+    /// The intent is committed. A worker calls the tool now, or died during the call.
     Called,
-    /// It has an output or an error.
+    /// The call has an output or an error.
     Completed,
-    /// The run has ended before it had an outcome.
+    /// The run ended before the call had an outcome.
     Abandoned,
 }
 

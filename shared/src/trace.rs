@@ -1,4 +1,4 @@
-//! The trace of a run: all that the model was told and said, tool calls and their results included.
+//! The trace of a run: each message that the model read or wrote, tool calls and results included.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -10,28 +10,32 @@ use crate::{event_id::EventId, tool::ToolCall, usage::Usage};
 /// One message of the trace, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct TraceMessage {
-    /// Its place in the run, from 1.
+    /// Its number in the run, from 1.
     pub position: u32,
-    /// The step that it belongs to, from 1; 0 for what was there before the first.
+    /// Its step, from 1; 0 for the messages before the first step.
     pub step: u32,
+    /// The author of the message.
     pub role: TraceRole,
+    /// Plain text; the output of a tool for the role `tool`.
     pub content: String,
-    /// Whether the content is left out, because the reader may not see the agent's definition.
+    /// True if the content is missing because the reader may not see the agent's definition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// What an assistant's message asks for.
+    /// Calls that a message of the assistant requests.
     pub tool_calls: Vec<RequestedCall>,
-    /// The call that a tool's message is the result of.
+    /// The call whose result a message of a tool is.
     pub call_id: Option<String>,
+    /// True if a tool's message reports a failure.
     pub is_error: bool,
-    /// What the model call of an assistant's message has used.
+    /// Tokens of the model call that wrote this message.
     pub usage: Option<Usage>,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
 
 impl TraceMessage {
-    /// The message as a caller sees it who may not see definitions: without the agent's instructions.
+    /// Returns the message for a reader who may not see definitions: without the agent's instructions.
     pub fn without_instructions(self) -> Self {
         match self.role {
             TraceRole::System => Self { content: String::new(), redacted: true, ..self },
@@ -40,42 +44,49 @@ impl TraceMessage {
     }
 }
 
-/// Who speaks in a trace.
+/// The author of a trace message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceRole {
+    /// The agent's instructions.
     System,
+    /// The run's input.
     User,
+    /// The model.
     Assistant,
+    /// The result of one tool call.
     Tool,
 }
 
 crate::text_enum!(TraceRole { System = "system", User = "user", Assistant = "assistant", Tool = "tool" });
 
-/// A call as the model has asked for it.
+/// A call as the model requested it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RequestedCall {
+    /// `call_` and a UUIDv7 in hexadecimal digits, chosen by the worker.
     pub call_id: String,
+    /// Name of the tool, as the model knows it.
     pub name: String,
+    /// Arguments, as the model wrote them.
     pub input: Value,
-    /// What the model's provider wants back with it, unread.
+    /// Opaque data of the provider, which the next request must return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Value>,
 }
 
-/// Nodes of the executor's graph; a checkpoint is saved when one is completed.
+/// Nodes of the executor's graph. A worker saves a checkpoint when it completes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Node {
-    /// The input and its context were read.
+    /// The worker has read the input and its context.
     Input,
     /// The model has answered.
     Process,
-    /// The calls that it asked for have outcomes.
+    /// The calls of the step have outcomes.
     Tools,
     /// The answer is stored.
     Respond,
-    /// The conversation was forked from another one's checkpoint.
+    /// The conversation was forked from the checkpoint of another one.
     Fork,
 }
 
@@ -87,31 +98,40 @@ crate::text_enum!(Node {
     Fork = "fork",
 });
 
-/// A point of a run that a conversation can be forked from, as a list shows it.
+/// A point of a run that a client can fork a conversation from, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Checkpoint {
+    /// UUIDv7.
     pub id: Uuid,
+    /// The conversation that lists the checkpoint.
     pub conversation_id: Uuid,
+    /// The run that reached this point.
     pub run_id: Uuid,
+    /// The completed node.
     pub node: Node,
+    /// Steps begun at that point.
     pub step: u32,
     /// The newest event of the run at that point.
     pub event_id: EventId,
     /// Messages of the run's trace at that point.
     pub messages: u32,
-    /// What later runs of the conversation take over.
+    /// JSON that later runs of the conversation inherit.
     pub metadata: Value,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
 }
 
-/// A checkpoint with a page of what was known by then: the trace, and the calls that its messages ask for.
+/// A checkpoint with a page of the run's trace at that point, and the calls that those messages request.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct CheckpointState {
+    /// The point itself; its fields stand beside the page.
     #[serde(flatten)]
     pub checkpoint: Checkpoint,
+    /// Trace messages of this page, in order.
     pub trace: Vec<TraceMessage>,
+    /// Calls that these messages request, with their state at that point.
     pub tool_calls: Vec<ToolCall>,
-    /// The cursor of the page after this one, absent at the end.
+    /// Cursor of the next page; null on the last one.
     pub next: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! Turns: work of which one caller does one piece at a time, and all callers together a few.
+//! Turns: each caller works on one piece at a time, and all callers together on a few.
 //!
-//! A caller waits behind its own work first. So only one of its pieces ever waits among those of other callers.
+//! A caller first waits for its own work. So only one of its pieces waits among the pieces of other callers.
 
 use std::{
     collections::HashMap,
@@ -13,70 +13,70 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Where work waits for its turn; cheap to clone.
+/// Hands out permits to work; cheap to clone.
 #[derive(Clone)]
 pub struct Turns {
     all: Arc<Semaphore>,
     callers: Arc<Callers>,
 }
 
-/// The callers who work or wait. A caller who does neither takes no memory.
+/// The callers that work or wait. A caller that does neither takes no memory.
 #[derive(Default)]
 struct Callers(Mutex<HashMap<String, Arc<Semaphore>>>);
 
-/// The right to work, until it is dropped.
+/// The permit to work, until it is dropped.
 #[derive(Debug)]
-pub struct Turn {
-    // Order matters: the permits are free before the caller's place is looked at.
+pub struct TurnPermit {
+    // Order matters: both permits are released before the caller's slot is checked.
     _of_all: OwnedSemaphorePermit,
     _of_caller: OwnedSemaphorePermit,
-    _place: Place,
+    _slot: CallerSlot,
 }
 
-/// The reason why no turn came in time.
+/// The reason why a caller got no permit in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTurn {
-    /// The caller's own work took all of it.
+    /// The caller's own work used the whole time.
     OfCaller,
-    /// The work of others did.
+    /// The work of other callers used the time.
     OfAll,
 }
 
-/// One caller's place in the map.
-struct Place {
+/// One caller's entry in the map.
+struct CallerSlot {
     callers: Arc<Callers>,
     caller: String,
     turns: Arc<Semaphore>,
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for CallerSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Place").field(&self.caller).finish()
+        f.debug_tuple("CallerSlot").field(&self.caller).finish()
     }
 }
 
 impl Turns {
-    /// At most `most` turns at the same time.
+    /// Returns turns with at most `most` permits at a time.
     pub fn new(most: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(most)), callers: Arc::default() }
     }
 
-    /// Waits for a turn of the caller, for no longer than `patience`.
-    pub async fn take(&self, caller: &str, patience: Duration) -> Result<Turn, NoTurn> {
-        let until = Instant::now() + patience;
-        let place = self.callers.place(caller);
-        let of_caller = timeout_at(until, Arc::clone(&place.turns).acquire_owned()).await;
+    /// Waits for a permit of this caller. Fails after `timeout`, and says whose work held the permits.
+    pub async fn take(&self, caller: &str, timeout: Duration) -> Result<TurnPermit, NoTurn> {
+        let until = Instant::now() + timeout;
+        let slot = self.callers.slot(caller);
+        let of_caller = timeout_at(until, Arc::clone(&slot.turns).acquire_owned()).await;
         let of_caller = of_caller.map_err(|_| NoTurn::OfCaller)?.expect("nothing closes the semaphore");
         let of_all = timeout_at(until, Arc::clone(&self.all).acquire_owned()).await;
         let of_all = of_all.map_err(|_| NoTurn::OfAll)?.expect("nothing closes the semaphore");
-        Ok(Turn { _of_all: of_all, _of_caller: of_caller, _place: place })
+        Ok(TurnPermit { _of_all: of_all, _of_caller: of_caller, _slot: slot })
     }
 }
 
 impl Callers {
-    fn place(self: &Arc<Self>, caller: &str) -> Place {
+    fn slot(self: &Arc<Self>, caller: &str) -> CallerSlot {
         let turns = Arc::clone(self.lock().entry(caller.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))));
-        Place { callers: Arc::clone(self), caller: caller.to_owned(), turns }
+        CallerSlot { callers: Arc::clone(self), caller: caller.to_owned(), turns }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Semaphore>>> {
@@ -84,10 +84,10 @@ impl Callers {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut callers = self.callers.lock();
-        // The map has one reference and this place another; each further place, and each permit, has one too.
+        // The map has one reference and this slot another. Each further slot, and each permit, adds one.
         if Arc::strong_count(&self.turns) == 2 {
             callers.remove(&self.caller);
         }
@@ -98,26 +98,26 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(5);
+    const TIMEOUT: Duration = Duration::from_secs(5);
 
     #[tokio::test(start_paused = true)]
-    async fn work_of_one_caller_waits_behind_its_own_and_leaves_the_others_their_turns() {
+    async fn one_callers_work_waits_for_its_own_and_other_callers_get_their_turns() {
         let turns = Turns::new(2);
-        let first = turns.take("ann", PATIENCE).await.unwrap();
+        let first = turns.take("ann", TIMEOUT).await.unwrap();
         let waiting: Vec<_> = (0..50)
             .map(|_| {
                 let turns = turns.clone();
-                tokio::spawn(async move { turns.take("ann", PATIENCE).await.err() })
+                tokio::spawn(async move { turns.take("ann", TIMEOUT).await.err() })
             })
             .collect();
         tokio::task::yield_now().await;
         let bob = turns.take("bob", Duration::ZERO).await.expect("ann's work holds one turn of the two");
-        assert_eq!(turns.take("carl", PATIENCE).await.unwrap_err(), NoTurn::OfAll);
-        for refused in waiting {
-            assert_eq!(refused.await.unwrap(), Some(NoTurn::OfCaller));
+        assert_eq!(turns.take("carl", TIMEOUT).await.unwrap_err(), NoTurn::OfAll);
+        for refusal in waiting {
+            assert_eq!(refusal.await.unwrap(), Some(NoTurn::OfCaller));
         }
         drop(first);
-        let second = turns.take("ann", PATIENCE).await.unwrap();
+        let second = turns.take("ann", TIMEOUT).await.unwrap();
         drop((second, bob));
         assert!(turns.callers.lock().is_empty(), "callers without work take no memory");
     }

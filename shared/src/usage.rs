@@ -1,23 +1,23 @@
-//! Tokens that a model has counted.
+//! Token counts of model calls.
 
 use std::{iter::Sum, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one or more model calls, as the provider reports them; what it does not report counts as 0.
+/// Tokens of one or more model calls, as the provider reports them. An unreported count is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Usage {
-    /// Tokens of the prompt, cached ones included.
+    /// Tokens of the prompt, cached tokens included.
     pub input_tokens: u64,
     /// Tokens of the answer, reasoning included.
     pub output_tokens: u64,
-    /// Part of `input_tokens` that the provider had cached.
+    /// Part of `input_tokens` that the provider read from its cache.
     pub cached_tokens: u64,
     /// Part of `output_tokens` that is reasoning.
     pub reasoning_tokens: u64,
 }
 
-/// What a provider reports is foreign data: absurd numbers end at the largest there is.
+/// A provider's report is foreign data, so absurd sums saturate.
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);

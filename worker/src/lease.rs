@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use holdfast_shared::storage::{Claim, Renewed};
+use holdfast_shared::storage::{Claim, RenewedLease};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -161,10 +161,10 @@ fn retry_pause(interval: Duration) -> Duration {
 async fn settle(
     shared: &Shared,
     before: &HashMap<Uuid, u32>,
-    renewed: &[Renewed],
+    renewed: &[RenewedLease],
     unknown_before: &HashSet<Uuid>,
 ) -> HashSet<Uuid> {
-    let kept: HashMap<Uuid, Renewed> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
+    let kept: HashMap<Uuid, RenewedLease> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
     for (run_id, attempt) in before {
         match kept.get(run_id) {
             Some(renewed) if renewed.attempt == *attempt => {

@@ -10,8 +10,8 @@ use holdfast_shared::{
     agent::AgentDefinition,
     config::Provider,
     event::AttemptReason,
-    storage::{self, ArchiveChunk, Claim, Leave},
-    telemetry::{self, Kind, Span, Traceparent},
+    storage::{self, ArchiveChunk, Claim, Release},
+    telemetry::{self, Span, SpanKind, Traceparent},
     usage::Usage,
 };
 use uuid::Uuid;
@@ -57,7 +57,7 @@ impl Spans {
 
     /// One attempt at the run, from the question for work on.
     pub fn attempt(self, claim: &Claim) -> Span {
-        let mut span = self.begun(Kind::Internal, "invoke_agent", claim.asked_at);
+        let mut span = self.begun(SpanKind::Internal, "invoke_agent", claim.asked_at);
         span.set("gen_ai.operation.name", "invoke_agent");
         span.set(
             "run.attempt.reason",
@@ -73,12 +73,12 @@ impl Spans {
 
     /// The claim itself, until the run is in the hands of a task.
     pub fn claim(self, claim: &Claim) -> Span {
-        self.begun(Kind::Internal, "claim", claim.asked_at)
+        self.begun(SpanKind::Internal, "claim", claim.asked_at)
     }
 
     /// A model call and the tool calls that it asks for.
     pub fn step(self, step: u32) -> Span {
-        let mut span = self.begin(Kind::Internal, "step");
+        let mut span = self.begin(SpanKind::Internal, "step");
         span.set("run.step", i64::from(step));
         span
     }
@@ -88,7 +88,7 @@ impl Spans {
         if !self.are_recorded() {
             return Span::default();
         }
-        let mut span = self.begin(Kind::Client, format!("chat {}", chosen.choice.name));
+        let mut span = self.begin(SpanKind::Client, format!("chat {}", chosen.choice.name));
         span.set("gen_ai.operation.name", "chat");
         tell_model(&mut span, chosen);
         span
@@ -99,7 +99,7 @@ impl Spans {
         if !self.are_recorded() {
             return Span::default();
         }
-        let mut span = self.begin(Kind::Internal, format!("execute_tool {name}"));
+        let mut span = self.begin(SpanKind::Internal, format!("execute_tool {name}"));
         span.set("gen_ai.operation.name", "execute_tool");
         span.set("gen_ai.tool.name", name.to_owned());
         span.set("gen_ai.tool.call.id", call_id.to_owned());
@@ -109,7 +109,7 @@ impl Spans {
 
     /// A transaction of events: `flush`, `finish` or `leave`.
     pub fn commit(self, name: &'static str, chunk: Option<&ArchiveChunk>) -> Span {
-        let mut span = self.begin(Kind::Internal, name);
+        let mut span = self.begin(SpanKind::Internal, name);
         if let Some(chunk) = chunk.filter(|_| self.are_recorded()) {
             span.set("run.events.to", chunk.last.to_string());
             span.set("run.events.bytes", chunk.body.len() as i64);
@@ -119,7 +119,7 @@ impl Spans {
 
     /// What was appended to the run log between two transactions.
     pub fn append(self, stretch: Stretch) {
-        let mut span = self.begun(Kind::Internal, "append", stretch.since);
+        let mut span = self.begun(SpanKind::Internal, "append", stretch.since);
         span.set("run.appends", stretch.appends);
         span.set("run.appends.failed", stretch.failed);
         span.set("run.appends.longest_ms", stretch.longest.as_secs_f64() * 1000.0);
@@ -135,12 +135,12 @@ impl Spans {
         self.parent.is_some_and(Traceparent::is_sampled)
     }
 
-    fn begin(self, kind: Kind, name: impl Into<std::borrow::Cow<'static, str>>) -> Span {
+    fn begin(self, kind: SpanKind, name: impl Into<std::borrow::Cow<'static, str>>) -> Span {
         self.about(Span::begin(self.parent, kind, name))
     }
 
-    fn begun(self, kind: Kind, name: &'static str, since: SystemTime) -> Span {
-        self.about(Span::begun(self.parent, kind, name, since))
+    fn begun(self, kind: SpanKind, name: &'static str, since: SystemTime) -> Span {
+        self.about(Span::begin_since(self.parent, kind, name, since))
     }
 
     fn about(self, mut span: Span) -> Span {
@@ -195,8 +195,8 @@ pub fn tell_end(span: &mut Span, ended: Ended) {
         "run.status",
         match ended {
             Ended::Finished { status, .. } => status.as_str(),
-            Ended::Left(Leave::Queued) => "queued",
-            Ended::Left(Leave::Waiting) => "waiting",
+            Ended::Left(Release::Queued) => "queued",
+            Ended::Left(Release::Waiting) => "waiting",
             Ended::Fenced => "fenced",
         },
     );

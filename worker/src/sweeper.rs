@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc};
 use holdfast_shared::{
     event::Event,
     run::RunStatus,
-    run_log::{Batch, Gap},
+    run_log::{EventBatch, Gap},
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -71,7 +71,7 @@ async fn sweep_once(shared: &Shared) {
 
 /// Puts events that are in the archive into the log, which only makes them arrive sooner.
 pub async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
-    if let Some(batch) = Batch::of(events)
+    if let Some(batch) = EventBatch::of(events)
         && let Err(error) = shared.worker.run_log.append(run_id, &batch, Gap::Archived).await
     {
         tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what was swept a little later");

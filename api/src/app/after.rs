@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 use holdfast_shared::{
     ending::Ending,
     event::Event,
-    run_log::{Batch, Gap},
+    run_log::{EventBatch, Gap},
     storage::EndedRun,
 };
 use uuid::Uuid;
@@ -57,7 +57,7 @@ impl App {
 
     /// Puts events that are in the archive into the log, which only makes them arrive sooner.
     pub(super) async fn show(&self, run_id: Uuid, events: &[Event]) {
-        let Some(batch) = Batch::of(events) else { return };
+        let Some(batch) = EventBatch::of(events) else { return };
         if let Err(error) = self.run_log.append(run_id, &batch, Gap::Archived).await {
             tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what has happened a little later");
         }

@@ -6,7 +6,7 @@ use holdfast_shared::{
     approval::Decision,
     excerpt,
     run::Run,
-    storage::{Answered, AskedRun, ClientResult, DecisionBy},
+    storage::{AnswerOutcome, AskedRun, ClientResult, DecisionBy},
     telemetry::Traceparent,
 };
 use uuid::Uuid;
@@ -89,8 +89,8 @@ impl App {
     }
 
     /// Shows an answer that was accepted, and wakes a worker for its run.
-    fn go_on_after(self: &Arc<Self>, answered: Answered, begun: Begun) -> Answered {
-        if let Answered::Accepted(run) = &answered {
+    fn go_on_after(self: &Arc<Self>, answered: AnswerOutcome, begun: Begun) -> AnswerOutcome {
+        if let AnswerOutcome::Accepted(run) = &answered {
             spans::answer(run, begun.at, begun.request);
             if run.queued {
                 self.wake();
@@ -106,21 +106,21 @@ impl App {
         &self,
         owner: &str,
         run_id: Uuid,
-        answered: Answered,
+        answered: AnswerOutcome,
         not_found: impl FnOnce() -> Problem,
     ) -> Result<Run, Problem> {
         match answered {
-            Answered::Accepted(_) => {
+            AnswerOutcome::Accepted(_) => {
                 let run = self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
                 spans::concerns(&run);
                 Ok(run)
             }
-            Answered::Decided(first) => Err(Problem::already_decided(*first)),
-            Answered::Completed => Err(Problem::already_completed(run_id)),
-            Answered::Expired => Err(Problem::answer_expired(run_id)),
-            Answered::NotWaiting => Err(Problem::run_not_waiting(run_id)),
-            Answered::InvalidInput(problem) => Err(Problem::invalid_input(&problem)),
-            Answered::NotFound => match self.storage.run_without_answer(owner, run_id).await? {
+            AnswerOutcome::Decided(first) => Err(Problem::already_decided(*first)),
+            AnswerOutcome::Completed => Err(Problem::already_completed(run_id)),
+            AnswerOutcome::Expired => Err(Problem::answer_expired(run_id)),
+            AnswerOutcome::NotWaiting => Err(Problem::run_not_waiting(run_id)),
+            AnswerOutcome::InvalidInput(problem) => Err(Problem::invalid_input(&problem)),
+            AnswerOutcome::NotFound => match self.storage.run_without_answer(owner, run_id).await? {
                 Some(_) => Err(not_found()),
                 None => Err(Problem::run_not_found(run_id)),
             },

@@ -22,7 +22,7 @@ use holdfast_shared::{
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{self, Cancelled, NewRun, Storage, Submitted, Target},
+    storage::{self, CancelOutcome, NewRun, Storage, SubmitOutcome, Target},
 };
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -257,13 +257,13 @@ impl App {
         let cancelled = self.to_its_end(async move {
             let cancelled = app.storage.request_cancel(&user, run_id).await?;
             match &cancelled {
-                Cancelled::Ended(ended) => app.follow_up(vec![ended.clone()], Vec::new()),
-                Cancelled::Requested => app.follow_up(Vec::new(), vec![run_id]),
-                Cancelled::Over | Cancelled::NotFound => {}
+                CancelOutcome::Ended(ended) => app.follow_up(vec![ended.clone()], Vec::new()),
+                CancelOutcome::Requested => app.follow_up(Vec::new(), vec![run_id]),
+                CancelOutcome::Over | CancelOutcome::NotFound => {}
             }
             Ok(cancelled)
         });
-        if matches!(cancelled.await?, Cancelled::NotFound) {
+        if matches!(cancelled.await?, CancelOutcome::NotFound) {
             return Err(Problem::run_not_found(run_id));
         }
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
@@ -289,13 +289,13 @@ impl App {
     }
 
     async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
-        if let Some(content) = new.said.content() {
+        if let Some(content) = new.input.content() {
             self.check_content(content)?;
         }
         // A repeated request stores nothing, so no limit refuses it. Order matters: nothing is stored without the admissions.
         if let Some(key) = new.key.as_ref().filter(|_| caller.is_stranger) {
             match self.storage.repeated(&caller.owner, key).await? {
-                Some(Submitted::Repeated(repeated)) => {
+                Some(SubmitOutcome::Repeated(repeated)) => {
                     let (conversation, message, run) = *repeated;
                     spans::concerns(&run);
                     return Ok((Posted { conversation, message, run }, None));
@@ -309,21 +309,21 @@ impl App {
         self.expect_access_to(caller, &new.target).await?;
         self.compile_client_tools(caller, &new.options.client_tools).await?;
         let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
-        let (replaced, agent) = (new.said.replace_from().unwrap_or_default(), agent_of(&new.target));
+        let (replaced, agent) = (new.input.replace_from().unwrap_or_default(), agent_of(&new.target));
         let submitted = self.to_its_end(async move {
             let span = spans::submit(new.traceparent, new.run_id);
             let submitted = app.storage.submit(&user, &app.quotas, &new).await?;
             drop(span);
             Ok(match submitted {
                 // From here on the message is committed: whatever fails now costs time only.
-                Submitted::Accepted(accepted) => {
+                SubmitOutcome::Accepted(accepted) => {
                     app.wake();
                     app.follow_up(accepted.ended, accepted.cancel_requested);
                     let posted =
                         Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
                     Ok((posted, Some(accepted.queued)))
                 }
-                Submitted::Repeated(repeated) => {
+                SubmitOutcome::Repeated(repeated) => {
                     let (conversation, message, run) = *repeated;
                     Ok((Posted { conversation, message, run }, None))
                 }
@@ -332,16 +332,16 @@ impl App {
         });
         let submitted = submitted.await?.inspect(|(posted, _)| spans::concerns(&posted.run));
         submitted.map_err(|refused| match refused {
-            Submitted::KeyReused => Problem::key_reused(),
-            Submitted::Busy => Problem::conversation_busy(target),
-            Submitted::TooMany => Problem::too_many_queued(target, max),
-            Submitted::TooManyRuns(max) => Problem::too_many_runs(max),
-            Submitted::QuotaExceeded(max) => Problem::quota_exceeded(max),
-            Submitted::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
-            Submitted::MessageNotFound => Problem::message_not_found(replaced, &target),
-            Submitted::MessageExists => Problem::message_exists(&target),
-            Submitted::NothingToAnswer => Problem::nothing_to_answer(replaced),
-            Submitted::AgentNotFound => Problem::agent_not_found(agent),
+            SubmitOutcome::KeyReused => Problem::key_reused(),
+            SubmitOutcome::Busy => Problem::conversation_busy(target),
+            SubmitOutcome::TooMany => Problem::too_many_queued(target, max),
+            SubmitOutcome::TooManyRuns(max) => Problem::too_many_runs(max),
+            SubmitOutcome::QuotaExceeded(max) => Problem::quota_exceeded(max),
+            SubmitOutcome::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
+            SubmitOutcome::MessageNotFound => Problem::message_not_found(replaced, &target),
+            SubmitOutcome::MessageExists => Problem::message_exists(&target),
+            SubmitOutcome::NothingToAnswer => Problem::nothing_to_answer(replaced),
+            SubmitOutcome::AgentNotFound => Problem::agent_not_found(agent),
             _ => Problem::conversation_not_found(target),
         })
     }

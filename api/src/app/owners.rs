@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
     quotas::Account,
-    storage::{Erased, Erasure},
+    storage::{Erasure, ErasureStep},
 };
 use uuid::Uuid;
 
@@ -57,8 +57,8 @@ impl App {
     }
 
     /// Has clients, workers and the run log follow an erasure that is committed.
-    async fn clear_away(self: &Arc<Self>, erased: Erased) {
-        let Erased { ended, runs, conversations, .. } = erased;
+    async fn clear_away(self: &Arc<Self>, erased: ErasureStep) {
+        let ErasureStep { ended, runs, conversations, .. } = erased;
         // Order matters: the end of a run fences its worker out of the log, which is removed after it.
         for run in &ended {
             self.show_end(run).await;

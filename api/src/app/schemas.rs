@@ -2,7 +2,7 @@
 
 use holdfast_shared::{
     approval::Decision,
-    schema::Unchecked,
+    schema::SchemaCheckError,
     storable::{MAX_DEPTH, is_too_deep},
     storage::InvalidInput,
     tool::ClientTool,
@@ -26,8 +26,8 @@ impl App {
         }
         let schemas = tools.iter().map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect();
         self.schemas.compile_all(&Reader::of(caller).to_string(), schemas).await.map_err(|unchecked| match unchecked {
-            Unchecked::Invalid(problem) => Problem::invalid_client_tool(&problem),
-            Unchecked::Busy => Problem::schemas_busy(),
+            SchemaCheckError::Invalid(problem) => Problem::invalid_client_tool(&problem),
+            SchemaCheckError::Busy => Problem::schemas_busy(),
         })
     }
 
@@ -52,13 +52,13 @@ impl App {
         // A server's broken schema refuses nothing: the server checks its own arguments.
         let checked = match self.schemas.compile(owner, schema).await {
             Ok(schema) => self.schemas.validate(owner, schema, input.clone()).await,
-            Err(Unchecked::Invalid(_)) => Ok(()),
+            Err(SchemaCheckError::Invalid(_)) => Ok(()),
             Err(busy) => Err(busy),
         };
         match checked {
             Ok(()) => Ok(Ok(())),
-            Err(Unchecked::Invalid(problem)) => invalid(problem),
-            Err(Unchecked::Busy) => Err(Problem::schemas_busy()),
+            Err(SchemaCheckError::Invalid(problem)) => invalid(problem),
+            Err(SchemaCheckError::Busy) => Err(Problem::schemas_busy()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{message::Message, storage::Restored};
+use holdfast_shared::{message::Message, storage::RestoreOutcome};
 use uuid::Uuid;
 
 use super::App;
@@ -20,7 +20,7 @@ impl App {
         let restored = self.to_its_end(async move {
             let restored = app.storage.restore_message(&owner, conversation_id, message_id).await?;
             Ok(match restored {
-                Restored::Done { message, ended, cancel_requested } => {
+                RestoreOutcome::Done { message, ended, cancel_requested } => {
                     app.follow_up(ended, cancel_requested);
                     Ok(*message)
                 }
@@ -28,8 +28,8 @@ impl App {
             })
         });
         restored.await?.map_err(|refused| match refused {
-            Restored::NoPlace => Problem::message_not_restorable(message_id, conversation_id),
-            Restored::MessageNotFound => Problem::message_not_found(message_id, &conversation_id.to_string()),
+            RestoreOutcome::NoPlace => Problem::message_not_restorable(message_id, conversation_id),
+            RestoreOutcome::MessageNotFound => Problem::message_not_found(message_id, &conversation_id.to_string()),
             _ => Problem::conversation_not_found(conversation_id),
         })
     }

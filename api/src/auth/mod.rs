@@ -27,7 +27,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdfast_shared::{
-    agent::Standing,
+    agent::CallerRights,
     config::{self, ApiConfig, UsersConfig},
 };
 use ipnet::IpNet;
@@ -103,9 +103,9 @@ impl Caller {
     }
 
     /// What agents know of the caller.
-    pub fn standing(&self) -> Standing<'_> {
+    pub fn standing(&self) -> CallerRights<'_> {
         let (is_anonymous, is_operator) = (self.kind == Kind::Anonymous, self.is_operator);
-        Standing { owner: &self.owner, is_anonymous, is_operator }
+        CallerRights { owner: &self.owner, is_anonymous, is_operator }
     }
 
     /// The name of the session that is meant where none is named.

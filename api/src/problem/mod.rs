@@ -11,7 +11,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::Invalid, approval::Approval, event_id, quotas::Exceeded, run::RunError, storage};
+use holdfast_shared::{
+    agent::InvalidDefinition, approval::Approval, event_id, quotas::QuotaExceeded, run::RunError, storage,
+};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -98,7 +100,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}."))
     }
 
-    pub fn invalid_agent(invalid: &Invalid) -> Self {
+    pub fn invalid_agent(invalid: &InvalidDefinition) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("{}: {}.", invalid.field, invalid.problem))
     }
 
@@ -341,8 +343,8 @@ pub fn counted(number: usize, noun: &str) -> String {
 impl From<storage::Error> for Problem {
     fn from(error: storage::Error) -> Self {
         match error {
-            storage::Error::Quota { exceeded: Exceeded::Bytes(max), .. } => return Self::quota_exceeded(max),
-            storage::Error::Quota { exceeded: Exceeded::Runs(max), .. } => return Self::too_many_runs(max),
+            storage::Error::Quota { exceeded: QuotaExceeded::Bytes(max), .. } => return Self::quota_exceeded(max),
+            storage::Error::Quota { exceeded: QuotaExceeded::Runs(max), .. } => return Self::too_many_runs(max),
             _ => {}
         }
         tracing::error!(error = &error as &dyn std::error::Error, "request failed");

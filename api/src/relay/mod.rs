@@ -316,7 +316,7 @@ impl Relay {
     }
 
     async fn subscribe(&self, feed: &Feed) {
-        let followed = self.run_log.follow(feed.run_id).await;
+        let followed = self.run_log.subscribe(feed.run_id).await;
         feed.set_subscribed(followed.is_ok());
         if let Err(error) = followed {
             tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "following a run without pushes");
@@ -330,7 +330,7 @@ impl Relay {
             feeds.extract_if(|_, feed| Arc::strong_count(feed) == 1).map(|(_, feed)| feed).collect()
         };
         for feed in unwatched {
-            if let Err(error) = self.run_log.unfollow(feed.run_id).await {
+            if let Err(error) = self.run_log.unsubscribe(feed.run_id).await {
                 tracing::debug!(run.id = %feed.run_id, error = &error as &dyn Error, "cannot stop following a run");
             }
             // Order matters: whoever has begun to watch it meanwhile subscribed before this unsubscribed.

@@ -10,9 +10,9 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::{
-    agent::{Access, Agent, AgentDefinition, Approvers, Invalid, unquoted},
+    agent::{Access, Agent, AgentDefinition, Approvers, InvalidDefinition, without_quoted_text},
     page::Page,
-    storage::Changed,
+    storage::AgentChange,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -84,9 +84,9 @@ pub async fn change(
         checked(&app, read_definition(changed)?.with_secrets_of(stored))
     };
     match app.storage().change_agent(id, change).await?? {
-        Changed::Changed(agent) => Ok(Json(shown(*agent))),
-        Changed::InFile => Err(Problem::agent_in_file(id)),
-        Changed::NotFound => Err(Problem::no_such_agent(id)),
+        AgentChange::Changed(agent) => Ok(Json(shown(*agent))),
+        AgentChange::InFile => Err(Problem::agent_in_file(id)),
+        AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
 }
 
@@ -98,9 +98,9 @@ pub async fn change(
 ))]
 pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): AgentId) -> Result<StatusCode, Problem> {
     match app.storage().delete_agent(id).await? {
-        Changed::Changed(_) => Ok(StatusCode::NO_CONTENT),
-        Changed::InFile => Err(Problem::agent_in_file(id)),
-        Changed::NotFound => Err(Problem::no_such_agent(id)),
+        AgentChange::Changed(_) => Ok(StatusCode::NO_CONTENT),
+        AgentChange::InFile => Err(Problem::agent_in_file(id)),
+        AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
 }
 
@@ -113,14 +113,17 @@ fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
         expect::<Access>(fields, "access")?;
         expect::<Approvers>(fields, "approvers")?;
     }
-    let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", unquoted(&error)));
+    let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", without_quoted_text(&error)));
     serde_json::from_value(definition).map_err(problem)
 }
 
 /// Refuses a field that is not of its type, by its name.
 fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Result<(), Problem> {
     match fields.get(name).map(T::deserialize) {
-        Some(Err(error)) => Err(Problem::invalid_agent(&Invalid { field: name.to_owned(), problem: unquoted(&error) })),
+        Some(Err(error)) => Err(Problem::invalid_agent(&InvalidDefinition {
+            field: name.to_owned(),
+            problem: without_quoted_text(&error),
+        })),
         _ => Ok(()),
     }
 }
@@ -137,7 +140,7 @@ fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Pr
 fn shown_to(caller: &Caller, agent: Agent) -> Agent {
     match caller.is_operator {
         true => shown(agent),
-        false => Agent { definition: agent.definition.introduced(), ..agent },
+        false => Agent { definition: agent.definition.public_profile(), ..agent },
     }
 }
 

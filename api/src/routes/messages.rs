@@ -7,7 +7,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
-    storage::{MessageInput, NewRun, Target, Which},
+    storage::{MessageFilter, MessageInput, NewRun, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ impl ListMessages {
         conversation_id: Uuid,
     ) -> Result<Json<Page<Message>>, Problem> {
         let size = page_size(app, self.limit)?;
-        let which = if self.superseded { Which::SupersededToo } else { Which::Current };
+        let which = if self.superseded { MessageFilter::SupersededToo } else { MessageFilter::Current };
         let page = app.storage().messages(&caller.owner, conversation_id, which, size, self.cursor.as_deref()).await?;
         page.map(Json).ok_or_else(Problem::invalid_cursor)
     }
@@ -165,7 +165,7 @@ pub async fn say(
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said,
+        input: said,
         client_message_id: None,
         mode: body.mode,
         options,

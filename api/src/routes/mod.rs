@@ -227,7 +227,7 @@ fn plain_run(
     Ok(NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: MessageInput::New(content),
+        input: MessageInput::New(content),
         client_message_id: None,
         mode: SubmitMode::default(),
         key: idempotency_key(headers, asked, &options)?,

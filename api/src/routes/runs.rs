@@ -113,7 +113,7 @@ pub async fn create(
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: MessageInput::New(body.input),
+        input: MessageInput::New(body.input),
         client_message_id: None,
         mode: body.mode,
         options,

@@ -1,53 +1,63 @@
-//! Who may use an agent, and who answers what its runs ask.
+//! The callers that may use an agent, and the callers that answer the questions of its runs.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Invalid;
+use super::InvalidDefinition;
 
-/// Whose requests reach an agent. To all others it looks unknown. Operators use every agent.
+/// The callers that an agent admits. Other callers find no such agent. Operators may use each agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(untagged, expecting = "access is everybody, users, operators or a list of owners")]
 pub enum Access {
+    /// A group of callers.
     Group(AccessGroup),
-    /// These owners.
+    /// These owner ids: 1 to 1,000 of them.
     Owners(BTreeSet<String>),
 }
 
+/// Groups of callers that an agent can admit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessGroup {
+    /// Each caller.
     #[default]
     Everybody,
-    /// All but anonymous users.
+    /// All callers but anonymous ones.
     Users,
+    /// Operators only.
     Operators,
 }
 
-/// Who decides about the calls that a run asks about.
+/// The callers that decide about the calls that a run asks about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(untagged, expecting = "approvers is owner, operators or a list of owners")]
 pub enum Approvers {
+    /// A group of callers.
     Group(ApproverGroup),
-    /// These owners.
+    /// These owner ids: 1 to 1,000 of them.
     Owners(BTreeSet<String>),
 }
 
+/// Groups of callers that can decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApproverGroup {
     /// The owner of the run.
     #[default]
     Owner,
+    /// Operators, for each owner's runs.
     Operators,
 }
 
-/// A caller, as access and approvers know it.
+/// The properties of a caller that access and approvers depend on.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct CallerRights<'a> {
+    /// Owner id.
     pub owner: &'a str,
+    /// True for an anonymous user.
     pub is_anonymous: bool,
+    /// True for an operator.
     pub is_operator: bool,
 }
 
@@ -55,7 +65,8 @@ const MAX_OWNERS: usize = 1_000;
 const MAX_OWNER_CHARS: usize = 128;
 
 impl Access {
-    pub fn admits(&self, caller: Standing<'_>) -> bool {
+    /// Returns whether this caller may use the agent.
+    pub fn admits(&self, caller: CallerRights<'_>) -> bool {
         caller.is_operator
             || match self {
                 Self::Group(AccessGroup::Everybody) => true,
@@ -65,17 +76,17 @@ impl Access {
             }
     }
 
-    /// Whether an owner who is not here may be admitted, as far as a name tells. It does not tell operators.
+    /// Returns whether an absent owner may be admitted, judged by the owner id. An id does not tell operators.
     pub fn may_admit(&self, owner: &str, is_anonymous: bool) -> bool {
         *self == Self::Group(AccessGroup::Operators)
-            || self.admits(Standing { owner, is_anonymous, is_operator: false })
+            || self.admits(CallerRights { owner, is_anonymous, is_operator: false })
     }
 
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         match self {
             Self::Owners(owners) => check_owners("access", owners),
             Self::Group(_) => Ok(()),
@@ -84,8 +95,8 @@ impl Access {
 }
 
 impl Approvers {
-    /// Whether the caller decides about a run of `owner`.
-    pub fn include(&self, caller: Standing<'_>, owner: &str) -> bool {
+    /// Returns whether the caller decides about a run of `owner`.
+    pub fn include(&self, caller: CallerRights<'_>, owner: &str) -> bool {
         match self {
             Self::Group(ApproverGroup::Owner) => caller.owner == owner,
             Self::Group(ApproverGroup::Operators) => caller.is_operator,
@@ -97,7 +108,7 @@ impl Approvers {
         *self == Self::default()
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         match self {
             Self::Owners(owners) => check_owners("approvers", owners),
             Self::Group(_) => Ok(()),
@@ -117,9 +128,9 @@ impl Default for Approvers {
     }
 }
 
-fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
+fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), InvalidDefinition> {
     if owners.is_empty() || owners.len() > MAX_OWNERS {
-        return Err(Invalid::new(field, format!("a list of 1 to {MAX_OWNERS} owners")));
+        return Err(InvalidDefinition::new(field, format!("a list of 1 to {MAX_OWNERS} owners")));
     }
     let is_name = |owner: &String| {
         !owner.trim().is_empty() && owner.chars().count() <= MAX_OWNER_CHARS && !owner.chars().any(char::is_control)
@@ -129,7 +140,7 @@ fn check_owners(field: &str, owners: &BTreeSet<String>) -> Result<(), Invalid> {
     } else {
         let problem =
             format!("an owner has 1 to {MAX_OWNER_CHARS} characters, not only spaces and no control characters");
-        Err(Invalid::new(field, problem))
+        Err(InvalidDefinition::new(field, problem))
     }
 }
 
@@ -139,13 +150,13 @@ mod tests {
 
     use super::*;
 
-    const ANONYMOUS: Standing<'_> = Standing { owner: "anonymous_1", is_anonymous: true, is_operator: false };
-    const ANN: Standing<'_> = Standing { owner: "ann", is_anonymous: false, is_operator: false };
-    const BOB: Standing<'_> = Standing { owner: "bob", is_anonymous: false, is_operator: false };
-    const OLGA: Standing<'_> = Standing { owner: "olga", is_anonymous: false, is_operator: true };
+    const ANONYMOUS: CallerRights<'_> = CallerRights { owner: "anonymous_1", is_anonymous: true, is_operator: false };
+    const ANN: CallerRights<'_> = CallerRights { owner: "ann", is_anonymous: false, is_operator: false };
+    const BOB: CallerRights<'_> = CallerRights { owner: "bob", is_anonymous: false, is_operator: false };
+    const OLGA: CallerRights<'_> = CallerRights { owner: "olga", is_anonymous: false, is_operator: true };
 
     #[test]
-    fn access_admits_operators_and_those_whom_it_names() {
+    fn access_admits_operators_and_listed_owners() {
         let check = |access: Value, expected: [bool; 4]| {
             let read: Access = from_value(access.clone()).unwrap();
             assert_eq!([ANONYMOUS, ANN, BOB, OLGA].map(|caller| read.admits(caller)), expected, "{access}");
@@ -159,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_whom_access_may_admit_but_not_who_is_an_operator() {
+    fn an_owner_id_tells_whether_access_may_admit_but_not_whether_it_is_an_operator() {
         let check = |access: Value, [anonymous, ann, bob]: [bool; 3]| {
             let read: Access = from_value(access.clone()).unwrap();
             let found = [("anonymous_1", true), ("ann", false), ("bob", false)];
@@ -173,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_owners_has_names_that_an_owner_can_have() {
+    fn a_list_of_owners_has_valid_owner_ids() {
         let check = |owners: Vec<String>, is_accepted: bool| {
             let owners = json!(owners);
             let access: Access = from_value(owners.clone()).unwrap();
@@ -189,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn approvers_are_those_whom_the_definition_names_and_no_others() {
+    fn only_the_named_approvers_decide() {
         let check = |approvers: Value, expected: [bool; 4]| {
             let read: Approvers = from_value(approvers.clone()).unwrap();
             let found = [ANONYMOUS, ANN, BOB, OLGA].map(|caller| read.include(caller, "ann"));

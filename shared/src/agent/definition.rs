@@ -1,4 +1,4 @@
-//! The definition itself, and the agent that has it.
+//! The definition document, and the agent that has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Access, Approvers, Invalid, Limits, McpServer};
+use super::{Access, Approvers, InvalidDefinition, Limits, McpServer};
 use crate::{
     message::Language,
     tool::{ApprovalPolicy, ToolPolicy},
@@ -15,83 +15,95 @@ use crate::{
 /// An agent, as the API shows it.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Agent {
+    /// UUIDv7; for an agent of a file, a UUIDv5 of its name.
     pub id: Uuid,
-    /// Counts the changes; a run keeps the version that it started with.
+    /// Counts the changes, from 1. A run keeps the version of its submission.
     pub version: u32,
-    /// `api`, or `file` for one that `HOLDFAST_AGENTS` brought; those are changed in the file only.
+    /// `api`, or `file` for an agent of the file `HOLDFAST_AGENTS`, which only that file can change.
     pub origin: Origin,
+    /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,
+    /// Time of the database at the newest version.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub updated_at: DateTime<Utc>,
+    /// The newest version; its fields stand beside those above.
     #[serde(flatten)]
     pub definition: AgentDefinition,
 }
 
-/// Where an agent was defined.
+/// The source of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
+    /// A client created it through the API.
     Api,
+    /// The file `HOLDFAST_AGENTS` has it.
     File,
 }
 
 crate::text_enum!(Origin { Api = "api", File = "file" });
 
-/// What an agent is and may do. Only the name is needed.
+/// The properties and rights of an agent. Only the name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDefinition {
+    /// 1 to 200 characters without control characters.
     pub name: String,
+    /// Free text for the users of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Goes before the conversation, in the provider's own place for instructions.
+    /// Instructions for the model. The worker sends them in the provider's own field, before the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// What differs from the deployment's own model.
+    /// Settings that replace those of the deployment's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelSettings>,
+    /// At most 32 servers with different names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
     pub mcp_servers: Vec<McpServer>,
-    /// Tools of the servers that the model may use, as `<server>__<tool>`; all of them by default.
+    /// Tools that the model may use, as `<server>__<tool>`; all tools of the servers by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<BTreeSet<String>>,
-    /// Effect, approval and patience, by `<server>__<tool>`.
+    /// Effect, approval policy and time-out of a tool, by `<server>__<tool>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolPolicy>,
-    /// Which calls a human must approve, unless the tool says something else.
+    /// Calls that a human must approve, unless the tool has a policy of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
-    /// Who may use the agent; everybody by default.
+    /// The callers that may use the agent; each caller by default.
     #[serde(default, skip_serializing_if = "Access::is_default")]
     pub access: Access,
-    /// Who decides about calls that need approval; the owner of the run by default.
+    /// The callers that decide about calls that need approval; the run's owner by default.
     #[serde(default, skip_serializing_if = "Approvers::is_default")]
     pub approvers: Approvers,
+    /// Limits of each run; the deployment's where absent.
     #[serde(default)]
     pub limits: Limits,
-    /// Earlier messages of the conversation that the model is shown; `CHAT_HISTORY_LIMIT` (10) by default.
+    /// Earlier messages that the model reads, from 0 to 1,000; `CHAT_HISTORY_LIMIT` (10) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
-    /// Tokens that the conversation may have for the model, roughly; older messages are summarised to keep to it.
-    /// `HOLDFAST_CONTEXT_TOKENS` (5,000) by default.
+    /// Tokens that the conversation may have for the model, roughly. The worker summarizes older messages to keep to
+    /// it. At least 100; `HOLDFAST_CONTEXT_TOKENS` (5,000) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// The language of the labels on cards, as the model reads them.
+    /// The language of the labels that the model reads on cards.
     #[serde(default)]
     pub language: Language,
+    /// The events that streams carry if their client names no mode.
     #[serde(default)]
     pub stream_mode: StreamMode,
 }
 
-/// A model and how it is to answer; what is absent is as the deployment says.
+/// A model and its parameters. The deployment's setting applies where a field is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
-    /// As in `CHAT_MODEL_PROVIDER`.
+    /// A provider's name, as in `CHAT_MODEL_PROVIDER`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// The provider's name of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// From 0 to 2.
@@ -100,104 +112,117 @@ pub struct ModelSettings {
     /// Above 0, at most 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Longest answer of one step, in tokens.
+    /// Most tokens of the answer of one step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts at which the model stops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// How hard a reasoning model thinks: `low`, `medium` or `high`.
+    /// The effort of a reasoning model: `low`, `medium` or `high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
 }
 
+/// The effort of a reasoning model; each provider maps it to its own parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningEffort {
+    /// The least effort.
     Low,
+    /// A middle effort.
     Medium,
+    /// The greatest effort.
     High,
 }
 
-/// What streams of the agent's runs carry, unless a client asks for something else.
+/// The events that streams of the agent's runs carry, unless a client asks for another mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamMode {
-    /// Every event.
+    /// Each event.
     #[default]
     Events,
-    /// Only `message.completed` and the terminal event.
+    /// `message.completed` and the terminal event only.
     Messages,
 }
 
 const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
-/// Less would leave no room for a summary.
+/// Smallest accepted `context_tokens`. A smaller budget has no room for a summary.
 pub const MIN_CONTEXT_TOKENS: u32 = 100;
 const MAX_SERVERS: usize = 32;
 
-/// Tools whose names begin like this are the program's own.
+/// Tools whose names begin with this server name are built into the program.
 const BUILT_IN: &str = "scripted";
 
 impl AgentDefinition {
-    /// Refuses what no run could be executed with, and variables other than those that agents may use.
-    pub fn check(&self, variables: &[String]) -> Result<(), Invalid> {
+    /// Refuses a definition with which no run could be executed, and variables that agents may not use.
+    pub fn check(&self, variables: &[String]) -> Result<(), InvalidDefinition> {
         let is_name = !self.name.trim().is_empty() && !self.name.chars().any(char::is_control);
         if !is_name || self.name.chars().count() > MAX_NAME_CHARS {
             let problem =
                 format!("a name of 1 to {MAX_NAME_CHARS} characters, none of them a control character, is needed");
-            return Err(Invalid::new("name", problem));
+            return Err(InvalidDefinition::new("name", problem));
         }
         if let Some(model) = &self.model {
             model.check()?;
         }
         if self.mcp_servers.len() > MAX_SERVERS {
-            return Err(Invalid::new("mcp_servers", format!("at most {MAX_SERVERS} servers")));
+            return Err(InvalidDefinition::new("mcp_servers", format!("at most {MAX_SERVERS} servers")));
         }
         let mut names = BTreeSet::new();
         for server in &self.mcp_servers {
             server.check(variables)?;
             if server.name == BUILT_IN {
-                return Err(Invalid::new("mcp_servers.name", format!("{BUILT_IN} is the name of the built-in tools")));
+                return Err(InvalidDefinition::new(
+                    "mcp_servers.name",
+                    format!("{BUILT_IN} is the name of the built-in tools"),
+                ));
             }
             if !names.insert(server.name.as_str()) {
-                return Err(Invalid::new("mcp_servers", format!("two servers are named {}", server.name)));
+                return Err(InvalidDefinition::new("mcp_servers", format!("two servers are named {}", server.name)));
             }
         }
         let is_unknown = |tool: &&String| !tool.split_once("__").is_some_and(|(server, _)| names.contains(server));
         let problem = "no server of this agent has this tool; tools are named <server>__<tool>";
         if let Some(tool) = self.tools.keys().find(is_unknown) {
-            return Err(Invalid::new(format!("tools.{tool}"), problem));
+            return Err(InvalidDefinition::new(format!("tools.{tool}"), problem));
         }
         if let Some(tool) = self.allowed_tools.iter().flatten().find(is_unknown) {
-            return Err(Invalid::new(format!("allowed_tools.{tool}"), problem));
+            return Err(InvalidDefinition::new(format!("allowed_tools.{tool}"), problem));
         }
         if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
-            return Err(Invalid::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
+            return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
         }
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
-            return Err(Invalid::new("history_limit", format!("a number of messages from 0 to {MAX_HISTORY}")));
+            return Err(InvalidDefinition::new(
+                "history_limit",
+                format!("a number of messages from 0 to {MAX_HISTORY}"),
+            ));
         }
         if self.context_tokens.is_some_and(|tokens| tokens < MIN_CONTEXT_TOKENS) {
-            return Err(Invalid::new("context_tokens", format!("a number of tokens from {MIN_CONTEXT_TOKENS}")));
+            return Err(InvalidDefinition::new(
+                "context_tokens",
+                format!("a number of tokens from {MIN_CONTEXT_TOKENS}"),
+            ));
         }
         self.access.check()?;
         self.approvers.check()?;
         self.limits.check()
     }
 
-    /// The same, as a client may see it: without secrets.
+    /// Returns the definition as a client may see it: without secrets.
     pub fn redacted(&self) -> Self {
         Self { mcp_servers: self.mcp_servers.iter().map(McpServer::redacted).collect(), ..self.clone() }
     }
 
-    /// What whoever talks to the agent may know: its name, what it is for, and how it answers.
-    pub fn introduced(&self) -> Self {
+    /// Returns the fields that each user of the agent may see: name, description, language and stream mode.
+    pub fn public_profile(&self) -> Self {
         let Self { name, description, language, stream_mode, .. } = self.clone();
         Self { name, description, language, stream_mode, ..Self::default() }
     }
 
-    /// This definition as a change of `stored`: what it shows as redacted is what was stored.
+    /// Returns this definition as a change of `stored`: a redacted secret becomes the stored one.
     pub fn with_secrets_of(mut self, stored: &Self) -> Self {
         for server in &mut self.mcp_servers {
             if let Some(stored) = stored.mcp_servers.iter().find(|stored| stored.name == server.name) {
@@ -207,26 +232,26 @@ impl AgentDefinition {
         self
     }
 
-    /// Whether a process would be started on the host of the worker.
+    /// Returns whether the definition starts a process on the worker's host.
     pub fn runs_commands(&self) -> bool {
         self.mcp_servers.iter().any(McpServer::is_command)
     }
 }
 
 impl ModelSettings {
-    fn check(&self) -> Result<(), Invalid> {
+    fn check(&self) -> Result<(), InvalidDefinition> {
         let providers = ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"];
         if self.provider.as_deref().is_some_and(|provider| !providers.contains(&provider)) {
-            return Err(Invalid::new("model.provider", format!("one of {}", providers.join(", "))));
+            return Err(InvalidDefinition::new("model.provider", format!("one of {}", providers.join(", "))));
         }
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-            return Err(Invalid::new("model.temperature", "a number from 0 to 2"));
+            return Err(InvalidDefinition::new("model.temperature", "a number from 0 to 2"));
         }
         if self.top_p.is_some_and(|top_p| !(top_p > 0.0 && top_p <= 1.0)) {
-            return Err(Invalid::new("model.top_p", "a number above 0 and at most 1"));
+            return Err(InvalidDefinition::new("model.top_p", "a number above 0 and at most 1"));
         }
         if self.max_tokens == Some(0) {
-            return Err(Invalid::new("model.max_tokens", "a whole number above 0"));
+            return Err(InvalidDefinition::new("model.max_tokens", "a whole number above 0"));
         }
         Ok(())
     }
@@ -266,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shown_definition_can_be_sent_back_but_its_secrets_go_nowhere_else() {
+    fn a_redacted_definition_keeps_its_secrets_unless_a_server_has_another_address() {
         let stored = read(example()).unwrap();
         let sent_back: AgentDefinition = serde_json::from_value(json!(stored.redacted())).unwrap();
         assert_eq!(sent_back.clone().with_secrets_of(&stored), stored);
@@ -278,12 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_where_a_secret_should_be_is_not_quoted() {
+    fn an_error_does_not_quote_the_text_in_a_secrets_field() {
         let server = json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": "hunter2"}]);
         let error = serde_json::from_value::<AgentDefinition>(json!({"name": "a", "mcp_servers": server})).unwrap_err();
         assert!(error.to_string().contains("hunter2"), "serde quotes it");
-        let told = crate::agent::unquoted(&error);
-        assert!(!told.contains("hunter2") && told.contains("expected"), "{told}");
+        let message = crate::agent::without_quoted_text(&error);
+        assert!(!message.contains("hunter2") && message.contains("expected"), "{message}");
     }
 
     #[test]

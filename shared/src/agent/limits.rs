@@ -1,11 +1,11 @@
-//! Limits of a run: what an agent may ask for; what it leaves out is the deployment's own.
+//! Limits of a run. The deployment's limits apply where an agent sets none.
 
 use serde::{Deserialize, Serialize};
 
-use super::Invalid;
+use super::InvalidDefinition;
 
-/// Limits of one run. Reaching tool calls or steps makes the model answer with what it has; reaching another ends the run as
-/// failed with `limit_exceeded`, its text kept.
+/// Limits of one run. At the limit of tool calls or steps, the model answers with what it has. At another limit, the
+/// run fails with `limit_exceeded` and keeps its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -15,19 +15,20 @@ pub struct Limits {
     /// Steps of one run; `HOLDFAST_MAX_STEPS` (50) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
-    /// Time from the first attempt on, in ms, waiting for people not counted; `HOLDFAST_MAX_DURATION_MS` (1 h) by default.
+    /// Time since the first attempt, in ms, without the time of waiting for people; `HOLDFAST_MAX_DURATION_MS` (1 h) by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_ms: Option<u64>,
-    /// Tokens that the model may write in one run; without a limit by default.
+    /// Tokens that the model may write in one run; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Tokens that the model may read and write in one run; without a limit by default.
+    /// Tokens that the model may read and write in one run; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_total_tokens: Option<u64>,
 }
 
 impl Limits {
-    /// These limits where they say something, else `others`.
+    /// Returns these limits, and those of `others` where a field is absent.
     pub fn or(self, others: Self) -> Self {
         Self {
             max_tool_calls: self.max_tool_calls.or(others.max_tool_calls),
@@ -38,7 +39,7 @@ impl Limits {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidDefinition> {
         let above_0 = [
             ("max_steps", self.max_steps.map(u64::from)),
             ("max_duration_ms", self.max_duration_ms),
@@ -46,7 +47,7 @@ impl Limits {
             ("max_total_tokens", self.max_total_tokens),
         ];
         match above_0.iter().find(|(_, limit)| *limit == Some(0)) {
-            Some((name, _)) => Err(Invalid::new(format!("limits.{name}"), "a whole number above 0")),
+            Some((name, _)) => Err(InvalidDefinition::new(format!("limits.{name}"), "a whole number above 0")),
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Secrets in a definition: written, kept and used, and never shown.
+//! Secrets of a definition. Storage keeps them, the worker uses them, and no client sees them.
 
 use std::fmt;
 
@@ -6,44 +6,48 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
-/// A secret, or the name of the environment variable of the worker that holds it.
+/// A secret, or the name of the worker's environment variable that has it.
 #[derive(Clone)]
 pub enum Secret {
+    /// The secret itself.
     Given(SecretString),
-    /// `{"env": "NAME"}`: looked up by the worker when it is needed.
+    /// `{"env": "NAME"}`: the worker reads this variable when it needs the secret.
     Env(String),
-    /// `{"redacted": true}`: what a definition shows in place of a given secret. In a change it stands for the one that is
-    /// kept already; it is never stored.
+    /// `{"redacted": true}`: stands for a given secret in what clients see. In a change it means the stored secret, and
+    /// storage never keeps it.
     Redacted,
 }
 
-/// A secret that cannot be had.
+/// The reason why the worker cannot get a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unavailable {
+pub enum SecretUnavailable {
+    /// The worker's environment lacks this variable.
     #[error("the environment variable {0}, which holds a secret of the agent, is not set for the worker")]
     NotSet(String),
+    /// `HOLDFAST_AGENT_SECRETS` does not list this variable.
     #[error("the environment variable {0} is not one that agents may use; HOLDFAST_AGENT_SECRETS lists those")]
     NotAllowed(String),
+    /// The definition has only the mark of a redacted secret.
     #[error("a secret of the agent is missing")]
     Redacted,
 }
 
 impl Secret {
-    /// The secret itself, looked up with `variable` where it lies in the environment and is `allowed`.
+    /// Returns the secret. It calls `variable` for a variable that is `allowed`, and fails for any other one.
     pub fn reveal(
         &self,
         allowed: &[String],
         variable: impl FnOnce(&str) -> Option<String>,
-    ) -> Result<SecretString, Unavailable> {
+    ) -> Result<SecretString, SecretUnavailable> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Env(name) if !allowed.contains(name) => Err(Unavailable::NotAllowed(name.clone())),
-            Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| Unavailable::NotSet(name.clone())),
-            Self::Redacted => Err(Unavailable::Redacted),
+            Self::Env(name) if !allowed.contains(name) => Err(SecretUnavailable::NotAllowed(name.clone())),
+            Self::Env(name) => variable(name).map(Into::into).ok_or_else(|| SecretUnavailable::NotSet(name.clone())),
+            Self::Redacted => Err(SecretUnavailable::Redacted),
         }
     }
 
-    /// The variable that holds it, unless that is one of those that agents may use.
+    /// Returns the secret's variable, if agents may not use it.
     pub fn forbidden_variable(&self, allowed: &[String]) -> Option<&str> {
         match self {
             Self::Env(name) if !allowed.contains(name) => Some(name),
@@ -51,7 +55,7 @@ impl Secret {
         }
     }
 
-    /// The same, as a client may see it.
+    /// Returns the secret as a client may see it.
     pub fn redacted(&self) -> Self {
         match self {
             Self::Env(name) => Self::Env(name.clone()),
@@ -59,12 +63,13 @@ impl Secret {
         }
     }
 
+    /// Returns whether the secret itself is missing here.
     pub fn is_redacted(&self) -> bool {
         matches!(self, Self::Redacted)
     }
 }
 
-/// Never the secret itself.
+/// Never writes the secret itself.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,7 +91,7 @@ impl PartialEq for Secret {
     }
 }
 
-/// The form in which the database keeps it. What a client may see is made by `redacted` first.
+/// Writes the form for the database. `redacted` must come first for what a client may see.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -97,7 +102,7 @@ impl Serialize for Secret {
     }
 }
 
-/// What is refused is never quoted.
+/// Its errors never quote the refused input.
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let invalid = || de::Error::custom("a secret is a text, or {\"env\": \"NAME\"}");
@@ -129,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_shown_in_no_form_but_the_databases() {
+    fn only_the_databases_form_has_the_secret() {
         let secret: Secret = serde_json::from_value(json!("hunter2")).unwrap();
         assert!(!format!("{secret:?}").contains("hunter2"));
         assert_eq!(json!(secret.redacted()), json!({"redacted": true}));
@@ -137,21 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn a_variables_name_may_be_shown() {
+    fn a_client_may_see_a_variables_name() {
         let secret: Secret = serde_json::from_value(json!({"env": "TOKEN"})).unwrap();
         assert_eq!(json!(secret.redacted()), json!({"env": "TOKEN"}));
         let allowed = ["TOKEN".to_owned()];
         let found = secret.reveal(&allowed, |name| (name == "TOKEN").then(|| "t".to_owned())).unwrap();
         assert_eq!(found.expose_secret(), "t");
-        assert_eq!(secret.reveal(&allowed, |_| None).unwrap_err(), Unavailable::NotSet("TOKEN".into()));
+        assert_eq!(secret.reveal(&allowed, |_| None).unwrap_err(), SecretUnavailable::NotSet("TOKEN".into()));
     }
 
     #[test]
-    fn a_variable_that_is_not_listed_is_not_even_looked_at() {
+    fn a_variable_that_is_not_listed_is_not_read() {
         let secret: Secret = serde_json::from_value(json!({"env": "POSTGRES_PASSWORD"})).unwrap();
         let allowed = ["TOKEN".to_owned()];
         let refused = secret.reveal(&allowed, |name| panic!("{name} was looked up"));
-        assert_eq!(refused.unwrap_err(), Unavailable::NotAllowed("POSTGRES_PASSWORD".into()));
+        assert_eq!(refused.unwrap_err(), SecretUnavailable::NotAllowed("POSTGRES_PASSWORD".into()));
         assert_eq!(secret.forbidden_variable(&allowed), Some("POSTGRES_PASSWORD"));
     }
 

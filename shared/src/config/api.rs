@@ -1,4 +1,4 @@
-//! What the HTTP API listens on, and its limits.
+//! The listening address of the HTTP API, and its limits.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -12,7 +12,7 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_ADDR", default_value = "127.0.0.1:8080", value_parser = address)]
     pub addr: SocketAddr,
 
-    /// Origins of other front ends that browsers may read the API from, as https://chat.example.org,…; none unless set.
+    /// Origins of other front ends that browsers may call the API from, as https://chat.example.org,…; none unless set.
     #[arg(long, env = "HOLDFAST_CORS_ORIGINS", value_delimiter = ',', value_parser = origin)]
     pub cors_origins: Vec<String>,
 
@@ -20,27 +20,27 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_CORS_CREDENTIALS", default_value = "false", action = clap::ArgAction::Set)]
     pub cors_credentials: bool,
 
-    /// Searches of conversations that run at the same time; a further one waits up to 5 s and is then answered 503.
+    /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,
 
-    /// Largest request body, in bytes; a larger one is answered 413.
+    /// Largest request body, in bytes; a larger one gets 413.
     #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_body_bytes: usize,
 
-    /// Largest content of one message, in bytes of UTF-8; a larger one is answered 400.
+    /// Largest content of one message, in bytes of UTF-8; a larger one gets 400.
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,
 
-    /// Largest metadata of one message, in bytes of JSON; a larger one is answered 400.
+    /// Largest metadata of one message, in bytes of JSON; a larger one gets 400.
     #[arg(long, env = "HOLDFAST_MAX_METADATA_BYTES", default_value = "16384", value_parser = bytes)]
     pub max_metadata_bytes: usize,
 
-    /// Runs that may wait in one conversation; a further message is answered 429.
+    /// Runs that may wait in one conversation; a further message gets 429.
     #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
     pub max_queued: usize,
 
-    /// Time that a request's body may take to arrive, in ms; a slower one is answered 408.
+    /// Time-out of reading a request's body, in ms; a slower one gets 408.
     #[arg(long = "body-timeout-ms", env = "HOLDFAST_BODY_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
     pub body_timeout: Duration,
 
@@ -56,27 +56,27 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_PAGE_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_page_bytes: usize,
 
-    /// Bytes of request bodies that are read at the same time; further ones are answered 503.
+    /// Bytes of request bodies that the API reads at the same time; a further request gets 503.
     #[arg(long, env = "HOLDFAST_BODIES_BYTES", default_value = "268435456", value_parser = bytes)]
     pub bodies_bytes: usize,
 
-    /// The same of one caller; further ones are answered 429.
+    /// Bytes of request bodies that the API reads for one caller at the same time; a further request gets 429.
     #[arg(long, env = "HOLDFAST_BODIES_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
     pub bodies_per_caller_bytes: usize,
 
-    /// Bytes of answers that clients have not read yet; a request for more is answered 503.
+    /// Bytes of answers that clients have not read yet; a request for more gets 503.
     #[arg(long, env = "HOLDFAST_ANSWERS_BYTES", default_value = "268435456", value_parser = bytes)]
     pub answers_bytes: usize,
 
-    /// The same of one caller; further ones are answered 429.
+    /// Bytes of answers that one caller has not read yet; a request for more gets 429.
     #[arg(long, env = "HOLDFAST_ANSWERS_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
     pub answers_per_caller_bytes: usize,
 
-    /// Longest time that a client may take to read an answer that is no stream, in ms; then its connection is closed.
+    /// Time in which a client must read an answer that is no stream, in ms; then the API closes the connection.
     #[arg(long = "answer-timeout-ms", env = "HOLDFAST_ANSWER_TIMEOUT_MS", default_value = "120000", value_parser = milliseconds)]
     pub answer_timeout: Duration,
 
-    /// Newest messages that the history of a session or of a chat has.
+    /// Newest messages in the history of a session or of a chat.
     #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
     pub max_history: usize,
 
@@ -84,7 +84,7 @@ pub struct ApiConfig {
     #[arg(long = "max-wait-ms", env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]
     pub max_wait: Duration,
 
-    /// Connections open at the same time, besides those in reserve; a request on a further one is answered 503.
+    /// Open connections, besides those in reserve; a request on a further one gets 503.
     #[arg(long, env = "HOLDFAST_MAX_CONNECTIONS", default_value = "10000", value_parser = count)]
     pub max_connections: usize,
 
@@ -92,20 +92,20 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_RESERVED_CONNECTIONS", default_value = "100", value_parser = reserve)]
     pub reserved_connections: usize,
 
-    /// Longest life of a stream, in ms; then it is cut and its client comes back.
+    /// Longest life of a stream, in ms; then the API closes it and its client reconnects.
     #[arg(long = "stream-life-ms", env = "HOLDFAST_STREAM_LIFE_MS", default_value = "3600000", value_parser = milliseconds)]
     pub stream_life: Duration,
 
-    /// Silence on a stream after which a heartbeat comment is sent, in ms.
+    /// Silence on a stream after which the API sends a heartbeat comment, in ms.
     #[arg(long = "heartbeat-ms", env = "HOLDFAST_HEARTBEAT_MS", default_value = "15000", value_parser = milliseconds)]
     pub heartbeat: Duration,
 
-    /// Longest time that the head of a text or chat stream waits for the run's first output, so that a run that fails
-    /// before it is answered 500, in ms.
+    /// Longest time that the head of a text or chat stream waits for the run's first output, in ms. A run that fails
+    /// before it gets 500.
     #[arg(long = "head-wait-ms", env = "HOLDFAST_HEAD_WAIT_MS", default_value = "5000", value_parser = milliseconds)]
     pub head_wait: Duration,
 
-    /// Longest time of a run that was started through the agent stream, in ms, where its agent sets none.
+    /// Longest time of a run that a client started through the agent stream, in ms, unless its agent sets one.
     #[arg(long = "agent-stream-duration-ms", env = "HOLDFAST_AGENT_STREAM_DURATION_MS", default_value = "90000", value_parser = milliseconds)]
     pub agent_stream_duration: Duration,
 
@@ -113,27 +113,28 @@ pub struct ApiConfig {
     #[arg(long = "long-poll-ms", env = "HOLDFAST_LONG_POLL_MS", default_value = "20000", value_parser = milliseconds)]
     pub long_poll: Duration,
 
-    /// Time after which an SSE connection of a Durable Stream is closed, so that the client comes back, in ms.
+    /// Time after which the API closes an SSE connection of a Durable Stream, so that the client reconnects, in ms.
     #[arg(long = "durable-sse-ms", env = "HOLDFAST_DURABLE_SSE_MS", default_value = "60000", value_parser = milliseconds)]
     pub durable_sse: Duration,
 
-    /// Time after its end that a chat's last answer is still given whole to an AI SDK client that comes back, in ms.
+    /// Time after its end in which a reconnecting AI SDK client still gets a chat's last answer complete, in ms.
     #[arg(long = "chat-grace-ms", env = "HOLDFAST_CHAT_GRACE_MS", default_value = "300000", value_parser = milliseconds)]
     pub chat_grace: Duration,
 
-    /// Time that a client's socket may accept nothing before it is closed, in ms.
+    /// Time for which a client's socket may accept no bytes before the API closes it, in ms.
     #[arg(long = "stall-ms", env = "HOLDFAST_STALL_MS", default_value = "30000", value_parser = milliseconds)]
     pub stall: Duration,
 
-    /// Time a worker has to end a run after a cancel before the API ends it itself, in ms.
+    /// Time that a worker has to end a cancelled run before the API ends it, in ms.
     #[arg(long = "cancel-grace-ms", env = "HOLDFAST_CANCEL_GRACE_MS", default_value = "1500", value_parser = milliseconds)]
     pub cancel_grace: Duration,
 
-    /// Events and encoded frames kept in memory per followed run, in bytes; older ones are read from the log or the archive.
+    /// Events and encoded frames that one topic keeps in memory, in bytes. The API reads older ones from the run log or
+    /// the archive.
     #[arg(long, env = "HOLDFAST_FEED_BYTES", default_value = "1048576", value_parser = bytes)]
     pub feed_bytes: usize,
 
-    /// How often all followed runs are looked up in the database, in case a push was lost, in ms.
+    /// Interval at which the API polls the database for all followed runs, in case a push was lost, in ms.
     #[arg(long = "look-ms", env = "HOLDFAST_LOOK_MS", default_value = "1000", value_parser = milliseconds)]
     pub look: Duration,
 }
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_what_a_browser_sends() {
+    fn an_origin_has_the_spelling_of_browsers() {
         for good in ["https://chat.example.org", "http://localhost:5173", "http://[::1]:8080", " https://a.b "] {
             assert_eq!(origin(good).as_deref(), Ok(good.trim()));
         }

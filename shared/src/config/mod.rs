@@ -1,7 +1,7 @@
-//! Everything that can be configured, a file per concern: environment variables with flags that mirror them.
+//! All settings, one file per concern: environment variables with flags of equal meaning.
 //!
-//! The groups here are plain `clap::Args`; the executable (`src/`) composes them per role and turns a wrong value
-//! into a sentence that names the variable. Durations are whole milliseconds, sizes are bytes.
+//! Each group is a plain `clap::Args`. The executable (`src/`) composes the groups per role, and names the variable of
+//! a wrong value. Durations are whole milliseconds, and sizes are bytes.
 
 mod api;
 mod model;
@@ -23,23 +23,24 @@ pub use users::{ANONYMOUS_PREFIX, HolderLimits, Issuer, RateLimitSetting, UsersC
 
 use std::time::Duration;
 
-/// Settings that are each valid but contradict one another.
+/// Settings that are valid one by one but contradict one another.
 #[derive(Debug, thiserror::Error)]
 #[error("{variable}: {problem}")]
 pub struct Error {
     /// The variable to change, or the setting of an agent.
     pub variable: &'static str,
-    /// What is wrong, and what to do about it.
+    /// The problem and its remedy, as a phrase after the variable's name.
     pub problem: String,
 }
 
 impl Error {
+    /// Returns an error about this variable.
     pub fn new(variable: &'static str, problem: impl Into<String>) -> Self {
         Self { variable, problem: problem.into() }
     }
 }
 
-/// Parses a duration given in whole milliseconds.
+/// Parses a duration in whole milliseconds.
 fn milliseconds(text: &str) -> Result<Duration, String> {
     let expected = || format!("a duration in whole milliseconds above 0, such as 15000, not {text:?}");
     match text.parse() {
@@ -48,7 +49,7 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a size given in bytes.
+/// Parses a size in bytes.
 fn bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(size) if size > 0 => Ok(size),
@@ -64,7 +65,7 @@ fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a number of further tries.
+/// Parses a number of retries.
 fn retries(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(retries) if retries <= 100 => Ok(retries),

@@ -1,6 +1,6 @@
-//! Which model answers: `CHAT_MODEL_PROVIDER`, its name, keys, addresses and patience.
+//! The model's settings: `CHAT_MODEL_PROVIDER`, the model's name, keys, addresses and time-outs.
 //!
-//! `choice` is the one place that decides; what a provider's protocol looks like is the worker's business.
+//! Only `choice` and `choice_for` decide about the model. The worker knows the providers' protocols.
 
 use std::{fmt, time::Duration};
 
@@ -9,11 +9,11 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{Error, count, milliseconds, retries};
 
-/// Settings of the model behind the runs.
+/// Settings of the model that executes the runs.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelConfig {
-    /// Who answers. Without it: gemini if GEMINI_API_KEY is set, the scripted model if no key is.
+    /// Provider of the model. Without it: gemini if GEMINI_API_KEY is set, the scripted model if no key is.
     #[arg(long, env = "CHAT_MODEL_PROVIDER", value_enum)]
     pub chat_model_provider: Option<Provider>,
 
@@ -25,7 +25,7 @@ pub struct ModelConfig {
     #[arg(long, env = "GEMINI_API_KEY", hide_env_values = true)]
     pub gemini_api_key: Option<SecretString>,
 
-    /// Address of Gemini's API or of one that speaks like it.
+    /// Address of Gemini's API or of a compatible one.
     #[arg(long, env = "GEMINI_BASE_URL")]
     pub gemini_base_url: Option<String>,
 
@@ -33,7 +33,7 @@ pub struct ModelConfig {
     #[arg(long, env = "ANTHROPIC_API_KEY", hide_env_values = true)]
     pub anthropic_api_key: Option<SecretString>,
 
-    /// Address of Anthropic's API or of one that speaks like it.
+    /// Address of Anthropic's API or of a compatible one.
     #[arg(long, env = "ANTHROPIC_BASE_URL")]
     pub anthropic_base_url: Option<String>,
 
@@ -41,7 +41,7 @@ pub struct ModelConfig {
     #[arg(long, env = "OPENAI_API_KEY", hide_env_values = true)]
     pub openai_api_key: Option<SecretString>,
 
-    /// Address of OpenAI's API or of one that speaks like it, with the version, such as http://localhost:8000/v1.
+    /// Address of OpenAI's API or of a compatible one, with the version, such as http://localhost:8000/v1.
     #[arg(long, env = "OPENAI_BASE_URL")]
     pub openai_base_url: Option<String>,
 
@@ -53,43 +53,43 @@ pub struct ModelConfig {
     #[arg(long, env = "VERTEX_API_KEY", hide_env_values = true)]
     pub vertex_api_key: Option<SecretString>,
 
-    /// Google Cloud project that Vertex AI is used in.
+    /// Google Cloud project of Vertex AI.
     #[arg(long, env = "VERTEX_PROJECT_ID")]
     pub vertex_project_id: Option<String>,
 
-    /// Google Cloud location that Vertex AI is used in; global by default.
+    /// Google Cloud location of Vertex AI; global by default.
     #[arg(long, env = "VERTEX_LOCATION")]
     pub vertex_location: Option<String>,
 
-    /// Longest answer to ask for, in tokens; by default what the provider, or its client library, takes.
+    /// Longest answer to ask for, in tokens; by default the maximum of the provider, or of its client library.
     #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = tokens)]
     pub model_max_tokens: Option<u32>,
 
-    /// Time to connect to the provider, in ms.
+    /// Time-out of connecting to the provider, in ms.
     #[arg(long = "model-connect-ms", env = "HOLDFAST_MODEL_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
     pub model_connect: Duration,
 
-    /// Time until the provider sends the first bytes of an answer, in ms.
+    /// Time-out of the first bytes of an answer, in ms.
     #[arg(long = "model-first-byte-ms", env = "HOLDFAST_MODEL_FIRST_BYTE_MS", default_value = "60000", value_parser = milliseconds)]
     pub model_first_byte: Duration,
 
-    /// Silence in the middle of an answer after which it is given up, in ms.
+    /// Silence within an answer after which the worker gives it up, in ms.
     #[arg(long = "model-idle-ms", env = "HOLDFAST_MODEL_IDLE_MS", default_value = "30000", value_parser = milliseconds)]
     pub model_idle: Duration,
 
-    /// Time that one answer may take, retries included, in ms.
+    /// Time-out of one answer, retries included, in ms.
     #[arg(long = "model-total-ms", env = "HOLDFAST_MODEL_TOTAL_MS", default_value = "600000", value_parser = milliseconds)]
     pub model_total: Duration,
 
-    /// Further tries when the provider fails before the first piece of its answer.
+    /// Retries when the provider fails before the first piece of its answer.
     #[arg(long, env = "HOLDFAST_MODEL_RETRIES", default_value = "2", value_parser = retries)]
     pub model_retries: u32,
 
-    /// Pause before the first further try, in ms; doubled before each one after that.
+    /// Pause before the first retry, in ms; each later pause is twice as long.
     #[arg(long = "model-retry-ms", env = "HOLDFAST_MODEL_RETRY_MS", default_value = "250", value_parser = milliseconds)]
     pub model_retry: Duration,
 
-    /// Longest pause that a provider may ask for with Retry-After, in ms; if it asks for more, the run fails at once.
+    /// Longest pause that a provider may ask for with Retry-After, in ms; a longer one fails the run at once.
     #[arg(long = "model-retry-after-max-ms", env = "HOLDFAST_MODEL_RETRY_AFTER_MAX_MS", default_value = "60000", value_parser = milliseconds)]
     pub model_retry_after_max: Duration,
 
@@ -105,7 +105,7 @@ fn tokens(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The names that `CHAT_MODEL_PROVIDER` takes.
+/// The values of `CHAT_MODEL_PROVIDER`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub enum Provider {
     /// Google's Gemini API.
@@ -114,12 +114,12 @@ pub enum Provider {
     Vertex,
     /// Anthropic's Messages API.
     Anthropic,
-    /// OpenAI's chat completions, and whatever else speaks them.
+    /// OpenAI's chat completions, and each compatible API.
     #[value(name = "openai")]
     OpenAi,
     /// A local Ollama.
     Ollama,
-    /// Built in, without any network: for a first try and for tests.
+    /// Built in and without any network, for a first try and for tests.
     Scripted,
 }
 
@@ -136,10 +136,12 @@ impl fmt::Display for Provider {
     }
 }
 
-/// The model that the settings add up to.
+/// The model that results from the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelChoice {
+    /// The API that the worker calls.
     pub provider: Provider,
+    /// The provider's name of the model, such as `gemini-1.5-flash`.
     pub name: String,
 }
 
@@ -150,28 +152,29 @@ impl fmt::Display for ModelChoice {
 }
 
 impl ModelConfig {
-    /// Decides who answers, and refuses settings with which every run would fail.
+    /// Returns the deployment's model. Fails for settings with which each run would fail.
     pub fn choice(&self) -> Result<ModelChoice, Error> {
         self.choice_for(None, None)
     }
 
-    /// Decides who answers for an agent that names a provider, a model, or both. What it does not name is the deployment's
-    /// own; but another provider's model has no name in common with it, so that is the provider's usual one, if any.
+    /// Returns the model for an agent that names a provider, a model, or both. The deployment's setting replaces an
+    /// absent one. But another provider does not know the deployment's model, so its usual model applies, if it has
+    /// one.
     pub fn choice_for(&self, provider: Option<&str>, name: Option<&str>) -> Result<ModelChoice, Error> {
-        let (provider, is_own) = match given(provider).map(named_provider).transpose()? {
+        let (provider, is_own) = match non_empty(provider).map(named_provider).transpose()? {
             None => (self.provider()?, true),
             Some(provider) => (provider, self.provider().is_ok_and(|own| own == provider)),
         };
         self.expect_address(provider)?;
         self.expect_key(provider)?;
-        let name = match (given(name), is_own) {
-            (None, true) => model_name(provider, given(self.chat_model_name.as_deref()), "CHAT_MODEL_NAME"),
+        let name = match (non_empty(name), is_own) {
+            (None, true) => model_name(provider, non_empty(self.chat_model_name.as_deref()), "CHAT_MODEL_NAME"),
             (name, _) => model_name(provider, name, "model.name of the agent"),
         };
         Ok(ModelChoice { provider, name: name? })
     }
 
-    /// Where the provider's API is, with a slash at the end. Empty for the scripted model.
+    /// Returns the address of the provider's API, with a slash at the end. It is empty for the scripted model.
     pub fn base_url(&self, provider: Provider) -> String {
         match self.own_address(provider) {
             Some((_, url)) => with_path(url, usual_path(provider)),
@@ -179,12 +182,12 @@ impl ModelConfig {
         }
     }
 
-    /// Whether the provider is reached at an address of the operator's own.
+    /// Returns whether the operator has set another address for the provider.
     pub fn has_own_address(&self, provider: Provider) -> bool {
         self.own_address(provider).is_some()
     }
 
-    /// The key for the provider, if one is set.
+    /// Returns the provider's key, if one is set.
     pub fn key(&self, provider: Provider) -> Option<&SecretString> {
         let key = match provider {
             Provider::Gemini => &self.gemini_api_key,
@@ -193,7 +196,7 @@ impl ModelConfig {
             Provider::OpenAi => &self.openai_api_key,
             Provider::Ollama | Provider::Scripted => &None,
         };
-        // Compose files pass unset variables on as empty ones.
+        // Compose files pass unset variables as empty ones.
         key.as_ref().filter(|key| !key.expose_secret().trim().is_empty())
     }
 
@@ -210,7 +213,7 @@ impl ModelConfig {
                 return Err(Error::new("CHAT_MODEL_PROVIDER", problem));
             }
         }
-        if given(self.chat_model_name.as_deref()).is_some() {
+        if non_empty(self.chat_model_name.as_deref()).is_some() {
             let problem = "names a model without a provider: set CHAT_MODEL_PROVIDER or GEMINI_API_KEY as well";
             return Err(Error::new("CHAT_MODEL_NAME", problem));
         }
@@ -222,7 +225,7 @@ impl ModelConfig {
             Some((variable, url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
                 Err(Error::new(variable, "expected a URL that begins with http:// or https://"))
             }
-            None if provider == Provider::Vertex && given(self.vertex_project_id.as_deref()).is_none() => {
+            None if provider == Provider::Vertex && non_empty(self.vertex_project_id.as_deref()).is_none() => {
                 Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
             }
             _ => Ok(()),
@@ -231,7 +234,7 @@ impl ModelConfig {
 
     fn expect_key(&self, provider: Provider) -> Result<(), Error> {
         let keyless = matches!(provider, Provider::Ollama | Provider::Scripted);
-        // Local servers and gateways often want no key, or hold it themselves.
+        // Local servers and gateways often need no key, or have it themselves.
         if keyless || self.key(provider).is_some() || self.own_address(provider).is_some() {
             return Ok(());
         }
@@ -246,7 +249,7 @@ impl ModelConfig {
             Provider::Ollama => ("OLLAMA_BASE_URL", &self.ollama_base_url),
             Provider::Vertex | Provider::Scripted => return None,
         };
-        Some((variable, given(url.as_deref())?))
+        Some((variable, non_empty(url.as_deref())?))
     }
 
     fn usual_address(&self, provider: Provider) -> String {
@@ -261,8 +264,8 @@ impl ModelConfig {
     }
 
     fn vertex_address(&self) -> String {
-        let project = given(self.vertex_project_id.as_deref()).unwrap_or_default();
-        let location = given(self.vertex_location.as_deref()).unwrap_or("global");
+        let project = non_empty(self.vertex_project_id.as_deref()).unwrap_or_default();
+        let location = non_empty(self.vertex_location.as_deref()).unwrap_or("global");
         let host = match location {
             "global" => "aiplatform.googleapis.com".to_owned(),
             region => format!("{region}-aiplatform.googleapis.com"),
@@ -278,7 +281,7 @@ fn named_provider(name: &str) -> Result<Provider, Error> {
     })
 }
 
-/// Checks the name; `setting` is where it would be corrected.
+/// Checks the name. The error names `setting`.
 fn model_name(provider: Provider, name: Option<&str>, setting: &'static str) -> Result<String, Error> {
     let example = match provider {
         Provider::Scripted => return Ok("scripted".to_owned()),
@@ -301,7 +304,7 @@ fn model_name(provider: Provider, name: Option<&str>, setting: &'static str) -> 
     }
 }
 
-/// The path that the providers' own tools add to a bare host; both habits are in use, so both are understood.
+/// Returns the path that the provider's own tools add to a bare host. Operators write addresses with it and without it.
 fn usual_path(provider: Provider) -> &'static str {
     match provider {
         Provider::Gemini => "v1beta/",
@@ -329,7 +332,7 @@ fn key_variable(provider: Provider) -> &'static str {
     }
 }
 
-fn given(value: Option<&str>) -> Option<&str> {
+fn non_empty(value: Option<&str>) -> Option<&str> {
     value.map(str::trim).filter(|value| !value.is_empty())
 }
 

@@ -1,4 +1,4 @@
-//! Quotas of one owner, and how long anonymous ones are kept.
+//! Quotas of one owner, and the retention of anonymous owners.
 
 use std::time::Duration;
 
@@ -8,15 +8,17 @@ use crate::quotas::Quotas;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Quotas")]
 pub struct QuotasConfig {
-    /// Runs of one owner that have not ended, 100 by default; a further one is refused with 429. 0 for no limit. In development mode only if set.
+    /// Unfinished runs of one owner, 100 by default; a further one gets 429. 0 for no limit. In development mode only
+    /// if set.
     #[arg(long, env = "HOLDFAST_RUNS_PER_OWNER", value_parser = runs)]
     pub runs_per_owner: Option<usize>,
 
-    /// Bytes that one owner may keep in conversations and briefings, 268435456 by default; a further write is refused with 403. 0 for no limit. In development mode only if set.
+    /// Bytes that one owner may keep in conversations and briefings, 268435456 by default; a further write gets 403. 0
+    /// for no limit. In development mode only if set.
     #[arg(long, env = "HOLDFAST_OWNER_BYTES", value_parser = size)]
     pub owner_bytes: Option<usize>,
 
-    /// Time after which an anonymous user who does not come back is forgotten, with all data, in ms; 0 for never.
+    /// Absence after which the sweeper erases an anonymous user with all data, in ms; 0 for never.
     #[arg(long = "anonymous-retention-ms", env = "HOLDFAST_ANONYMOUS_RETENTION_MS", default_value = "7776000000", value_parser = absence)]
     pub anonymous_retention: Duration,
 }
@@ -26,12 +28,12 @@ const DEFAULT_RUNS: usize = 100;
 const DEFAULT_BYTES: usize = 256 << 20;
 
 impl QuotasConfig {
-    /// The absence after which an anonymous user is forgotten, if there is one.
+    /// Returns the absence after which the sweeper erases an anonymous user; `None` for never.
     pub fn forgotten_after(&self) -> Option<Duration> {
         Some(self.anonymous_retention).filter(|retention| !retention.is_zero())
     }
 
-    /// The quotas that hold: in development mode only those that are set.
+    /// Returns the quotas that apply. In development mode, only set quotas apply.
     pub fn quotas(&self, is_development: bool) -> Quotas {
         Quotas {
             runs: in_force(self.runs_per_owner, DEFAULT_RUNS, is_development),
@@ -40,7 +42,7 @@ impl QuotasConfig {
     }
 }
 
-/// The limit that is set, or else the default outside of development mode; none for 0.
+/// Returns the limit that is set, else the default outside of development mode. 0 becomes `None`.
 fn in_force(set: Option<usize>, default: usize, is_development: bool) -> Option<usize> {
     set.or((!is_development).then_some(default)).filter(|limit| *limit > 0)
 }
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quota_holds_outside_of_development_mode_or_where_it_is_set() {
+    fn a_quota_applies_outside_of_development_mode_or_where_it_is_set() {
         let check = |set: Option<usize>, is_development: bool, expected: Option<usize>| {
             let quotas = QuotasConfig { runs_per_owner: set, owner_bytes: set, anonymous_retention: Duration::ZERO };
             let quotas = quotas.quotas(is_development);

@@ -1,4 +1,4 @@
-//! How runs are claimed, kept, recorded and retired: the worker's settings.
+//! The worker's settings: claims, leases, flushes and the context of a run.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -12,35 +12,36 @@ pub struct RunConfig {
     #[arg(long, env = "HOLDFAST_WORKER_CONCURRENCY", default_value = "256", value_parser = count)]
     pub worker_concurrency: usize,
 
-    /// Address of the worker's own /metrics and /healthz; off unless set.
+    /// Address of the worker's own /metrics and /healthz; none unless set.
     #[arg(long, env = "HOLDFAST_METRICS_ADDR", value_parser = address)]
     pub metrics_addr: Option<SocketAddr>,
 
-    /// Time a run stays with a worker that gives no sign of life, in ms. Renewed three times as often.
+    /// Time after which other workers take over the runs of a silent worker, in ms. A worker renews its leases three
+    /// times in it.
     #[arg(long = "lease-ms", env = "HOLDFAST_LEASE_MS", default_value = "15000", value_parser = milliseconds)]
     pub lease: Duration,
 
-    /// How often expired leases are looked for, in ms.
+    /// Interval at which workers look for expired leases, in ms.
     #[arg(long = "sweep-ms", env = "HOLDFAST_SWEEP_MS", default_value = "5000", value_parser = milliseconds)]
     pub sweep: Duration,
 
-    /// How often a worker looks for queued runs without having been woken, in ms.
+    /// Interval at which a worker polls for queued runs without a wake-up, in ms.
     #[arg(long = "poll-ms", env = "HOLDFAST_POLL_MS", default_value = "1000", value_parser = milliseconds)]
     pub poll: Duration,
 
-    /// Workers that a run may take down before it is failed with max_attempts.
+    /// Workers that a run may take down before it fails with max_attempts.
     #[arg(long, env = "HOLDFAST_MAX_CRASHES", default_value = "3", value_parser = count)]
     pub max_crashes: usize,
 
-    /// Longest time that events of a run stay out of the archive, in ms.
+    /// Longest time before a run's events reach the archive, in ms.
     #[arg(long = "flush-ms", env = "HOLDFAST_FLUSH_MS", default_value = "2000", value_parser = milliseconds)]
     pub flush: Duration,
 
-    /// Bytes of events that are archived at once, before the flush time is over.
+    /// Bytes of events at which a worker archives them before the flush time.
     #[arg(long, env = "HOLDFAST_FLUSH_BYTES", default_value = "65536", value_parser = bytes)]
     pub flush_bytes: usize,
 
-    /// Bytes of events kept in memory while the database is away; then reading the model pauses.
+    /// Bytes of events that a worker keeps in memory while the database is away; then it pauses reading the model.
     #[arg(long, env = "HOLDFAST_TAIL_BYTES", default_value = "8388608", value_parser = bytes)]
     pub tail_bytes: usize,
 
@@ -48,24 +49,23 @@ pub struct RunConfig {
     #[arg(long, env = "HOLDFAST_MAX_ANSWER_BYTES", default_value = "4194304", value_parser = bytes)]
     pub max_answer_bytes: usize,
 
-    /// Time that running work has after SIGTERM before it is handed over, in ms.
+    /// Time after SIGTERM before a worker hands its running runs over, in ms.
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,
 
-    /// Messages that the model is shown of a standing conversation, with the question.
+    /// Messages of a standing conversation that the model reads, with the question.
     #[arg(long = "chat-standing-history-limit", env = "CHAT_STANDING_HISTORY_LIMIT", default_value = "20", value_parser = history_limit)]
     pub standing_history_limit: usize,
 
-    /// Tokens that a conversation may have for the model, roughly; older messages are summarised to keep to it.
+    /// Tokens that a conversation may have for the model, roughly. The worker summarizes older messages to keep to it.
     #[arg(long = "context-tokens", env = "HOLDFAST_CONTEXT_TOKENS", default_value = "5000", value_parser = context_tokens)]
     pub context_tokens: u32,
 
-    /// Characters that the model is shown of what a tool was given, and of what it returned, in an earlier run of the
-    /// conversation; 0 for nothing of earlier runs' tools.
+    /// Characters of each tool input and each tool result of earlier runs that the model reads; 0 for none.
     #[arg(long = "earlier-result-chars", env = "HOLDFAST_EARLIER_RESULT_CHARS", default_value = "1000", value_parser = characters)]
     pub earlier_result_chars: usize,
 
-    /// Earlier messages of a conversation that the model is shown.
+    /// Earlier messages of a conversation that the model reads.
     #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
     pub history_limit: usize,
 }

@@ -1,16 +1,16 @@
-//! A file that holds one secret, as container platforms mount them.
+//! A file that holds one secret, as container platforms mount it.
 
 use std::{fs::File, io::Read, path::Path};
 
 use secrecy::SecretString;
 
-/// What follows the name of a variable in the name of the variable that says where its secret lies.
+/// Suffix of a variable's name that makes it the path of a secret's file, such as `OPENAI_API_KEY_FILE`.
 pub const SECRET_FILE_SUFFIX: &str = "_FILE";
 
-/// Largest secret, in bytes: a key as PEM has a few thousand.
+/// Largest secret, in bytes. A key as PEM has a few thousand.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads the secret, without the line break at its end. The error says what is wrong, and never what the file holds.
+/// Returns the secret without its last line break. The error names the problem, and never quotes the file's content.
 pub fn read_secret_file(path: &Path) -> Result<SecretString, String> {
     let unusable = |problem: &str| format!("could not use {}: {problem}", path.display());
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Which database and which Redis: the choice between embedded and scaled out.
+//! The database and Redis: the choice between embedded and scaled out.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{Error, count, milliseconds};
 
-/// Settings of the meeting places that API and workers share.
+/// Settings of the stores that API and workers share.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Stores")]
 pub struct StoresConfig {
@@ -14,7 +14,7 @@ pub struct StoresConfig {
     #[arg(long, env = "HOLDFAST_DATA_DIR", default_value = "./holdfast-data")]
     pub data_dir: PathBuf,
 
-    /// PostgreSQL to scale out with, as postgres://user:password@host:port/database; needs REDIS_URL too.
+    /// PostgreSQL of the scaled-out mode, as postgres://user:password@host:port/database; needs REDIS_URL too.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<SecretString>,
 
@@ -22,19 +22,20 @@ pub struct StoresConfig {
     #[arg(long, env = "SESSION_SERVICE_URI", hide_env_values = true)]
     pub session_service_uri: Option<SecretString>,
 
-    /// Refused: there is no back end for it.
+    /// Refused, because no back end can use it.
     #[arg(long, env = "MONGO_URI", hide = true, hide_env_values = true)]
     pub mongo_uri: Option<SecretString>,
 
-    /// Redis to scale out with, as redis://host:port; needs DATABASE_URL too.
+    /// Redis of the scaled-out mode, as redis://host:port; needs DATABASE_URL too.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<SecretString>,
 
-    /// Where conversations are kept; by default what DATABASE_URL says.
+    /// Back end of the conversations; the one of DATABASE_URL by default.
     #[arg(long = "chat-memory-backend", env = "CHAT_MEMORY_BACKEND", value_enum)]
     pub memory_backend: Option<MemoryBackend>,
 
-    /// Whether to go on in memory, where all is lost on restart, when the embedded database cannot be used at start.
+    /// Whether the process keeps data in memory, and loses it at its end, if the embedded database cannot be used at
+    /// start.
     #[arg(
         long = "chat-memory-fallback",
         env = "CHAT_MEMORY_FALLBACK",
@@ -43,7 +44,7 @@ pub struct StoresConfig {
     )]
     pub memory_fallback: bool,
 
-    /// Time that the start waits for a database and a Redis that cannot be reached, in ms.
+    /// Time for which the start waits for a database and a Redis that are away, in ms.
     #[arg(long = "start-patience-ms", env = "HOLDFAST_START_PATIENCE_MS", default_value = "30000", value_parser = milliseconds)]
     pub start_patience: Duration,
 
@@ -51,39 +52,47 @@ pub struct StoresConfig {
     #[arg(long, env = "HOLDFAST_DATABASE_POOL", default_value = "16", value_parser = count)]
     pub database_pool: usize,
 
-    /// Time that a run's hot log is kept in Redis after its last event, in ms.
+    /// Time for which Redis keeps a run's hot log after its last event, in ms.
     #[arg(long = "log-ttl-ms", env = "HOLDFAST_LOG_TTL_MS", default_value = "3600000", value_parser = milliseconds)]
     pub log_ttl: Duration,
 
-    /// Time that a run's events can be replayed after its end, in ms; later, 410.
+    /// Time after a run's end in which clients can replay its events, in ms; later requests get 410.
     #[arg(long = "archive-retention-ms", env = "HOLDFAST_ARCHIVE_RETENTION_MS", default_value = "604800000", value_parser = milliseconds)]
     pub archive_retention: Duration,
 }
 
-/// The names that `CHAT_MEMORY_BACKEND` takes.
+/// The values of `CHAT_MEMORY_BACKEND`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum MemoryBackend {
-    /// PostgreSQL, as `DATABASE_URL` says.
+    /// PostgreSQL at `DATABASE_URL`.
     Postgres,
-    /// A SQLite file under the data folder.
+    /// A SQLite file in the data folder.
     Sqlite,
-    /// SQLite without a file: everything is lost at the end of the process.
+    /// SQLite without a file. The end of the process loses all data.
     Memory,
 }
 
-/// The mode that the settings add up to.
+/// The mode that results from the settings.
 #[derive(Debug, Clone)]
 pub enum Stores {
     /// One process with a SQLite file.
-    Embedded { data_dir: PathBuf },
-    /// One process that keeps nothing.
+    Embedded {
+        /// Folder of the file `holdfast.db`.
+        data_dir: PathBuf,
+    },
+    /// One process with all data in memory.
     EmbeddedInMemory,
-    /// Any number of processes around Postgres and Redis.
-    ScaledOut { database_url: SecretString, redis_url: SecretString },
+    /// Any number of processes, which share PostgreSQL and Redis.
+    ScaledOut {
+        /// Begins with `postgres://` or `postgresql://`.
+        database_url: SecretString,
+        /// Begins with `redis://`, `rediss://` or `unix://`.
+        redis_url: SecretString,
+    },
 }
 
 impl StoresConfig {
-    /// Decides the mode; the one place that does.
+    /// Returns the mode; no other code decides it. Fails for settings that contradict one another.
     pub fn stores(&self) -> Result<Stores, Error> {
         if self.mongo_uri.as_ref().is_some_and(|uri| !uri.expose_secret().is_empty()) {
             return Err(Error::new(
@@ -128,7 +137,7 @@ impl StoresConfig {
         Ok(Stores::ScaledOut { database_url: database_url.clone(), redis_url: redis_url.clone() })
     }
 
-    /// The database's URL, and the variable that names it.
+    /// Returns the database's URL, and the variable that has it.
     fn database(&self) -> Result<Option<(&'static str, &SecretString)>, Error> {
         match (&self.database_url, &self.session_service_uri) {
             (Some(url), Some(other)) if url.expose_secret() != other.expose_secret() => Err(Error::new(

@@ -1,4 +1,4 @@
-//! Tools and limits of a run: what holds unless an agent says something else.
+//! Tools and limits of a run, where an agent sets none.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,11 +9,11 @@ use crate::{agent::Limits, schema};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Agents and tools")]
 pub struct ToolsConfig {
-    /// File with agent definitions, TOML or YAML, that is loaded at start.
+    /// File with agent definitions, TOML or YAML, that the program loads at start.
     #[arg(long = "agents", env = "HOLDFAST_AGENTS")]
     pub agents_file: Option<PathBuf>,
 
-    /// Whether the API accepts agents with stdio servers, which are commands on the worker's host.
+    /// Whether the API accepts agents with stdio servers, which start commands on the worker's host.
     #[arg(long = "mcp-stdio", env = "HOLDFAST_MCP_STDIO", default_value = "false", action = clap::ArgAction::Set)]
     pub mcp_stdio: bool,
 
@@ -21,55 +21,56 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_AGENT_SECRETS", value_delimiter = ',', value_parser = variable)]
     pub agent_secrets: Vec<String>,
 
-    /// User as whom stdio servers run, by name or number; by default nobody for a worker that runs as root, else its own.
+    /// User that stdio servers run as, by name or number; by default nobody for a worker that runs as root, else the
+    /// worker's own.
     #[arg(long, env = "HOLDFAST_MCP_USER")]
     pub mcp_user: Option<String>,
 
-    /// Time to connect to an MCP server and to read its list of tools, in ms.
+    /// Time-out of connecting to an MCP server and reading its list of tools, in ms.
     #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
     pub mcp_connect: Duration,
 
-    /// Longest time of one call of an MCP tool, in ms.
+    /// Time-out of one call of an MCP tool, in ms.
     #[arg(long = "mcp-timeout-ms", env = "HOLDFAST_MCP_TIMEOUT_MS", default_value = "10000", value_parser = milliseconds)]
     pub mcp_timeout: Duration,
 
-    /// Time after which an unused connection to an MCP server is closed, in ms.
+    /// Time after which the worker closes an unused connection to an MCP server, in ms.
     #[arg(long = "mcp-idle-ms", env = "HOLDFAST_MCP_IDLE_MS", default_value = "600000", value_parser = milliseconds)]
     pub mcp_idle: Duration,
 
-    /// Largest answer of an MCP server that is read, in bytes.
+    /// Largest answer of an MCP server that the worker reads, in bytes.
     #[arg(long, env = "HOLDFAST_MCP_MAX_BYTES", default_value = "16777216", value_parser = bytes)]
     pub mcp_max_bytes: usize,
 
-    /// Longest time of one call of a built-in tool, in ms.
+    /// Time-out of one call of a built-in tool, in ms.
     #[arg(long = "tool-timeout-ms", env = "HOLDFAST_TOOL_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
     pub tool_timeout: Duration,
 
-    /// Further tries of a call whose tool may be called again, or that was never delivered.
+    /// Retries of a call whose tool may be called again, or that was never delivered.
     #[arg(long, env = "HOLDFAST_TOOL_RETRIES", default_value = "0", value_parser = retries)]
     pub tool_retries: u32,
 
-    /// Pause before each further try of a call, in ms.
+    /// Pause before each retry of a call, in ms.
     #[arg(long = "tool-retry-ms", env = "HOLDFAST_TOOL_RETRY_MS", default_value = "1000", value_parser = milliseconds)]
     pub tool_retry: Duration,
 
-    /// Tools of one run that are called at the same time.
+    /// Tools of one run that the worker calls at the same time.
     #[arg(long, env = "HOLDFAST_TOOL_CONCURRENCY", default_value = "3", value_parser = count)]
     pub tool_concurrency: usize,
 
-    /// Characters of a tool's result that the model is shown.
+    /// Characters of a tool's result that the model reads.
     #[arg(long, env = "HOLDFAST_TOOL_RESULT_CHARS", default_value = "4000", value_parser = count)]
     pub tool_result_chars: usize,
 
-    /// Bytes of a tool's result that are kept in the trace and in the events.
+    /// Bytes of a tool's result that the trace and the events keep.
     #[arg(long, env = "HOLDFAST_TOOL_RESULT_BYTES", default_value = "262144", value_parser = bytes)]
     pub tool_result_bytes: usize,
 
-    /// Time that a human, or a client that executes a tool, has to answer, in ms; then it counts as a denial.
+    /// Time in which a human, or a client that executes a tool, must answer, in ms; then the sweeper denies the call.
     #[arg(long = "approval-ttl-ms", env = "HOLDFAST_APPROVAL_TTL_MS", default_value = "604800000", value_parser = wait)]
     pub approval_ttl: Duration,
 
-    /// Tool calls of one run; then the model is told to answer with what it has.
+    /// Tool calls of one run; then the model must answer with what it has.
     #[arg(long, env = "HOLDFAST_MAX_TOOL_CALLS", default_value = "15", value_parser = calls)]
     pub max_tool_calls: u32,
 
@@ -77,11 +78,11 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = steps)]
     pub max_steps: u32,
 
-    /// Longest time of one run in ms, waiting for people not counted; then it fails with limit_exceeded.
+    /// Longest time of one run in ms, without the time of waiting for people; then it fails with limit_exceeded.
     #[arg(long = "max-duration-ms", env = "HOLDFAST_MAX_DURATION_MS", default_value = "3600000", value_parser = milliseconds)]
     pub max_duration: Duration,
 
-    /// Tools that a client may declare for one run; more are answered 400.
+    /// Tools that a client may declare for one run; more get 400.
     #[arg(long, env = "HOLDFAST_MAX_CLIENT_TOOLS", default_value = "32", value_parser = count)]
     pub max_client_tools: usize,
 
@@ -93,29 +94,29 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MAX_SCHEMA_PATTERNS", default_value = "64", value_parser = count)]
     pub max_schema_patterns: usize,
 
-    /// Memory that one compiled pattern of a schema may take, in bytes.
+    /// Memory of one compiled pattern of a schema, in bytes.
     #[arg(long, env = "HOLDFAST_MAX_PATTERN_BYTES", default_value = "262144", value_parser = bytes)]
     pub max_pattern_bytes: usize,
 
-    /// Steps that checking one call's arguments against its tool's schema may take; more are refused.
+    /// Steps of checking one call's arguments against its tool's schema; a check that needs more fails.
     #[arg(long, env = "HOLDFAST_MAX_SCHEMA_WORK", default_value = "1000000", value_parser = count)]
     pub max_schema_work: usize,
 
-    /// Longest time that compiling schemas, or a check against one, may wait and take, in ms.
+    /// Time-out of compiling schemas, or of a check against one, in ms. It includes the wait.
     #[arg(long = "schema-patience-ms", env = "HOLDFAST_SCHEMA_PATIENCE_MS", default_value = "5000", value_parser = milliseconds)]
     pub schema_patience: Duration,
 
-    /// Tokens that the model may write in one run; without a limit unless set.
+    /// Tokens that the model may write in one run; unlimited unless set.
     #[arg(long, env = "HOLDFAST_MAX_OUTPUT_TOKENS", value_parser = tokens)]
     pub max_output_tokens: Option<u64>,
 
-    /// Tokens that the model may read and write in one run; without a limit unless set.
+    /// Tokens that the model may read and write in one run; unlimited unless set.
     #[arg(long, env = "HOLDFAST_MAX_TOTAL_TOKENS", value_parser = tokens)]
     pub max_total_tokens: Option<u64>,
 }
 
 impl ToolsConfig {
-    /// The limits of foreign schemas.
+    /// Returns the limits of foreign schemas.
     pub const fn schema_limits(&self) -> schema::SchemaLimits {
         schema::SchemaLimits {
             bytes: self.max_schema_bytes,
@@ -125,7 +126,7 @@ impl ToolsConfig {
         }
     }
 
-    /// The limits of a run whose agent asks for none.
+    /// Returns the limits of a run whose agent sets none.
     pub fn limits(&self) -> Limits {
         Limits {
             max_tool_calls: Some(self.max_tool_calls),
@@ -137,7 +138,7 @@ impl ToolsConfig {
     }
 }
 
-/// Longest time that people may take, in ms: ten years. Beyond some point a date cannot be told any more.
+/// Longest time for people, in ms: ten years. Far later dates have no spelling.
 const LONGEST_WAIT_MS: u64 = 10 * 365 * 24 * 3_600_000;
 
 fn variable(text: &str) -> Result<String, String> {

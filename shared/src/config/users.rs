@@ -1,4 +1,4 @@
-//! Who counts as whom, and what strangers may do.
+//! Authentication, and the limits of anonymous callers.
 
 use std::net::SocketAddr;
 
@@ -8,43 +8,47 @@ use secrecy::SecretString;
 use super::Error;
 use crate::rate_limit::Rate;
 
-/// Settings of users.
+/// UsersArgs of users.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Users")]
 pub struct UsersConfig {
-    /// Key of the JWTs: an HS256 secret, or a public key as PEM. Without it this is development mode, and nobody is checked.
+    /// Key of the JWTs: an HS256 secret, or a public key as PEM. Without it the API is in development mode and checks
+    /// no caller.
     #[arg(long, env = "HOLDFAST_JWT_KEY", hide_env_values = true)]
     pub jwt_key: Option<SecretString>,
 
-    /// Whether development mode may be reached from other machines, as in a container whose port is published on loopback.
+    /// Whether other machines may reach development mode, as in a container whose port is published on loopback.
     #[arg(long, env = "HOLDFAST_DEVELOPMENT", default_value = "false", action = clap::ArgAction::Set)]
     pub development: bool,
 
-    /// Audience that a JWT must be for; any unless set. A public key needs it.
+    /// Audience that a JWT must have; any unless set. A public key needs it.
     #[arg(long, env = "HOLDFAST_JWT_AUDIENCE")]
     pub jwt_audience: Option<String>,
 
-    /// Issuers that a JWT may come from, as issuer=prefix,…: its users are named prefix_subject, or subject without a prefix. Any unless set.
+    /// Accepted issuers of JWTs, as issuer=prefix,…: their users are named prefix_subject, or subject without a prefix.
+    /// Any unless set.
     #[arg(long, env = "HOLDFAST_JWT_ISSUERS", value_delimiter = ',', value_parser = issuer)]
     pub jwt_issuers: Vec<Issuer>,
 
-    /// Claim whose value `operator` allows to write agents.
+    /// Claim whose value `operator` allows its user to write agents.
     #[arg(long, env = "HOLDFAST_JWT_ROLE_CLAIM", default_value = "role")]
     pub jwt_role_claim: String,
 
-    /// Whether requests without a JWT are answered, as an anonymous user.
+    /// Whether the API accepts requests without a JWT, as an anonymous user.
     #[arg(long, env = "HOLDFAST_ANONYMOUS", default_value = "true", action = clap::ArgAction::Set)]
     pub anonymous: bool,
 
-    /// Runs that strangers may start per address, 10/minute by default; 0 for no limit. In development mode only if set.
+    /// Rate limit for anonymous callers: runs that one address may start, 10/minute by default; 0 for no limit. In
+    /// development mode only if set.
     #[arg(long = "chat-rate-limit", env = "CHAT_RATE_LIMIT", value_parser = rate_limit)]
     pub rate_limit: Option<RateLimitSetting>,
 
-    /// Other writes that anonymous callers may make per address, 120/minute by default; 0 for no limit. In development mode only if set.
+    /// Rate limit for anonymous callers: other writes of one address, 120/minute by default; 0 for no limit. In
+    /// development mode only if set.
     #[arg(long, env = "HOLDFAST_WRITE_RATE_LIMIT", value_parser = rate_limit)]
     pub write_rate_limit: Option<RateLimitSetting>,
 
-    /// Proxies whose X-Forwarded-For is believed, as addresses or networks: 10.0.0.7,fd00::/8.
+    /// Proxies whose X-Forwarded-For the API believes, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
 
@@ -61,33 +65,38 @@ pub struct UsersConfig {
     pub connections_per_address: Option<usize>,
 }
 
-/// What one caller may hold open in one process; none is no limit.
+/// Streams and connections that one caller may hold in one process. `None` is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderLimits {
+    /// Streams of one user.
     pub streams_per_user: Option<usize>,
+    /// Streams of one address.
     pub streams_per_address: Option<usize>,
-    /// By the address that the server sees, unless it is a trusted proxy's.
+    /// Connections of one address that the server sees, unless a trusted proxy has it.
     pub connections_per_address: Option<usize>,
+    /// Proxies that `connections_per_address` does not limit.
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// Somebody who issues JWTs.
+/// An accepted issuer of JWTs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
-    /// As in the claim `iss`.
+    /// Value of the claim `iss`.
     pub name: String,
-    /// What its users' names begin with, before an underscore; may be empty.
+    /// Prefix of its users' names, before an underscore; may be empty.
     pub prefix: String,
 }
 
-/// What `CHAT_RATE_LIMIT` says.
+/// A value of `CHAT_RATE_LIMIT` or `HOLDFAST_WRITE_RATE_LIMIT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimitSetting {
+    /// No limit.
     Off,
+    /// At most this rate.
     At(Rate),
 }
 
-/// What names of anonymous users begin with, before an underscore.
+/// Prefix of the names of anonymous users, before an underscore.
 pub const ANONYMOUS_PREFIX: &str = "anonymous";
 
 const DEFAULT_RATE: &str = "10/minute";
@@ -95,12 +104,12 @@ const DEFAULT_WRITE_RATE: &str = "120/minute";
 const MAX_PREFIX: usize = 32;
 
 impl UsersConfig {
-    /// The rate at which a stranger may start runs, if there is a limit.
-    pub fn strangers_rate(&self) -> Option<Rate> {
+    /// Returns the rate at which an anonymous caller may start runs; `None` for no limit.
+    pub fn anonymous_run_rate(&self) -> Option<Rate> {
         self.in_force(self.rate_limit, DEFAULT_RATE)
     }
 
-    /// The rate at which an anonymous caller may write anything else, if there is a limit.
+    /// Returns the rate of an anonymous caller's other writes; `None` for no limit.
     pub fn write_rate(&self) -> Option<Rate> {
         self.in_force(self.write_rate_limit, DEFAULT_WRITE_RATE)
     }
@@ -113,7 +122,7 @@ impl UsersConfig {
         }
     }
 
-    /// What one caller may hold open. In development mode there is no limit that is not set.
+    /// Returns what one caller may hold. In development mode, only set limits apply.
     pub fn holder_limits(&self) -> HolderLimits {
         let limit = |set: Option<usize>, default: usize| match (set, &self.jwt_key) {
             (Some(0), _) | (None, None) => None,
@@ -128,7 +137,7 @@ impl UsersConfig {
         }
     }
 
-    /// Refuses what would let in more people than it says, of an API that listens on this address.
+    /// Refuses settings that would admit more callers than they say. `addr` is the address that the API listens on.
     pub fn check(&self, addr: SocketAddr) -> Result<(), Error> {
         if self.jwt_key.is_none() {
             return self.check_development(addr);
@@ -151,7 +160,7 @@ impl UsersConfig {
         Ok(())
     }
 
-    /// Whoever sets these means users to be checked.
+    /// Refuses development mode with settings that only make sense if the API checks its callers.
     fn check_development(&self, addr: SocketAddr) -> Result<(), Error> {
         let set = [
             ("HOLDFAST_JWT_AUDIENCE", self.jwt_audience.is_some()),
@@ -159,9 +168,10 @@ impl UsersConfig {
             ("HOLDFAST_ANONYMOUS=false", !self.anonymous),
         ];
         match set.iter().find(|(_, is_set)| *is_set) {
-            Some((setting, _)) => {
-                Err(Error::new("HOLDFAST_JWT_KEY", format!("is needed beside {setting}; without it nobody is checked")))
-            }
+            Some((setting, _)) => Err(Error::new(
+                "HOLDFAST_JWT_KEY",
+                format!("is needed beside {setting}; without it the API checks no caller"),
+            )),
             None if self.development || addr.ip().to_canonical().is_loopback() => Ok(()),
             None => {
                 let problem = format!(
@@ -174,7 +184,7 @@ impl UsersConfig {
     }
 }
 
-/// Whether a name is one that belongs to the prefix.
+/// Returns whether the name has this prefix and an underscore.
 pub fn begins_with(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
@@ -185,7 +195,7 @@ fn issuer(text: &str) -> Result<Issuer, String> {
             "pairs such as https://accounts.google.com=google, with prefixes of at most {MAX_PREFIX} letters, digits, - and _, not {text:?}"
         )
     };
-    // An issuer is a URL, which may have an equals sign; a prefix has none.
+    // An issuer is a URL, which may have an equals sign. A prefix has none.
     let (name, prefix) = text.trim().rsplit_once('=').ok_or_else(expected)?;
     let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     if name.is_empty() || prefix.len() > MAX_PREFIX || !prefix.chars().all(fits) {
@@ -220,19 +230,19 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Settings {
+    struct UsersArgs {
         #[command(flatten)]
         users: UsersConfig,
     }
 
     fn users(args: &[&str]) -> Result<UsersConfig, clap::Error> {
-        Settings::try_parse_from(["test"].iter().chain(args)).map(|settings| settings.users)
+        UsersArgs::try_parse_from(["test"].iter().chain(args)).map(|settings| settings.users)
     }
 
     #[test]
-    fn strangers_are_limited_where_users_are_checked_or_where_it_is_set() {
+    fn anonymous_callers_are_limited_outside_of_development_mode_or_where_it_is_set() {
         let check = |args: &[&str], expected: Option<&str>| {
-            let rate = users(args).unwrap().strangers_rate().map(|rate| rate.to_string());
+            let rate = users(args).unwrap().anonymous_run_rate().map(|rate| rate.to_string());
             assert_eq!(rate.as_deref(), expected, "{args:?}");
         };
         check(&[], None);
@@ -249,7 +259,7 @@ mod tests {
     const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
     #[test]
-    fn development_mode_beyond_this_machine_must_be_asked_for() {
+    fn only_a_setting_opens_development_mode_to_other_machines() {
         let check = |args: &[&str], addr: &str, refused: Option<&str>| {
             let problem = users(args).unwrap().check(addr.parse().unwrap()).err().map(|error| error.variable);
             assert_eq!(problem, refused, "{args:?} on {addr}");
@@ -267,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_callers_hold_is_limited_where_users_are_checked_or_where_it_is_set() {
+    fn streams_and_connections_are_limited_outside_of_development_mode_or_where_it_is_set() {
         let check = |args: &[&str], expected: [Option<usize>; 3]| {
             let limits = users(args).unwrap().holder_limits();
             let found = [limits.streams_per_user, limits.streams_per_address, limits.connections_per_address];
@@ -304,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_would_let_in_more_people_than_they_say_are_refused() {
+    fn settings_that_would_admit_more_callers_than_they_say_are_refused() {
         let check = |args: &[&str], refused: Option<&str>| {
             let problem = users(args).unwrap().check(LOOPBACK).err().map(|error| error.to_string());
             assert_eq!(problem.is_some(), refused.is_some(), "{args:?}: {problem:?}");

@@ -1,7 +1,7 @@
-//! The claims as an apalis backend: a stream of runs that this process has just been given.
+//! The claims as an apalis backend: a stream of the runs that this process has claimed.
 //!
-//! It never ends with an error, because apalis would end the worker and drop what it is running: whatever goes wrong is
-//! logged and tried again.
+//! The stream never returns an error, because apalis would end the worker and drop its runs. The backend logs each
+//! failure and retries.
 
 use std::{
     collections::VecDeque,
@@ -18,127 +18,134 @@ use apalis_core::{
 use futures::{FutureExt, future::BoxFuture};
 
 use super::Queue;
-use crate::storage::{self, Claim, ClaimTerms, Leave, Room, Storage};
+use crate::storage::{self, Claim, ClaimTerms, Release, Room, Storage};
 
-/// How claims are made.
+/// The settings of claims.
 #[derive(Debug, Clone)]
 pub struct ClaimSettings {
+    /// Holder, lease and crash limit of each claim.
     pub terms: ClaimTerms,
-    /// Runs that are executed at the same time.
+    /// Runs that the worker executes at the same time.
     pub slots: usize,
-    /// How often to look without a wake-up.
+    /// Interval of polls without a wake-up.
     pub poll: Duration,
-    /// How often to look for expired leases.
+    /// Interval of the search for expired leases.
     pub sweep: Duration,
 }
 
-/// Runs for this worker, as they come.
+/// A stream of claimed runs for this worker.
 pub struct Claims {
     storage: Storage,
     queue: Queue,
     settings: ClaimSettings,
-    /// Claimed and not handed out yet.
+    /// Claims that apalis has not fetched yet.
     ready: VecDeque<Claim>,
-    state: State,
+    state: ClaimsState,
     swept: Option<Instant>,
-    /// What the last look for suspects has found.
+    /// The result of the last search for suspects.
     room: Room,
-    /// Has the worker's runs handed over, as far as the room asks for it.
+    /// Hands over the worker's runs, as the room requires.
     make_room: MakeRoom,
 }
 
-/// Called with what each look for suspects has found.
+/// Receives the result of each search for suspects.
 pub type MakeRoom = Box<dyn Fn(Room) + Send>;
 
-/// What one look is for.
+/// The purpose of one poll.
 #[derive(Clone, Copy)]
-struct Look {
+struct ClaimPoll {
     free: usize,
-    /// Runs of dead workers.
+    /// Whether the poll looks for runs of dead workers.
     expired: bool,
-    /// Suspects, which then come first or after the runs of dead workers.
-    suspects: Option<Turn>,
+    /// Whether the poll looks for suspects, and whether those precede the runs of dead workers.
+    suspects: Option<SuspectOrder>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum SuspectOrder {
     First,
     Second,
 }
 
-/// What one look has brought.
+/// The result of one poll.
 #[derive(Default)]
-struct Found {
+struct ClaimedRuns {
     claims: Vec<Claim>,
-    /// Unknown, if the look was not for suspects.
+    /// `None` if the poll did not look for suspects.
     room: Option<Room>,
 }
 
-enum State {
-    /// Waiting for a reason to look.
+enum ClaimsState {
+    /// The backend waits for a reason to poll.
     Waiting(BoxFuture<'static, ()>),
-    /// Looking.
-    Claiming(BoxFuture<'static, Found>),
-    /// Giving back what was claimed and can no longer be executed.
+    /// A poll is under way.
+    Claiming(BoxFuture<'static, ClaimedRuns>),
+    /// The backend returns claims that this worker no longer executes.
     Closing(BoxFuture<'static, ()>),
 }
 
-/// First wait after an error; it doubles up to the longest.
+/// First pause after an error. It doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
-/// How long a claim in flight is awaited at a shutdown.
+/// Time-out of a claim in flight at a shutdown.
 const LAST_CLAIM: Duration = Duration::from_secs(2);
 
 impl Claims {
+    /// Returns the stream. `make_room` receives the result of each search for suspects.
     pub fn new(storage: Storage, queue: Queue, settings: ClaimSettings, make_room: MakeRoom) -> Self {
-        // The first look needs no wake-up: there may be work from before this process was started.
-        let state = State::Waiting(futures::future::ready(()).boxed());
+        // The first poll needs no wake-up: runs may wait since before this process started.
+        let state = ClaimsState::Waiting(futures::future::ready(()).boxed());
         Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None, room: Room::default(), make_room }
     }
 
-    fn wait(&self) -> State {
+    fn wait(&self) -> ClaimsState {
         let (queue, poll) = (self.queue.clone(), self.settings.poll);
         if self.room.is_reserved() {
-            // A wake-up is for a worker that may claim: this one leaves it to the others.
-            return State::Waiting(tokio::time::sleep(poll).boxed());
+            // A wake-up is for a worker that may claim, so this one leaves it to the others.
+            return ClaimsState::Waiting(tokio::time::sleep(poll).boxed());
         }
         let wait = async move {
-            if let Err(error) = queue.woken(poll).await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "looking for runs without wake-ups");
+            if let Err(error) = queue.wait_for_wake_up(poll).await {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "failed to wait for a wake-up; the worker polls without it"
+                );
                 tokio::time::sleep(poll).await;
             }
         };
-        State::Waiting(wait.boxed())
+        ClaimsState::Waiting(wait.boxed())
     }
 
-    fn claim(&mut self, free: usize) -> State {
+    fn claim(&mut self, free: usize) -> ClaimsState {
         let now = Instant::now();
         let expired = self.swept.is_none_or(|swept| now.duration_since(swept) >= self.settings.sweep);
         if expired {
             self.swept = Some(now);
         }
         let suspects = match self.room {
-            // Whatever else the worker claimed first would take the room away.
-            Room::Clearing | Room::Cleared | Room::Alone => Some(Turn::First),
-            Room::Scarce => Some(Turn::Second),
-            Room::Enough => expired.then_some(Turn::Second),
+            // Any other claim would take the room from the suspect.
+            Room::Clearing | Room::Cleared | Room::Alone => Some(SuspectOrder::First),
+            Room::Scarce => Some(SuspectOrder::Second),
+            Room::Enough => expired.then_some(SuspectOrder::Second),
         };
-        let look = Look { free, expired, suspects };
-        State::Claiming(claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), look).boxed())
+        let poll = ClaimPoll { free, expired, suspects };
+        ClaimsState::Claiming(
+            claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), poll).boxed(),
+        )
     }
 }
 
-/// Claims up to `look.free` runs, trying until the database answers.
-async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, look: Look) -> Found {
+/// Claims up to `poll.free` runs, and retries until the database answers.
+async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, poll: ClaimPoll) -> ClaimedRuns {
     let mut backoff = BACKOFF;
-    let mut found = Found::default();
-    // What was taken over must not be lost to an error that comes after it, so it stays in `found`.
-    while let Err(error) = claim_into(&mut found, &storage, &terms, look).await {
+    let mut found = ClaimedRuns::default();
+    // Invariant: claims stay in `found` after a later error, because their runs already belong to this worker.
+    while let Err(error) = claim_into(&mut found, &storage, &terms, poll).await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
             retry_in_ms = backoff.as_millis() as u64,
-            "cannot claim runs"
+            "failed to claim runs"
         );
         if !found.claims.is_empty() {
             break;
@@ -146,37 +153,38 @@ async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, look: Look) ->
         tokio::time::sleep(backoff).await;
         backoff = (backoff * 2).min(LONGEST_BACKOFF);
     }
-    if found.claims.len() == look.free {
-        // There may be more than fits here: pass the wake-up on. Without it, others look a moment later.
+    if found.claims.len() == poll.free {
+        // More runs may wait than fit here, so another worker gets the wake-up. Without it, that worker polls a moment
+        // later.
         let _ = queue.wake().await;
     }
     found
 }
 
 async fn claim_into(
-    found: &mut Found,
+    found: &mut ClaimedRuns,
     storage: &Storage,
     terms: &ClaimTerms,
-    look: Look,
+    poll: ClaimPoll,
 ) -> Result<(), storage::Error> {
-    if look.suspects == Some(Turn::First) {
-        found.claim_suspects(storage, terms, look.free).await?;
+    if poll.suspects == Some(SuspectOrder::First) {
+        found.claim_suspects(storage, terms, poll.free).await?;
     }
-    if look.expired && found.takes_more(look.free) {
-        let free = look.free - found.claims.len();
+    if poll.expired && found.takes_more(poll.free) {
+        let free = poll.free - found.claims.len();
         found.claims.extend(storage.claim_expired(terms, free).await?);
     }
-    if look.suspects == Some(Turn::Second) && found.takes_more(look.free) {
-        found.claim_suspects(storage, terms, look.free).await?;
+    if poll.suspects == Some(SuspectOrder::Second) && found.takes_more(poll.free) {
+        found.claim_suspects(storage, terms, poll.free).await?;
     }
-    if found.takes_more(look.free) {
-        let free = look.free - found.claims.len();
+    if found.takes_more(poll.free) {
+        let free = poll.free - found.claims.len();
         found.claims.extend(storage.claim_queued(terms, free).await?);
     }
     Ok(())
 }
 
-impl Found {
+impl ClaimedRuns {
     async fn claim_suspects(
         &mut self,
         storage: &Storage,
@@ -189,19 +197,19 @@ impl Found {
         Ok(())
     }
 
-    /// Whether further claims are welcome beside what was found.
+    /// Returns whether the poll may claim more.
     fn takes_more(&self, free: usize) -> bool {
         self.claims.len() < free && !self.room.is_some_and(Room::is_reserved)
     }
 }
 
-/// Puts claims back that nobody has begun to execute.
+/// Returns claims that the worker has not started to execute.
 async fn give_back(storage: Storage, queue: Queue, claims: Vec<Claim>) {
     for claim in claims {
-        match storage.leave(&claim, None, claim.started.id, Leave::Queued).await {
+        match storage.release(&claim, None, claim.started.id, Release::Queued).await {
             Ok(_) => drop(queue.wake().await),
             Err(error) => {
-                tracing::warn!(run.id = %claim.run_id, error = &error as &dyn std::error::Error, "a claimed run waits for its lease to expire")
+                tracing::warn!(run.id = %claim.run_id, error = &error as &dyn std::error::Error, "failed to return a claimed run, which now waits for its lease to expire")
             }
         }
     }
@@ -226,7 +234,7 @@ impl Backend for Claims {
                 return Poll::Ready(Some(Ok(TaskBuilder::new(claim).task_id(TaskId::String(id)).build())));
             }
             match &mut self.state {
-                State::Waiting(wait) => {
+                ClaimsState::Waiting(wait) => {
                     ready!(wait.poll_unpin(cx));
                     let executing = worker.task_count();
                     let free = match self.room {
@@ -235,7 +243,7 @@ impl Backend for Claims {
                     };
                     self.state = if free > 0 { self.claim(free) } else { self.wait() };
                 }
-                State::Claiming(claiming) => {
+                ClaimsState::Claiming(claiming) => {
                     let found = ready!(claiming.poll_unpin(cx));
                     self.ready.extend(found.claims);
                     if let Some(room) = found.room {
@@ -244,7 +252,7 @@ impl Backend for Claims {
                     }
                     self.state = self.wait();
                 }
-                State::Closing(_) => return Poll::Ready(None),
+                ClaimsState::Closing(_) => return Poll::Ready(None),
             }
         }
     }
@@ -252,27 +260,31 @@ impl Backend for Claims {
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
         loop {
             match &mut self.state {
-                State::Waiting(_) => {
-                    let unbegun = self.ready.drain(..).collect();
-                    self.state = State::Closing(give_back(self.storage.clone(), self.queue.clone(), unbegun).boxed());
+                ClaimsState::Waiting(_) => {
+                    let unstarted = self.ready.drain(..).collect();
+                    self.state =
+                        ClaimsState::Closing(give_back(self.storage.clone(), self.queue.clone(), unstarted).boxed());
                 }
-                // A claim in flight may be committed: it is awaited, though not for ever, and then given back.
-                State::Claiming(claiming) => {
+                // A claim in flight may be committed. So the backend awaits it for a limited time, and returns its
+                // runs.
+                ClaimsState::Claiming(claiming) => {
                     let claiming = std::mem::replace(claiming, futures::future::pending().boxed());
                     let (storage, queue) = (self.storage.clone(), self.queue.clone());
-                    let mut unbegun: Vec<Claim> = self.ready.drain(..).collect();
+                    let mut unstarted: Vec<Claim> = self.ready.drain(..).collect();
                     let closing = async move {
                         match tokio::time::timeout(LAST_CLAIM, claiming).await {
-                            Ok(found) => unbegun.extend(found.claims),
+                            Ok(found) => unstarted.extend(found.claims),
                             Err(_) => {
-                                tracing::warn!("what was just claimed, if anything, waits for its lease to expire")
+                                tracing::warn!(
+                                    "failed to await the last claim; its runs, if any, wait for their lease to expire"
+                                )
                             }
                         }
-                        give_back(storage, queue, unbegun).await;
+                        give_back(storage, queue, unstarted).await;
                     };
-                    self.state = State::Closing(closing.boxed());
+                    self.state = ClaimsState::Closing(closing.boxed());
                 }
-                State::Closing(closing) => {
+                ClaimsState::Closing(closing) => {
                     ready!(closing.poll_unpin(cx));
                     return Poll::Ready(Ok(()));
                 }

@@ -19,9 +19,9 @@ impl MemoryQueue {
         self.wake.notify_one();
     }
 
-    pub async fn woken(&self, patience: Duration) {
-        // Running out of patience is as good a reason to look as a wake-up.
-        let _ = tokio::time::timeout(patience, self.wake.notified()).await;
+    pub async fn wait_for_wake_up(&self, timeout: Duration) {
+        // The end of the time-out is as good a reason to poll as a wake-up.
+        let _ = tokio::time::timeout(timeout, self.wake.notified()).await;
     }
 
     pub fn signal_cancel(&self, run_id: Uuid) {

@@ -1,7 +1,7 @@
 //! The queue: wake-ups for idle workers, cancel signals for busy ones, and the claims as an apalis backend.
 //!
-//! The queue holds no jobs: the run's row is the job. Whatever is lost here costs latency only, because workers look
-//! into the database by themselves now and then.
+//! The queue has no jobs, because the run's row is the job. A lost wake-up or signal costs latency only: workers also
+//! poll the database.
 
 mod backend;
 mod memory;
@@ -16,7 +16,7 @@ pub use backend::{ClaimSettings, Claims, MakeRoom};
 
 use crate::{config::Stores, redis_link};
 
-/// Redis could not be reached.
+/// A call to Redis failed.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis: could not {doing}")]
 pub struct Error {
@@ -25,7 +25,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Whether Redis cannot be reached now, so that the same call may succeed later.
+    /// Returns whether Redis is away, so that a later call may succeed.
     pub fn is_away(&self) -> bool {
         redis_link::is_away(&self.source)
     }
@@ -33,61 +33,63 @@ impl Error {
 
 /// Wake-ups and cancel signals; cheap to clone.
 #[derive(Clone)]
-pub struct Queue(Backend);
+pub struct Queue(QueueBackend);
 
 #[derive(Clone)]
-enum Backend {
+enum QueueBackend {
     Redis(redis::RedisQueue),
     Memory(Arc<memory::MemoryQueue>),
 }
 
-/// Connects to the queue.
+/// Connects to the queue. Fails if Redis cannot be reached.
 pub async fn connect(stores: &Stores) -> Result<Queue, Error> {
     match stores {
-        Stores::ScaledOut { redis_url, .. } => Ok(Queue(Backend::Redis(redis::RedisQueue::connect(redis_url).await?))),
-        Stores::Embedded { .. } | Stores::EmbeddedInMemory => Ok(Queue(Backend::Memory(Arc::default()))),
+        Stores::ScaledOut { redis_url, .. } => {
+            Ok(Queue(QueueBackend::Redis(redis::RedisQueue::connect(redis_url).await?)))
+        }
+        Stores::Embedded { .. } | Stores::EmbeddedInMemory => Ok(Queue(QueueBackend::Memory(Arc::default()))),
     }
 }
 
 impl Queue {
-    /// Tells one idle worker that there is a run to claim.
+    /// Wakes one idle worker, because there is a run to claim.
     pub async fn wake(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.wake().await,
-            Backend::Memory(queue) => {
+            QueueBackend::Redis(queue) => queue.wake().await,
+            QueueBackend::Memory(queue) => {
                 queue.wake();
                 Ok(())
             }
         }
     }
 
-    /// Waits for a wake-up, at most `patience`.
-    pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
+    /// Returns after a wake-up, and after `timeout` at the latest.
+    pub async fn wait_for_wake_up(&self, timeout: Duration) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.woken(patience).await,
-            Backend::Memory(queue) => {
-                queue.woken(patience).await;
+            QueueBackend::Redis(queue) => queue.wait_for_wake_up(timeout).await,
+            QueueBackend::Memory(queue) => {
+                queue.wait_for_wake_up(timeout).await;
                 Ok(())
             }
         }
     }
 
-    /// Tells whoever executes the run that it is to be cancelled.
+    /// Signals to the run's worker that it must cancel the run.
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.signal_cancel(run_id).await,
-            Backend::Memory(queue) => {
+            QueueBackend::Redis(queue) => queue.signal_cancel(run_id).await,
+            QueueBackend::Memory(queue) => {
                 queue.signal_cancel(run_id);
                 Ok(())
             }
         }
     }
 
-    /// The cancel signals from now on, of all runs.
+    /// Returns the cancel signals from now on, of all runs.
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         match &self.0 {
-            Backend::Redis(queue) => queue.cancels().await,
-            Backend::Memory(queue) => Ok(queue.cancels()),
+            QueueBackend::Redis(queue) => queue.cancels().await,
+            QueueBackend::Memory(queue) => Ok(queue.cancels()),
         }
     }
 }

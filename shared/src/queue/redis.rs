@@ -13,23 +13,23 @@ use crate::redis_link::{Link, Use, within};
 const WAKE_LIST: &str = "holdfast:wake";
 const CANCEL_CHANNEL: &str = "holdfast:cancel";
 
-/// Sentinels that are kept; more would only wake workers for nothing.
+/// Most sentinels in the list. More would only wake workers for nothing.
 const MAX_SENTINELS: isize = 1024;
 
-/// Time that a wake-up or a signal may take; workers find out by themselves a moment later.
+/// Time-out of a wake-up or a signal. Workers poll a moment later anyway.
 const SIGNAL_LIMIT: Duration = Duration::from_millis(500);
 
-/// Longest pop. A worker then looks for runs, which it would not have to.
+/// Longest pop. A worker then polls once without need.
 const LONGEST_POP: Duration = Duration::from_secs(2);
 
-/// How much longer than asked a blocked pop may take before its connection counts as dead.
+/// Time after a pop's own time-out at which its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct RedisQueue {
     url: SecretString,
     commands: Link,
-    /// A connection of its own, because a blocked pop holds up whatever is behind it.
+    /// A separate connection, because a blocked pop delays all commands after it.
     blocking: Link,
 }
 
@@ -46,13 +46,13 @@ impl RedisQueue {
         within(SIGNAL_LIMIT, push.query_async(&mut self.commands.clone())).await.map_err(doing("wake a worker"))
     }
 
-    pub async fn woken(&self, patience: Duration) -> Result<(), Error> {
-        // A longer pop would hide for longer that its connection is dead.
-        let patience = patience.min(LONGEST_POP);
+    pub async fn wait_for_wake_up(&self, timeout: Duration) -> Result<(), Error> {
+        // A longer pop would hide a dead connection for longer.
+        let timeout = timeout.min(LONGEST_POP);
         let mut pop = redis::cmd("BLPOP");
-        pop.arg(WAKE_LIST).arg(patience.as_secs_f64());
+        pop.arg(WAKE_LIST).arg(timeout.as_secs_f64());
         let popped: Result<Result<Value, RedisError>, _> =
-            tokio::time::timeout(patience + GRACE, pop.query_async(&mut self.blocking.clone())).await;
+            tokio::time::timeout(timeout + GRACE, pop.query_async(&mut self.blocking.clone())).await;
         match popped {
             Ok(popped) => popped.map(drop).map_err(doing("wait for a wake-up")),
             Err(_) => {
@@ -70,7 +70,7 @@ impl RedisQueue {
 
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let listened = sender.clone();
+        let listener = sender.clone();
         let signals = Link::open(&self.url, Use::Prompt, move |info| {
             if let Some(run_id) = run_of(&info) {
                 let _ = sender.send(run_id);
@@ -80,13 +80,13 @@ impl RedisQueue {
         within(SIGNAL_LIMIT, signals.subscribe(CANCEL_CHANNEL.to_owned()))
             .await
             .map_err(doing("listen for cancels"))?;
-        tokio::spawn(hold_while_heard(signals, listened));
+        tokio::spawn(hold_until_closed(signals, listener));
         Ok(receiver)
     }
 }
 
-/// Keeps the subscription's connection until nobody listens any more.
-async fn hold_while_heard(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
+/// Keeps the subscription's connection until its receiver is dropped.
+async fn hold_until_closed(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
     sender.closed().await;
     drop(connection);
 }

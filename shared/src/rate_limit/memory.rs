@@ -13,7 +13,7 @@ use governor::{
     clock::{Clock, DefaultClock},
 };
 
-use super::{Empty, Rate};
+use super::{Rate, RateLimited};
 
 #[derive(Default)]
 pub struct MemoryBuckets {
@@ -23,16 +23,16 @@ pub struct MemoryBuckets {
 /// The buckets of one rate.
 struct Buckets {
     limiter: DefaultKeyedRateLimiter<String>,
-    /// Buckets above which the full ones are dropped: twice what was left the last time, so that looking through them
-    /// costs each request a little and none of them much.
+    /// Number of buckets above which a request drops the full ones: twice the rest of the last time. So the search
+    /// costs each request a little, and none of them much.
     look_above: AtomicUsize,
 }
 
-/// Buckets that are kept without looking.
+/// Number of buckets that no request searches.
 const FEW: usize = 1_024;
 
 impl MemoryBuckets {
-    pub fn take(&self, bucket: &str, rate: Rate) -> Result<(), Empty> {
+    pub fn take(&self, bucket: &str, rate: Rate) -> Result<(), RateLimited> {
         let buckets = {
             let mut by_rate = self.by_rate.lock().unwrap_or_else(PoisonError::into_inner);
             by_rate.entry(rate).or_insert_with(|| Arc::new(Buckets::of(rate))).clone()
@@ -48,14 +48,14 @@ impl Buckets {
         Self { limiter, look_above: AtomicUsize::new(FEW) }
     }
 
-    fn take(&self, bucket: &str) -> Result<(), Empty> {
+    fn take(&self, bucket: &str) -> Result<(), RateLimited> {
         if self.limiter.len() > self.look_above.load(Ordering::Relaxed) {
-            // A bucket that is full again is as good as none.
+            // A full bucket needs no entry, because a new one is full too.
             self.limiter.retain_recent();
             self.look_above.store(FEW.max(self.limiter.len() * 2), Ordering::Relaxed);
         }
         let taken = self.limiter.check_key(&bucket.to_owned());
-        taken.map_err(|until| Empty { wait: until.wait_time_from(DefaultClock::default().now()) })
+        taken.map_err(|until| RateLimited { wait: until.wait_time_from(DefaultClock::default().now()) })
     }
 }
 

@@ -1,7 +1,7 @@
-//! The rate limit: buckets that all API processes share, so that a stranger cannot ask one after the other.
+//! The rate limit: buckets that all API processes share, so that an anonymous caller cannot get one bucket per process.
 //!
-//! A bucket is a name, such as an address, and fills by itself; nobody has to make one or to take it away. Who is
-//! limited, and by which bucket, is decided in the API.
+//! A bucket is a name, such as an address. It refills by itself, and no process creates or removes it. The API chooses
+//! the limited callers and their buckets.
 
 mod memory;
 mod rate;
@@ -13,7 +13,7 @@ pub use rate::{InvalidRate, Period, Rate};
 
 use crate::config::Stores;
 
-/// Redis could not be reached.
+/// A call to Redis failed.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis: could not {doing}")]
 pub struct Error {
@@ -21,9 +21,10 @@ pub struct Error {
     source: ::redis::RedisError,
 }
 
-/// The bucket is empty; after this time it has something again.
+/// The bucket is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Empty {
+pub struct RateLimited {
+    /// Time until the bucket gives one again.
     pub wait: Duration,
 }
 
@@ -31,12 +32,12 @@ pub struct Empty {
 #[derive(Clone)]
 pub struct RateLimit {
     shared: Option<redis::RedisBuckets>,
-    /// What decides where nothing is shared, and while Redis is away: then nobody is refused for that, and nobody gets
-    /// more than one process would give.
+    /// Decides if no process shares the buckets, and while Redis is away. Then the API refuses no caller for the
+    /// outage, and gives no caller more than one process would.
     own: Arc<memory::MemoryBuckets>,
 }
 
-/// Connects to the buckets.
+/// Connects to the buckets. Fails if Redis cannot be reached.
 pub async fn connect(stores: &Stores) -> Result<RateLimit, Error> {
     let shared = match stores {
         Stores::ScaledOut { redis_url, .. } => Some(redis::RedisBuckets::connect(redis_url).await?),
@@ -46,13 +47,17 @@ pub async fn connect(stores: &Stores) -> Result<RateLimit, Error> {
 }
 
 impl RateLimit {
-    /// Takes one out of the bucket, which holds what the rate gives in its period, and is refilled at that rate.
-    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<(), Empty> {
+    /// Takes one out of the bucket, or returns the wait until there is one. The bucket holds the rate's count, and
+    /// refills at that rate.
+    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<(), RateLimited> {
         let Some(shared) = &self.shared else { return self.own.take(bucket, rate) };
         match shared.take(bucket, rate).await {
             Ok(taken) => taken,
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "this process's own bucket decides");
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "failed to take from a shared bucket; this process's own bucket decides"
+                );
                 self.own.take(bucket, rate)
             }
         }

@@ -1,38 +1,44 @@
-//! How much is how often: `10/minute`.
+//! Rates such as `10/minute`.
 
 use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
 
-/// So many in a period. Whoever has been quiet for the period may have all of them at once.
+/// A count per period. A caller that was quiet for a period may take the whole count at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
+    /// From 1 to 100,000.
     pub count: NonZeroU32,
+    /// Time in which the bucket refills completely.
     pub period: Period,
 }
 
-/// What a rate counts in.
+/// The unit of a rate's period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Period {
+    /// One second.
     Second,
+    /// 60 seconds.
     Minute,
+    /// 3,600 seconds.
     Hour,
+    /// 86,400 seconds.
     Day,
 }
 
-/// The text is no rate.
+/// The text is no rate; the message names the accepted values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a number from 1 to {MOST} per second, minute, hour or day, such as 10/minute, or 0 for no limit")]
 pub struct InvalidRate;
 
-/// Beyond it, a limit is none.
+/// Largest count. A larger one would limit no caller.
 const MOST: u32 = 100_000;
 
 impl Rate {
-    /// The time in which one comes back, in whole microseconds.
+    /// Returns the time in which the bucket gets one back, in whole microseconds.
     pub fn interval(self) -> Duration {
         Duration::from_micros(self.period.duration().as_micros() as u64 / u64::from(self.count.get()))
     }
 
-    /// A rate, or none for `0`.
+    /// Parses a rate. `None` for a count of 0.
     pub fn parse(text: &str) -> Result<Option<Self>, InvalidRate> {
         if text.trim() == "0" {
             return Ok(None);
@@ -57,6 +63,7 @@ impl fmt::Display for Rate {
 impl Period {
     const ALL: [Self; 4] = [Self::Second, Self::Minute, Self::Hour, Self::Day];
 
+    /// Returns the spelling, such as `minute`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -104,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn other_texts_are_refused() {
         for text in ["", "ten", "10", "10/", "/minute", "-1/minute", "10/fortnight", "1.5/minute", "100001/hour"] {
             assert_eq!(Rate::parse(text), Err(InvalidRate), "{text}");
         }

@@ -1,16 +1,16 @@
-//! Buckets that all processes share: a key each, which expires when its bucket is full again.
+//! Buckets that all processes share. Each is a key, which expires when its bucket is full again.
 
 use std::{sync::LazyLock, time::Duration};
 
 use redis::{RedisError, Script};
 use secrecy::SecretString;
 
-use super::{Empty, Error, Rate};
+use super::{Error, Rate, RateLimited};
 use crate::redis_link::{Link, Use, within};
 
 static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
 
-/// Time that a request may wait for Redis, before the process's own bucket decides.
+/// Time-out of Redis. After it, the process's own bucket decides.
 const TAKE_LIMIT: Duration = Duration::from_millis(300);
 
 #[derive(Clone)]
@@ -24,8 +24,8 @@ impl RedisBuckets {
         Ok(Self { commands })
     }
 
-    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), Empty>, Error> {
-        // A rate is part of the name: what it means that a bucket is half full depends on it.
+    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), RateLimited>, Error> {
+        // The rate is part of the key, because the stored time means another level at another rate.
         let mut invocation = TAKE.key(format!("holdfast:rate:{rate}:{bucket}"));
         invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get());
         let wait: u64 = within(TAKE_LIMIT, invocation.invoke_async(&mut self.commands.clone()))
@@ -33,7 +33,7 @@ impl RedisBuckets {
             .map_err(doing("take from a bucket"))?;
         match wait {
             0 => Ok(Ok(())),
-            micros => Ok(Err(Empty { wait: Duration::from_micros(micros) })),
+            micros => Ok(Err(RateLimited { wait: Duration::from_micros(micros) })),
         }
     }
 }

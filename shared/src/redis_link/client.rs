@@ -1,14 +1,14 @@
-//! Reads `REDIS_URL`, and the certificates that it names in the words of PostgreSQL's URLs.
+//! Reads `REDIS_URL`, and its certificates in the spelling of PostgreSQL's URLs.
 
 use std::fs;
 
 use redis::{Client, ClientTlsConfig, ErrorKind, RedisError, TlsCertificates};
 use secrecy::{ExposeSecret, SecretString};
 
-/// A client of the server that the URL names. RESP3 is what brings pushes.
+/// Returns a client for the server of this URL. It speaks RESP3, which has pushes.
 ///
-/// `rediss://` takes `sslrootcert` (the authority that has signed the server's certificate; by default those that the system
-/// trusts), `sslcert` and `sslkey` (what the client shows), each the path of a PEM file.
+/// `rediss://` takes `sslrootcert`, `sslcert` and `sslkey`, each the path of a PEM file. The first is the authority of
+/// the server's certificate, by default the system's. The others are the client's own certificate and key.
 pub(super) fn read(url: &SecretString) -> Result<Client, RedisError> {
     let (address, query) = url.expose_secret().split_once('?').unwrap_or((url.expose_secret(), ""));
     let (mut root, mut certificate, mut key) = (None, None, None);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_cannot_be_used_are_named() {
+    fn an_error_names_the_unusable_certificate() {
         assert!(refusal("rediss://h?sslrootcert=/nowhere/ca.pem").contains("/nowhere/ca.pem"));
         assert!(refusal("rediss://h?sslcert=/dev/null").contains("sslkey"));
         assert!(refusal("redis://h?sslrootcert=/dev/null").contains("rediss://"));

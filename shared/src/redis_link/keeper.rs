@@ -1,51 +1,51 @@
-//! The keeper of one connection to Redis: it finds out that the connection has failed, and makes another.
+//! The keeper of one connection to Redis. It detects a failed connection and replaces it.
 //!
-//! A connection whose other end is gone without a word takes every command and answers none, for minutes. So the keeper asks
-//! each connection for a sign of life, by a command that only a master answers well.
+//! A connection to a vanished server accepts each command and answers none, for minutes. So the keeper sends
+//! heartbeats: a command that only a master accepts.
 
 use std::{sync::Arc, time::Duration};
 
 use redis::{AsyncConnectionConfig, Client, RedisError, aio::MultiplexedConnection};
 use tokio::{sync::watch, time::sleep};
 
-use super::{CONNECT_LIMIT, Shared, Use, refuses_writes, within};
+use super::{CONNECT_LIMIT, LinkState, Use, refuses_writes, within};
 
-/// Pause between two signs of life.
+/// Pause between two heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Time for a sign of life.
+/// Time-out of a heartbeat.
 const BEAT_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Pauses between two tries to connect.
+/// Pauses between two attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A key that never exists. Deleting it is a write, which a replica refuses, and changes nothing.
+/// A key that never exists. Its deletion is a write, which changes nothing and which a replica refuses.
 const NO_KEY: &str = "holdfast:beat";
 
-/// What makes connections of one kind.
+/// Opens connections with one configuration.
 pub(super) struct Keeper {
     client: Client,
     config: AsyncConnectionConfig,
     used_for: Use,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 impl Keeper {
-    /// Connects once, and keeps the connection until the last receiver is gone.
+    /// Connects once, and keeps the connection until the last receiver is dropped.
     pub(super) async fn start(
         client: Client,
         config: AsyncConnectionConfig,
         used_for: Use,
-        shared: Arc<Shared>,
+        shared: Arc<LinkState>,
     ) -> Result<watch::Receiver<Option<MultiplexedConnection>>, RedisError> {
         let keeper = Self { client, config, used_for, shared };
         let connection = keeper.connect().await?;
         let (current, receiver) = watch::channel(Some(connection.clone()));
         tokio::spawn(async move {
-            let kept = current.clone();
+            let closing = current.clone();
             tokio::select! {
-                () = kept.closed() => {}
+                () = closing.closed() => {}
                 () = keeper.keep(connection, current) => {}
             }
         });
@@ -88,7 +88,7 @@ impl Keeper {
         }
     }
 
-    /// One try. The connection is subscribed to every channel before a caller uses it.
+    /// Connects once. The connection has all subscriptions before a caller uses it.
     async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
         let connecting = self.client.get_multiplexed_async_connection_with_config(&self.config);
         let mut connection = within(CONNECT_LIMIT, connecting).await?;
@@ -105,7 +105,7 @@ impl Keeper {
     }
 }
 
-/// Any answer but that of a replica is a sign of life. A Redis that is full, for one, is still the right one.
+/// Returns whether the server lives and is the master. An error of a full Redis, for one, is a sign of life.
 async fn is_alive(connection: &mut MultiplexedConnection) -> bool {
     match beat(connection).await {
         Ok(()) => true,

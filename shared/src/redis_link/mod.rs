@@ -1,7 +1,7 @@
-//! Connections to Redis, as run log, queue and rate limit need them.
+//! Connections to Redis, for run log, queue and rate limit.
 //!
-//! `Link` is one connection with a keeper, which replaces it when it is dead, silent, or leads to a server that takes no
-//! writes. `client` reads the URL, with its certificates. Every wait for Redis is bounded (`within`).
+//! `Link` is one connection with a keeper. The keeper replaces a connection that is dead, silent, or leads to a
+//! read-only server. `client` reads the URL and its certificates. Each wait for Redis has a time-out (`within`).
 
 mod client;
 mod keeper;
@@ -24,30 +24,30 @@ use tokio::sync::{Notify, watch};
 
 use keeper::Keeper;
 
-/// Time for one try to connect.
+/// Time-out of one attempt to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Time for an answer to a command that does not block.
+/// Time-out of an answer to a command that does not block.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(2);
 
-/// What a connection is used for.
+/// The kind of commands on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Commands that Redis answers at once, and subscriptions. The keeper asks for a sign of life every second.
+    /// Commands that Redis answers at once, and subscriptions. The keeper sends a heartbeat each second.
     Prompt,
-    /// Commands that block, behind which a sign of life would wait. Their caller says when one took too long (`doubt`).
+    /// Commands that block and would delay a heartbeat. Their caller reports a command that took too long (`doubt`).
     Blocking,
 }
 
-/// A connection that its keeper replaces when it fails; cheap to clone.
+/// A connection that its keeper replaces after a failure; cheap to clone.
 #[derive(Clone)]
 pub struct Link {
     current: watch::Receiver<Option<MultiplexedConnection>>,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
-/// What a link and its keeper share.
-struct Shared {
+/// The state that a link and its keeper share.
+struct LinkState {
     /// Wakes the keeper, which then replaces the connection.
     doubts: Arc<Notify>,
     /// The channels that each new connection subscribes to.
@@ -55,7 +55,7 @@ struct Shared {
 }
 
 impl Link {
-    /// Connects once. Each push that is no answer goes to `on_push`.
+    /// Connects once, or fails. `on_push` receives each push.
     pub async fn open(
         url: &SecretString,
         used_for: Use,
@@ -75,7 +75,7 @@ impl Link {
                 }
                 Ok(())
             });
-        let shared = Arc::new(Shared { doubts, channels: Mutex::default() });
+        let shared = Arc::new(LinkState { doubts, channels: Mutex::default() });
         let current = Keeper::start(client, config, used_for, Arc::clone(&shared)).await?;
         Ok(Self { current, shared })
     }
@@ -85,19 +85,19 @@ impl Link {
         self.shared.doubts.notify_one();
     }
 
-    /// Subscribes to a channel, on every later connection too.
+    /// Subscribes to a channel, on each later connection too.
     pub async fn subscribe(&self, channel: String) -> Result<(), RedisError> {
         self.shared.channels().insert(channel.clone());
         self.connection().await?.subscribe(channel).await
     }
 
-    /// Ends `subscribe`.
+    /// Ends a subscription.
     pub async fn unsubscribe(&self, channel: String) -> Result<(), RedisError> {
         self.shared.channels().remove(&channel);
         self.connection().await?.unsubscribe(channel).await
     }
 
-    /// The connection, as soon as there is one.
+    /// Returns the connection, as soon as there is one.
     async fn connection(&self) -> Result<MultiplexedConnection, RedisError> {
         let mut current = self.current.clone();
         let connected = current.wait_for(Option::is_some).await.map(|connection| connection.clone());
@@ -116,7 +116,7 @@ impl Link {
     }
 }
 
-impl Shared {
+impl LinkState {
     fn channels(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,7 +147,7 @@ impl ConnectionLike for Link {
     }
 }
 
-/// Whether a server that is no master any more has refused a write.
+/// Returns whether a server refused a write, because it is no longer the master.
 fn is_refusal(value: &Value) -> bool {
     matches!(value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
 }
@@ -156,10 +156,10 @@ fn refuses_writes(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
-/// Whether Redis cannot answer now, so that the same call may succeed later.
+/// Returns whether Redis is away, so that a later call may succeed.
 pub fn is_away(error: &RedisError) -> bool {
     match error.kind() {
-        // A certificate that one side refuses, it will refuse again.
+        // A refused certificate will be refused again.
         ErrorKind::Io => !is_refused_certificate(error),
         ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::ReadOnly) => true,
         _ => false,
@@ -172,7 +172,7 @@ fn is_refused_certificate(error: &RedisError) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::InvalidData)
 }
 
-/// Awaits an answer, but not for long: while Redis is away, a call would wait for the connection to come back.
+/// Awaits an answer for a limited time. Without the limit, a call would wait until Redis is back.
 pub async fn within<T>(limit: Duration, answer: impl Future<Output = Result<T, RedisError>>) -> Result<T, RedisError> {
     match tokio::time::timeout(limit, answer).await {
         Ok(answer) => answer,

@@ -1,9 +1,12 @@
--- Appends the events first..last of one attempt as one stream entry, whose id is the last of them.
--- KEYS[1] the run's stream, and its channel's name; ARGV: attempt, first, last, "archived" or "refuse", lines, expiry in ms,
--- the number of entries behind which first comes next, or "", and "renew" where the expiry is to be set anew.
--- Answers the number of entries, "stored" if it had the events, "fenced" or "behind". One key only: two keys can be lost apart.
+-- Appends the events first..last of one attempt as one stream entry, whose id is the last event's.
+-- KEYS[1]: the run's stream, which is also the name of its channel.
+-- ARGV[1], [2] and [3]: attempt, first and last. ARGV[4]: "archived" or "refuse". ARGV[5]: the lines.
+-- ARGV[6]: the expiry in ms. ARGV[7]: the number of entries after which first is next, or "".
+-- ARGV[8]: "renew" to set the expiry again.
+-- Returns the number of entries, "stored" if the stream has the events, "fenced" or "behind".
+-- There is one key only, because Redis can lose two keys separately.
 local id, lines = ARGV[1] .. '-' .. ARGV[3], ARGV[5]
--- Who has appended last and finds as many entries as it left need not look at them.
+-- A writer that finds the number of entries of its last append need not read them.
 if redis.call('XLEN', KEYS[1]) == tonumber(ARGV[7]) and not redis.pcall('XADD', KEYS[1], id, 'e', lines).err then
   if ARGV[8] == 'renew' then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
   redis.call('PUBLISH', KEYS[1], lines)
@@ -21,7 +24,7 @@ local next_n = 1
 if a == attempt then next_n = n + 1 end
 if last < next_n then return 'stored' end
 if first > next_n and ARGV[4] == 'refuse' then return 'behind' end
--- A retried append may have been stored in part: drop the lines that the log has.
+-- A retried append may be stored in part, so the script drops the lines that the stream has.
 for _ = first, next_n - 1 do
   lines = string.sub(lines, string.find(lines, '\n', 1, true) + 1)
 end

@@ -1,4 +1,4 @@
-//! The run log of the embedded mode: in this process, by the same rules as in Redis.
+//! The run log of the embedded mode: in this process, with the rules of the Redis scripts.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::{Appended, Batch, Gap, Push};
+use super::{AppendOutcome, EventBatch, Gap, Push};
 use crate::{event::Event, event_id::EventId};
 
-/// Bytes of events that are kept for all runs together; when there are more, the run written least recently goes, because
-/// all that it lacks then is in the archive.
+/// Bytes of events for all runs together. Above it, the log drops the run with the oldest append, because the archive
+/// has those events.
 const BYTES: usize = 128 << 20;
 
 pub struct MemoryLog {
@@ -23,17 +23,17 @@ pub struct MemoryLog {
 
 #[derive(Default)]
 struct Runs {
-    logs: HashMap<Uuid, Log>,
-    followed: HashSet<Uuid>,
+    logs: HashMap<Uuid, RunEntries>,
+    subscribed: HashSet<Uuid>,
     bytes: usize,
     appends: u64,
 }
 
 #[derive(Default)]
-struct Log {
+struct RunEntries {
     entries: VecDeque<(EventId, Bytes)>,
     bytes: usize,
-    /// When it was last written, as a count of appends.
+    /// Count of all appends at the last write to this run.
     written: u64,
 }
 
@@ -43,18 +43,18 @@ impl MemoryLog {
         (Self { runs: Mutex::default(), pushes }, receiver)
     }
 
-    pub fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Appended {
+    pub fn append(&self, run_id: Uuid, batch: &EventBatch, gap: Gap) -> AppendOutcome {
         let mut runs = self.lock();
         let newest = runs.logs.get(&run_id).and_then(|log| log.entries.back()).map_or(EventId::ORIGIN, |entry| entry.0);
         if newest.attempt > batch.attempt {
-            return Appended::Fenced;
+            return AppendOutcome::Fenced;
         }
         let next = if newest.attempt == batch.attempt { newest.n + 1 } else { 1 };
         if batch.last < next {
-            return Appended::Stored;
+            return AppendOutcome::Stored;
         }
         if batch.first > next && gap == Gap::Refuse {
-            return Appended::Behind;
+            return AppendOutcome::Behind;
         }
         let known = next.saturating_sub(batch.first) as usize;
         let lines = match known {
@@ -64,11 +64,11 @@ impl MemoryLog {
             }
         };
         runs.store(run_id, EventId::new(batch.attempt, batch.last), lines.clone());
-        if runs.followed.contains(&run_id) {
-            // The receiver is gone only when the process is about to end.
+        if runs.subscribed.contains(&run_id) {
+            // The receiver is dropped only at the end of the process.
             let _ = self.pushes.send(Push { run_id, lines });
         }
-        Appended::Stored
+        AppendOutcome::Stored
     }
 
     pub fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Vec<Bytes> {
@@ -89,12 +89,12 @@ impl MemoryLog {
         run_ids.iter().for_each(|run_id| runs.forget(*run_id));
     }
 
-    pub fn follow(&self, run_id: Uuid) {
-        self.lock().followed.insert(run_id);
+    pub fn subscribe(&self, run_id: Uuid) {
+        self.lock().subscribed.insert(run_id);
     }
 
-    pub fn unfollow(&self, run_id: Uuid) {
-        self.lock().followed.remove(&run_id);
+    pub fn unsubscribe(&self, run_id: Uuid) {
+        self.lock().subscribed.remove(&run_id);
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
@@ -105,7 +105,7 @@ impl MemoryLog {
 impl Runs {
     fn store(&mut self, run_id: Uuid, last: EventId, lines: Bytes) {
         if ends_the_run(&lines) {
-            // The archive has everything, and serves whoever comes later.
+            // The archive has each event, and serves later readers.
             self.forget(run_id);
             return;
         }

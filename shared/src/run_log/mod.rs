@@ -1,10 +1,9 @@
-//! The run log: the hot, per-run event log, and the push of each append to whoever follows the run.
+//! The run log: the hot events of each run, and a push of each append to the run's subscribers.
 //!
-//! It is quick and may lose anything at any moment; the archive in `storage` is what lasts. It refuses what does not
-//! belong: events of an attempt that a later one has fenced, and events behind a gap.
-//! Wake-ups and cancel signals are not here but in `queue`.
+//! The log is quick and may lose anything at any moment; the archive in `storage` is durable. The log refuses events of
+//! a fenced attempt, and events after a gap. Wake-ups and cancel signals belong to `queue`.
 
-mod carrier;
+mod batcher;
 mod memory;
 mod redis;
 
@@ -21,19 +20,21 @@ use crate::{
     redis_link,
 };
 
-/// Events in a row of one attempt, in their encoded form.
+/// Consecutive encoded events of one attempt.
 #[derive(Debug, Clone)]
-pub struct Batch {
+pub struct EventBatch {
+    /// The attempt of each event.
     pub attempt: u32,
-    /// Numbers of the first and the last event.
+    /// Number of the first event in its attempt.
     pub first: u32,
+    /// Number of the last event in its attempt.
     pub last: u32,
     /// The events' lines, each with its newline.
     pub lines: Bytes,
 }
 
-impl Batch {
-    /// The batch of some events in a row; `None` if there are none.
+impl EventBatch {
+    /// Returns the batch of consecutive events; `None` for no events.
     pub fn of(events: &[Event]) -> Option<Self> {
         let (first, last) = (events.first()?.id, events.last()?.id);
         let lines: Vec<u8> = events.iter().flat_map(|event| event.line().iter().copied().chain([b'\n'])).collect();
@@ -41,107 +42,118 @@ impl Batch {
     }
 }
 
-/// What the log says to an append.
+/// The log's answer to an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
-    /// The events are in the log, now or since an earlier try.
+pub enum AppendOutcome {
+    /// The log has the events, now or since an earlier try.
     Stored,
-    /// A later attempt has written: stop, write nothing more.
+    /// A later attempt has written. The worker stops and writes nothing more.
     Fenced,
-    /// The log has lost what came before: flush, which proves that the run is still held, then append as a rebuild.
+    /// The log has lost earlier events. The worker flushes, which proves its claim, and then appends with
+    /// `Gap::Archived`.
     Behind,
 }
 
-/// Whether an append may leave a gap in the log.
+/// Tells whether an append may leave a gap in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gap {
+    /// The log refuses an append after a gap.
     Refuse,
-    /// Everything before the batch is in the archive.
+    /// The archive has each event before the batch, so the log accepts the gap.
     Archived,
 }
 
-/// Where a writer's last append has left the log: if the log is still like that, the next one follows it.
+/// The log's state after a writer's last append. The next append follows it directly if the log is unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     entries: u64,
-    /// When the log's time was last begun anew.
+    /// When the writer last renewed the log's expiry.
     renewed: Instant,
 }
 
-/// An append, as it reaches everyone who follows its run.
+/// An append, as each subscriber of its run receives it.
 #[derive(Debug, Clone)]
 pub struct Push {
+    /// The run of the events.
     pub run_id: Uuid,
+    /// The events' lines, each with its newline.
     pub lines: Bytes,
 }
 
-/// The log could not be reached, or held something unreadable; it may have lost anything.
+/// The log could not be reached, or it has an unreadable entry. It may have lost anything.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A call to Redis failed.
     #[error("Redis: could not {doing}")]
-    Redis { doing: &'static str, source: ::redis::RedisError },
+    Redis {
+        /// The action, as in "could not <doing>".
+        doing: &'static str,
+        /// The client's error.
+        source: ::redis::RedisError,
+    },
+    /// An entry is no line of an event.
     #[error("could not read the run log")]
     Damaged(#[from] Damaged),
 }
 
 impl Error {
-    /// Whether Redis cannot be reached now, so that the same call may succeed later.
+    /// Returns whether Redis is away, so that a later call may succeed.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Redis { source, .. } if redis_link::is_away(source))
     }
 }
 
-/// The hot log of every run; cheap to clone.
+/// The hot log of all runs; cheap to clone.
 #[derive(Clone)]
-pub struct RunLog(Backend);
+pub struct RunLog(RunLogBackend);
 
 #[derive(Clone)]
-enum Backend {
+enum RunLogBackend {
     Redis(redis::RedisLog),
     Memory(Arc<memory::MemoryLog>),
 }
 
-/// Connects to the log. The pushes of all followed runs arrive at the receiver.
+/// Connects to the log. The receiver gets the pushes of all subscribed runs. Fails if Redis cannot be reached.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<(RunLog, mpsc::UnboundedReceiver<Push>), Error> {
     match stores {
         Stores::ScaledOut { redis_url, .. } => {
             let (log, pushes) = redis::RedisLog::connect(redis_url, config.log_ttl).await?;
-            Ok((RunLog(Backend::Redis(log)), pushes))
+            Ok((RunLog(RunLogBackend::Redis(log)), pushes))
         }
         Stores::Embedded { .. } | Stores::EmbeddedInMemory => {
             let (log, pushes) = memory::MemoryLog::new();
-            Ok((RunLog(Backend::Memory(Arc::new(log))), pushes))
+            Ok((RunLog(RunLogBackend::Memory(Arc::new(log))), pushes))
         }
     }
 }
 
 impl RunLog {
-    /// Appends a batch and pushes it to the run's followers. May be repeated.
-    pub async fn append(&self, run_id: Uuid, batch: &Batch, gap: Gap) -> Result<Appended, Error> {
+    /// Appends a batch, and pushes it to the run's subscribers. The caller may repeat it.
+    pub async fn append(&self, run_id: Uuid, batch: &EventBatch, gap: Gap) -> Result<AppendOutcome, Error> {
         self.append_next(run_id, batch, gap, &mut None).await
     }
 
-    /// The same for a writer that appends again and again, each batch behind the one before, with the mark that its last
-    /// append has left.
+    /// Appends as `append` does, for a writer whose batches are consecutive. `mark` is the state that the writer's last
+    /// append returned.
     pub async fn append_next(
         &self,
         run_id: Uuid,
-        batch: &Batch,
+        batch: &EventBatch,
         gap: Gap,
         mark: &mut Option<Mark>,
-    ) -> Result<Appended, Error> {
+    ) -> Result<AppendOutcome, Error> {
         match &self.0 {
-            Backend::Redis(log) => log.append(run_id, batch, gap, mark).await,
-            Backend::Memory(log) => Ok(log.append(run_id, batch, gap)),
+            RunLogBackend::Redis(log) => log.append(run_id, batch, gap, mark).await,
+            RunLogBackend::Memory(log) => Ok(log.append(run_id, batch, gap)),
         }
     }
 
-    /// The next events after `after`, in the order of the log, about `bytes` of them where there are as many; the first may
-    /// lie before `after`.
+    /// Returns events after `after` in the log's order, about `bytes` of them. The first of them may lie before
+    /// `after`.
     pub async fn read(&self, run_id: Uuid, after: EventId, bytes: usize) -> Result<Vec<Event>, Error> {
         let entries = match &self.0 {
-            Backend::Redis(log) => log.read(run_id, after, bytes).await?,
-            Backend::Memory(log) => log.read(run_id, after, bytes),
+            RunLogBackend::Redis(log) => log.read(run_id, after, bytes).await?,
+            RunLogBackend::Memory(log) => log.read(run_id, after, bytes),
         };
         let mut events = Vec::new();
         for entry in entries {
@@ -150,53 +162,52 @@ impl RunLog {
         Ok(events)
     }
 
-    /// Begins to receive the run's pushes.
-    pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
+    /// Starts the pushes of a run.
+    pub async fn subscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.follow(run_id).await,
-            Backend::Memory(log) => {
-                log.follow(run_id);
+            RunLogBackend::Redis(log) => log.subscribe(run_id).await,
+            RunLogBackend::Memory(log) => {
+                log.subscribe(run_id);
                 Ok(())
             }
         }
     }
 
-    /// Ends `follow`.
-    pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
+    /// Ends the pushes of a run.
+    pub async fn unsubscribe(&self, run_id: Uuid) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.unfollow(run_id).await,
-            Backend::Memory(log) => {
-                log.unfollow(run_id);
+            RunLogBackend::Redis(log) => log.unsubscribe(run_id).await,
+            RunLogBackend::Memory(log) => {
+                log.unsubscribe(run_id);
                 Ok(())
             }
         }
     }
 
-    /// Removes the logs of erased runs. A writer that a later attempt has not fenced may begin
-    /// such a log again.
+    /// Removes the logs of erased runs. A writer without a fence by a later attempt may create such a log again.
     pub async fn remove(&self, run_ids: &[Uuid]) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.remove(run_ids).await,
-            Backend::Memory(log) => {
+            RunLogBackend::Redis(log) => log.remove(run_ids).await,
+            RunLogBackend::Memory(log) => {
                 log.remove(run_ids);
                 Ok(())
             }
         }
     }
 
-    /// Tries what an append needs. A log that answers `ping` may still refuse it.
+    /// Tries each command that an append needs. A Redis that answers `ping` may still refuse them.
     pub async fn ready(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.ready().await,
-            Backend::Memory(_) => Ok(()),
+            RunLogBackend::Redis(log) => log.ready().await,
+            RunLogBackend::Memory(_) => Ok(()),
         }
     }
 
-    /// Asks the log for a sign of life.
+    /// Returns when Redis answers a PING.
     pub async fn ping(&self) -> Result<(), Error> {
         match &self.0 {
-            Backend::Redis(log) => log.ping().await,
-            Backend::Memory(_) => Ok(()),
+            RunLogBackend::Redis(log) => log.ping().await,
+            RunLogBackend::Memory(_) => Ok(()),
         }
     }
 }

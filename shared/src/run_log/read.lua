@@ -1,5 +1,6 @@
--- Answers the lines of the entries after ARGV[1], each entry's as one string, until they have about ARGV[2] bytes.
--- KEYS[1] the run's stream. XRANGE itself counts entries, which may have one event or a thousand: so ever more at a time.
+-- Returns the lines of the entries after ARGV[1], one string per entry, up to about ARGV[2] bytes.
+-- KEYS[1]: the run's stream. XRANGE counts entries, which have one event or a thousand; so each turn reads twice as
+-- many.
 local after, wanted, count = ARGV[1], tonumber(ARGV[2]), 2
 local lines = {}
 while wanted > 0 do

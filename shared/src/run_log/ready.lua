@@ -1,4 +1,4 @@
--- Does on a small scale what append.lua does. KEYS[1]: a stream and a channel of that name.
+-- Tries each command of append.lua. KEYS[1]: a stream and a channel of that name.
 redis.call('XADD', KEYS[1], 'MAXLEN', 1, '*', 'e', '')
 redis.call('PEXPIRE', KEYS[1], 60000)
 redis.call('PUBLISH', KEYS[1], '')

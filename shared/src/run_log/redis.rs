@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
-    Appended, Batch, Error, Gap, Mark, Push,
-    carrier::{Carrier, Expiry},
+    AppendOutcome, Error, EventBatch, Gap, Mark, Push,
+    batcher::{AppendBatcher, Expiry},
 };
 use crate::{
     event_id::EventId,
     redis_link::{Link, Use, within},
 };
 
-/// What an append needs of Redis: scripts, writes, room, and channels. One that only answers PING is of no use.
+/// Tries what an append needs: scripts, writes, memory and channels. A Redis that only answers PING is not ready.
 static READY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("ready.lua")));
 const READY_KEY: &str = "holdfast:ready";
 
@@ -29,8 +29,8 @@ static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.
 #[derive(Clone)]
 pub struct RedisLog {
     commands: Link,
-    appends: Carrier,
-    /// A connection of its own, so that pushes never wait behind answers.
+    appends: AppendBatcher,
+    /// A separate connection, so that pushes never wait for answers.
     subscriptions: Link,
     ttl: Duration,
 }
@@ -45,18 +45,18 @@ impl RedisLog {
             }
         });
         let subscriptions = relayed.await.map_err(doing("open a connection"))?;
-        let appends = Carrier::start(commands.clone());
+        let appends = AppendBatcher::start(commands.clone());
         Ok((Self { commands, appends, subscriptions, ttl }, pushes))
     }
 
     pub async fn append(
         &self,
         run_id: Uuid,
-        batch: &Batch,
+        batch: &EventBatch,
         gap: Gap,
         mark: &mut Option<Mark>,
-    ) -> Result<Appended, Error> {
-        // An expiry that is set anew now and then costs less than one that is exact; it holds for a little longer instead.
+    ) -> Result<AppendOutcome, Error> {
+        // A rare renewal costs less than an exact expiry, so the stream lives a little longer than the setting says.
         let slack = self.ttl / 64;
         let (before, now) = (mark.take(), Instant::now());
         let renewed = before.map(|mark| mark.renewed).filter(|renewed| now.duration_since(*renewed) < slack);
@@ -64,12 +64,12 @@ impl RedisLog {
         let append = self.appends.append(name(run_id), batch, gap, before.map(|mark| mark.entries), expiry);
         let answer = within(APPEND_LIMIT, append).await.map_err(doing("append events"))?;
         match answer.as_str() {
-            "fenced" => Ok(Appended::Fenced),
-            "behind" => Ok(Appended::Behind),
+            "fenced" => Ok(AppendOutcome::Fenced),
+            "behind" => Ok(AppendOutcome::Behind),
             stored => {
                 let entries = stored.parse().ok();
                 *mark = entries.map(|entries| Mark { entries, renewed: renewed.unwrap_or(now) });
-                Ok(Appended::Stored)
+                Ok(AppendOutcome::Stored)
             }
         }
     }
@@ -82,11 +82,11 @@ impl RedisLog {
         Ok(entries.into_iter().map(Bytes::from).collect())
     }
 
-    pub async fn follow(&self, run_id: Uuid) -> Result<(), Error> {
+    pub async fn subscribe(&self, run_id: Uuid) -> Result<(), Error> {
         within(REQUEST_LIMIT, self.subscriptions.subscribe(name(run_id))).await.map_err(doing("follow a run"))
     }
 
-    pub async fn unfollow(&self, run_id: Uuid) -> Result<(), Error> {
+    pub async fn unsubscribe(&self, run_id: Uuid) -> Result<(), Error> {
         within(REQUEST_LIMIT, self.subscriptions.unsubscribe(name(run_id))).await.map_err(doing("stop following a run"))
     }
 
@@ -116,13 +116,13 @@ impl RedisLog {
     }
 }
 
-/// Time that a client's request may wait for Redis, which it can do without.
+/// Time-out of Redis in a client's request, which can continue without it.
 const REQUEST_LIMIT: Duration = Duration::from_millis(300);
 
 /// Logs that one command removes.
 const REMOVED_AT_ONCE: usize = 500;
 
-/// Time that an append may take before it is repeated.
+/// Time-out of an append, before the worker repeats it.
 const APPEND_LIMIT: Duration = Duration::from_secs(2);
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {

@@ -1,8 +1,7 @@
-//! JSON schemas of tools' arguments: what a model, or a human who edits its call, must keep to.
+//! JSON schemas of tools' arguments, for models and for humans who edit a call.
 //!
-//! Schemas come from clients and from servers, and nothing can interrupt a check that has begun. So `size` bounds what is
-//! compiled, and `work` bounds what a check of arguments may cost, before either begins. `checks` runs both off the
-//! runtime's threads.
+//! Clients and servers send the schemas, and no thread can interrupt a check. So `size` limits what `compile` accepts,
+//! and `work` limits the cost of a check before it begins. `checks` runs both outside the runtime's threads.
 
 mod checks;
 mod size;
@@ -10,19 +9,19 @@ mod work;
 
 use serde_json::Value;
 
-pub use checks::{SchemaChecks, Unchecked};
+pub use checks::{SchemaCheckError, SchemaChecks};
 pub use size::{SchemaLimits, Sizes};
 
-/// Violations that one message names at most.
+/// Most violations in one message.
 const NAMED: usize = 5;
 
-/// Work up to which a check collects several violations; the validator keeps each of them in memory.
+/// Most work at which a check collects several violations. The validator keeps each of them in memory.
 const WORK_TO_NAME_ALL: usize = 20_000;
 
-/// Memory that matching one pattern may use for its cache, in bytes.
+/// Memory for the cache of matching one pattern, in bytes.
 const MATCH_CACHE: usize = 64 * 1024;
 
-/// Deepest chain of schemas that one value is checked against. References can make it endless.
+/// Deepest chain of schemas for one value. References could make it endless.
 const DEEPEST: usize = 256;
 
 /// A compiled schema.
@@ -33,11 +32,12 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema within the limits. Nothing is fetched for it: references reach no further than the schema itself.
+    /// Compiles a schema within the limits, or returns the problem. The compiler fetches nothing: references reach no
+    /// further than the schema itself.
     pub fn compile(source: Value, limits: &SchemaLimits) -> Result<Self, String> {
         let sizes = Sizes::of(&source);
         sizes.check(limits)?;
-        // Patterns are matched in linear time.
+        // The engine matches patterns in linear time.
         let patterns = jsonschema::PatternOptions::regex()
             .size_limit(limits.pattern_bytes)
             .dfa_size_limit(limits.pattern_bytes.max(MATCH_CACHE));
@@ -51,7 +51,7 @@ impl Schema {
         Ok(Self { validator, source, most_work: limits.work })
     }
 
-    /// Refuses arguments that break the schema, naming where; and arguments that are too much work to check.
+    /// Returns the violations with their paths, or that the check would need too much work.
     pub fn validate(&self, input: &Value) -> Result<(), String> {
         let Some(work) = work::of(&self.source, input, self.most_work) else {
             return Err("at the top: these arguments are too much to check against the tool's schema".to_owned());
@@ -78,7 +78,7 @@ fn name(violation: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// A violation quotes what it found, which may be long.
+/// Truncates a violation, which may quote a long value.
 fn shorten(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_names_the_path() {
+    fn a_violation_names_its_path() {
         let schema = compiled(json!({"type": "object", "required": ["a"], "properties": {
             "a": {"type": "object", "properties": {"n": {"type": "integer"}}}}}))
         .unwrap();
@@ -144,28 +144,28 @@ mod tests {
             .collect();
         let rules: Vec<Value> = (0..2_500).map(|n| json!({"required": [format!("f{n}")]})).collect();
         for schema in [nested(30), json!({"properties": patterns}), json!({"anyOf": rules})] {
-            let begun = Instant::now();
+            let start = Instant::now();
             let compiled = compiled(schema);
-            assert!(begun.elapsed().as_secs() < 5, "{:?} after {:?}", compiled.err(), begun.elapsed());
+            assert!(start.elapsed().as_secs() < 5, "{:?} after {:?}", compiled.err(), start.elapsed());
             assert!(compiled.is_ok(), "{:?}", compiled.err());
         }
     }
 
     #[test]
-    fn arguments_that_are_too_much_work_are_refused_in_words() {
+    fn arguments_that_need_too_much_work_are_refused_with_a_sentence() {
         let rules: Vec<Value> = (0..2_500).map(|n| json!({"const": n})).collect();
         let schema = compiled(json!({"properties": {"a": {"items": {"anyOf": rules}}}})).unwrap();
         let items = |count: usize| json!({"a": vec![json!("x"); count]});
         assert!(schema.validate(&items(3)).unwrap_err().starts_with("at /a/0: "));
-        let begun = Instant::now();
+        let start = Instant::now();
         assert!(schema.validate(&items(20_000)).unwrap_err().contains("too much to check"));
-        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
         let plain = compiled(json!({"properties": {"a": {"items": {"type": "string", "minLength": 1}}}})).unwrap();
         assert_eq!(plain.validate(&items(20_000)), Ok(()));
     }
 
     #[test]
-    fn references_that_multiply_or_never_end_are_too_much() {
+    fn references_that_multiply_or_never_end_need_too_much_work() {
         let mut schema = json!({"$defs": {"d0": {"type": "object"}}, "$ref": "#/$defs/d30"});
         for n in 1..=30 {
             let inner = json!({"$ref": format!("#/$defs/d{}", n - 1)});

@@ -1,17 +1,17 @@
-//! The size of a schema, which one walk over it finds: bytes, patterns, references.
+//! The size of a schema: bytes, patterns and references, found by one walk.
 
 use serde_json::Value;
 
-/// What a schema may have, and what checking arguments against it may cost.
+/// The limits of a schema, and of a check against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemaLimits {
     /// Bytes of JSON.
     pub bytes: usize,
-    /// Patterns, those of `patternProperties` included.
+    /// Number of patterns, those of `patternProperties` included.
     pub patterns: usize,
     /// Memory of one compiled pattern, in bytes.
     pub pattern_bytes: usize,
-    /// Steps of one check; a step compares one value with one keyword.
+    /// Steps of one check. A step compares one value with one keyword.
     pub work: usize,
 }
 
@@ -24,26 +24,29 @@ impl Default for SchemaLimits {
 /// Longest text of one pattern, in bytes.
 const PATTERN_TEXT: usize = 4_096;
 
-/// What one or several schemas have.
+/// The sizes of one or several schemas.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sizes {
+    /// Bytes of JSON.
     pub bytes: usize,
+    /// Number of patterns.
     pub patterns: usize,
     longest_pattern: usize,
-    /// A keyword that refers to another place.
+    /// A keyword that refers to another schema, such as `$ref`.
     pub reference: Option<&'static str>,
-    /// Whether a part of a schema has an id of its own, against which references resolve.
+    /// Whether a part of a schema has its own id, which changes how references resolve.
     has_ids: bool,
 }
 
 impl Sizes {
+    /// Returns the sizes of one schema.
     pub fn of(schema: &Value) -> Self {
         let mut sizes = Self { bytes: schema.to_string().len(), ..Self::default() };
         sizes.walk(schema, true);
         sizes
     }
 
-    /// The sizes of both together.
+    /// Returns the sizes of both together.
     pub fn and(self, other: Self) -> Self {
         Self {
             bytes: self.bytes + other.bytes,
@@ -54,7 +57,7 @@ impl Sizes {
         }
     }
 
-    /// Refuses sizes beyond the limits, in words.
+    /// Returns a sentence about the first limit that the sizes exceed.
     pub fn check(&self, limits: &SchemaLimits) -> Result<(), String> {
         let beyond =
             |what: &str, have: usize, most: usize| Err(format!("it has {have} {what}, and the limit is {most}"));
@@ -69,7 +72,7 @@ impl Sizes {
         }
     }
 
-    /// Counts what looks like a keyword, also where it is the name of a property: too many is the safe side.
+    /// Counts each name that looks like a keyword, also the name of a property. A count that is too high is safe.
     fn walk(&mut self, value: &Value, is_root: bool) {
         match value {
             Value::Object(fields) => {
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_hold_at_their_edge() {
+    fn limits_apply_at_their_edge() {
         let limits = SchemaLimits { bytes: 60, patterns: 2, ..SchemaLimits::default() };
         let check = |schema: Value, part: Option<&str>| match (Sizes::of(&schema).check(&limits), part) {
             (Ok(()), None) => {}
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_found_and_do_not_meet_inner_ids() {
+    fn references_are_found_and_exclude_inner_ids() {
         assert_eq!(Sizes::of(&json!({"allOf": [{"$ref": "#/$defs/b"}]})).reference, Some("$ref"));
         assert_eq!(Sizes::of(&json!({"properties": {"$ref": {"type": "string"}}})).reference, None);
         let inner = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$id": "http://a/", "type": "string"}}});

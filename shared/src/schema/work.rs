@@ -1,7 +1,7 @@
-//! The work of checking one value against one schema, found by a walk that stops at a limit.
+//! The work of checking one value against one schema, found by a walk with a limit.
 //!
-//! The walk visits each pair of a subschema and a value that a validator may visit, and counts at least what it would do
-//! there. Where a validator stops at the first violation, the walk goes on: it finds an upper bound.
+//! The walk visits each pair of a subschema and a value that a validator may visit, and counts at least the validator's
+//! work. A validator stops at the first violation and the walk does not, so it finds an upper bound.
 
 use serde_json::{Map, Value};
 
@@ -13,13 +13,13 @@ const BYTES_PER_STEP: usize = 64;
 /// Bytes of text that one step matches against a small pattern.
 const MATCHED_PER_STEP: usize = 4;
 
-/// The size, in repetitions written out, at which a pattern costs twice what a small one does.
+/// Size, with repetitions written out, at which a pattern costs twice a small one.
 const SMALL_PATTERN: usize = 32;
 
-/// Comparisons that telling apart the items of a list costs for each value in it.
+/// Steps per value for finding equal items in a list.
 const PER_UNIQUE: usize = 8;
 
-/// The work of a check, or none if it is more than `most`.
+/// Returns the work of a check, or `None` if it is more than `most`.
 pub fn of(schema: &Value, value: &Value, most: usize) -> Option<usize> {
     let mut walk = Walk { root: schema, left: most };
     walk.visit(schema, value, DEEPEST)?;
@@ -135,7 +135,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is not evaluated is found by evaluating all that stands beside it again.
+    /// The validator finds unevaluated fields by evaluating all keywords beside this one again.
     fn siblings(&mut self, keywords: &Map<String, Value>, value: &Value, depth: usize) -> Option<()> {
         let evaluating = keywords.keys().filter(|keyword| !keyword.starts_with("unevaluated"));
         evaluating.into_iter().try_for_each(|keyword| self.keyword(keywords, keyword, value, depth))
@@ -147,7 +147,7 @@ impl Walk<'_> {
     }
 }
 
-/// The values in a value, itself included.
+/// Returns the number of values in a value, itself included.
 fn values_in(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(values_in).sum::<usize>(),
@@ -156,8 +156,8 @@ fn values_in(value: &Value) -> usize {
     }
 }
 
-/// About the length of a pattern whose counted repetitions are written out; those that stand beside each other are taken
-/// for nested. The limit on compiled patterns holds, so no pattern has more than so many states.
+/// Returns about the length of a pattern with its counted repetitions written out. It treats adjacent repetitions as
+/// nested. The limit on compiled patterns also limits the number of states.
 fn written_out(pattern: &str) -> usize {
     const MOST: usize = 16_384;
     let counts = pattern.split('{').skip(1).filter_map(|rest| rest.split_once('}')?.0.rsplit(',').next()?.parse().ok());
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_holds_at_its_edge() {
+    fn a_limit_applies_at_its_edge() {
         let (schema, value) = (json!({"items": {"type": "string"}}), json!(["a", "b"]));
         let needed = of(&schema, &value, 1_000).unwrap();
         assert_eq!(of(&schema, &value, needed), Some(needed));

@@ -1,4 +1,4 @@
-//! What SUBMIT writes once a message is accepted: the message, the run that answers it, and the run's first event.
+//! The writes of SUBMIT for an accepted message: the message, its run, and the run's first event.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{
     NewRun,
     archive::{ArchiveChunk, writes_of},
     database::args,
-    fenced::{Fenced, Statement},
+    fenced::{FencedWrites, Statement},
 };
 use crate::{
     event::{Event, EventBody, RunQueued},
@@ -18,30 +18,30 @@ use crate::{
     telemetry::Traceparent,
 };
 
-/// An accepted message, before it is written.
+/// An accepted message before the write.
 pub(super) struct Acceptance<'a> {
     owner: &'a str,
     new: &'a NewRun,
     conversation_id: Uuid,
     agent_id: Option<Uuid>,
     position: i64,
-    input: Input<'a>,
-    /// The first version of what it replaces: of the message, or of the answer where the message was there before.
+    input: RunInput<'a>,
+    /// The first version of the replaced message, or of the replaced answer if the message existed before.
     version_of: Option<Uuid>,
     message_id: Uuid,
     output_message_id: Uuid,
     queued: Event,
 }
 
-/// What the run is to answer.
-pub(super) enum Input<'a> {
+/// The message that the run answers.
+pub(super) enum RunInput<'a> {
     New(&'a str),
-    /// It was said before.
+    /// A message of the conversation, which the run answers again.
     Earlier(Box<Message>),
 }
 
-/// The round in which owner `$2` has its next turn: one behind its last queued run, but never before the round that the queue
-/// has reached. So an owner who comes later does not wait for another owner's whole queue.
+/// The round of owner `$2`'s next turn: one after its last queued run, but not before the round that the queue has
+/// reached. So a new owner does not wait for another owner's whole queue.
 macro_rules! next_round {
     () => {
         "(select coalesce(max(place), 0) from (\
@@ -54,7 +54,7 @@ macro_rules! next_round {
     };
 }
 
-/// `$created_at` is of the row that `$from` ends the text with.
+/// `$created_at` is a column of the row that `$from` selects at the end of the text.
 macro_rules! insert_run {
     ($created_at:literal, $from:literal) => {
         concat!(
@@ -69,7 +69,7 @@ macro_rules! insert_run {
     };
 }
 
-/// The same.
+/// `$created_at` is a column of the row that `$from` selects at the end of the text.
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(
@@ -88,11 +88,11 @@ impl<'a> Acceptance<'a> {
         new: &'a NewRun,
         (conversation_id, agent_id): (Uuid, Option<Uuid>),
         position: i64,
-        input: Input<'a>,
+        input: RunInput<'a>,
     ) -> Self {
         let message_id = match &input {
-            Input::New(_) => Uuid::now_v7(),
-            Input::Earlier(message) => message.id,
+            RunInput::New(_) => Uuid::now_v7(),
+            RunInput::Earlier(message) => message.id,
         };
         let output_message_id = Uuid::now_v7();
         let body = EventBody::RunQueued(RunQueued {
@@ -118,22 +118,22 @@ impl<'a> Acceptance<'a> {
         }
     }
 
-    pub(super) fn as_version_of(self, version_of: Option<Uuid>) -> Self {
+    pub(super) fn with_version_of(self, version_of: Option<Uuid>) -> Self {
         Self { version_of, ..self }
     }
 
-    /// The writes for a conversation whose row is locked. They answer when the run was created.
-    pub(super) fn in_place(&self) -> Fenced {
+    /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
+    pub(super) fn in_place(&self) -> FencedWrites {
         let run = self.run_row(insert_run!("{now}", " returning created_at"));
         let message = self.message_row(insert_message!("created_at", "{fence:agent_runs where id = $4}"));
-        Fenced::new(run, message.into_iter().chain(self.first_event()).collect())
+        FencedWrites::new(run, message.into_iter().chain(self.first_event()).collect())
     }
 
-    /// The writes for a conversation that is made with them, by a statement that returns `last_message_at`.
-    pub(super) fn behind(&self, conversation: Statement) -> Fenced {
+    /// Returns the writes for a new conversation, after the statement that creates it and returns `last_message_at`.
+    pub(super) fn after_creation(&self, conversation: Statement) -> FencedWrites {
         let run = self.run_row(insert_run!("last_message_at", " from {fence:chat_conversations where id = $3}"));
         let message = self.message_row(insert_message!("last_message_at", "{fence:chat_conversations where id = $2}"));
-        Fenced::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
+        FencedWrites::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
     }
 
     fn run_row(&self, sql: &'static str) -> Statement {
@@ -155,14 +155,14 @@ impl<'a> Acceptance<'a> {
             options.metadata.clone(),
             options.max_duration.map(|limit| limit.as_millis() as i64),
             self.new.traceparent.map(|parent| parent.to_string()),
-            self.version_of.filter(|_| matches!(self.input, Input::Earlier(_)))
+            self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_)))
         ];
         Statement::new(sql, args)
     }
 
-    /// Nothing, if the run answers a message that was there before.
+    /// `None` if the run answers an earlier message.
     fn message_row(&self, sql: &'static str) -> Option<Statement> {
-        let Input::New(content) = self.input else { return None };
+        let RunInput::New(content) = self.input else { return None };
         let args = args![
             self.message_id,
             self.conversation_id,
@@ -180,8 +180,8 @@ impl<'a> Acceptance<'a> {
         writes_of(self.new.run_id, &ArchiveChunk::of(&self.queued))
     }
 
-    /// What was written at `created_at`: the message, the run, and the run's first event.
-    pub(super) fn written(self, created_at: DateTime<Utc>) -> (Message, Run, Event) {
+    /// Returns the written message, run and first event, for the time that the database gave.
+    pub(super) fn into_parts(self, created_at: DateTime<Utc>) -> (Message, Run, Event) {
         let new = self.new;
         let run = Run {
             id: new.run_id,
@@ -204,8 +204,8 @@ impl<'a> Acceptance<'a> {
             finished_at: None,
         };
         let message = match self.input {
-            Input::Earlier(message) => *message,
-            Input::New(content) => Message {
+            RunInput::Earlier(message) => *message,
+            RunInput::New(content) => Message {
                 id: self.message_id,
                 client_id: new.client_message_id.clone(),
                 conversation_id: self.conversation_id,

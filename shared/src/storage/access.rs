@@ -1,4 +1,4 @@
-//! Looks up whom an agent admits, and who answers what a run has asked.
+//! Looks up the callers that an agent admits, and the callers that answer a run's questions.
 
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -6,14 +6,16 @@ use uuid::Uuid;
 use super::{Error, Storage, Target, database::args};
 use crate::agent::{Access, Approvers};
 
-/// Whose run it is, and who decides about its calls.
+/// The owner of a run, and the callers that decide about its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedRun {
+    /// Owner id.
     pub owner: String,
+    /// As the run's version of the definition says; the owner for a plain conversation.
     pub approvers: Approvers,
 }
 
-/// Selects what the newest definition of an agent says, also of a deleted one: its conversations go on.
+/// Selects from an agent's newest definition. It includes deleted agents, because their conversations continue.
 macro_rules! select_access {
     ($from:literal) => {
         concat!(
@@ -25,15 +27,15 @@ macro_rules! select_access {
 }
 
 impl Storage {
-    /// Whom an agent admits; an unknown agent admits everybody, because nothing can be done with it.
+    /// Returns the callers that an agent admits. An unknown agent admits each caller, because no caller can use it.
     pub async fn access_of_agent(&self, id: Uuid) -> Result<Access, Error> {
         let sql = select_access!("where a.id = $1");
         let row = self.database.fetch_optional::<(Option<Json<Access>>,)>(sql, args![id]).await;
         Ok(access(row.map_err(Error::doing("read whom an agent admits"))?))
     }
 
-    /// Whom the agents admit that a run of this target would have: the conversation's, and the one that a new conversation
-    /// would get.
+    /// Returns the access of each agent that a run of this target could have: the conversation's agent, and the agent
+    /// of a new conversation.
     pub async fn access_of_target(&self, owner: &str, target: &Target) -> Result<Vec<Access>, Error> {
         let doing = || Error::doing("read whom a conversation's agent admits");
         let (of_conversation, named) = match target {
@@ -68,7 +70,7 @@ impl Storage {
         Ok(found)
     }
 
-    /// Whose run it is and who decides about its calls, by the definition that it was submitted with.
+    /// Returns a run's owner and approvers, by the definition of its submission. `None` if there is no such run.
     pub async fn asked_run(&self, run_id: Uuid) -> Result<Option<AskedRun>, Error> {
         let sql = "select r.owner_id, v.definition -> 'approvers' from agent_runs r \
                    join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null \

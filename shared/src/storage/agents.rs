@@ -1,4 +1,4 @@
-//! Agents: defined by the API or by a file, changed by versions, hidden when deleted.
+//! Agents: the API or a file defines them, changes add versions, and deletion hides them.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
 };
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
@@ -18,12 +18,14 @@ use crate::{
     storable::storable_json,
 };
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug)]
-pub enum Changed {
+pub enum AgentChange {
+    /// The agent after its change, or before its deletion.
     Changed(Box<Agent>),
-    /// The agent comes from a file, and is changed there.
+    /// The agent comes from a file, and only that file can change it.
     InFile,
+    /// There is no such agent.
     NotFound,
 }
 
@@ -48,7 +50,7 @@ macro_rules! select_agents {
 }
 
 impl Storage {
-    /// Stores a new agent.
+    /// Stores a new agent with version 1.
     pub async fn create_agent(&self, definition: &AgentDefinition) -> Result<Agent, Error> {
         let create = async {
             let mut tx = self.database.begin().await?;
@@ -61,39 +63,40 @@ impl Storage {
         create.await.map_err(Error::doing("store an agent"))
     }
 
-    /// The agent of that id, secrets included.
+    /// Returns the agent of this id, secrets included.
     pub async fn agent(&self, id: Uuid) -> Result<Option<Agent>, Error> {
         let sql = concat!(select_agents!(), "and a.id = $1");
         let row = self.database.fetch_optional::<AgentRow>(sql, args![id]).await;
         Ok(row.map_err(Error::doing("read an agent"))?.map(Agent::from))
     }
 
-    /// All agents, the newest first, secrets included. `None` for a cursor that no page gave out.
+    /// Returns a page of agents, newest first, secrets included. `None` for an unknown cursor.
     pub async fn agents(&self, size: impl Into<PageSize>, cursor: Option<&str>) -> Result<Option<Page<Agent>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(select_agents!(), "and ($1 is null or a.id < $1) order by a.id desc limit $2"),
             "id desc",
             "$3"
         );
-        let rows = self.database.fetch_all::<Cut<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
+        let rows = self.database.fetch_all::<PageRow<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
         let rows = rows.map_err(Error::doing("list agents"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// Gives an agent the definition that `change` makes of its own. Runs that were submitted before keep theirs.
+    /// Replaces an agent's definition by the result of `change`. Runs that were submitted before keep the earlier
+    /// version.
     pub async fn change_agent<E>(
         &self,
         id: Uuid,
         change: impl FnOnce(&AgentDefinition) -> Result<AgentDefinition, E>,
-    ) -> Result<Result<Changed, E>, Error> {
+    ) -> Result<Result<AgentChange, E>, Error> {
         let doing = || Error::doing("change an agent");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        let Some(agent) = lock(&mut tx, id).await.map_err(doing())? else { return Ok(Ok(Changed::NotFound)) };
+        let Some(agent) = lock(&mut tx, id).await.map_err(doing())? else { return Ok(Ok(AgentChange::NotFound)) };
         if agent.origin == Origin::File {
             tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(Changed::InFile));
+            return Ok(Ok(AgentChange::InFile));
         }
         let definition = match change(&agent.definition) {
             Ok(definition) => definition,
@@ -104,41 +107,42 @@ impl Storage {
         };
         if definition == agent.definition {
             tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(Changed::Changed(Box::new(agent))));
+            return Ok(Ok(AgentChange::Changed(Box::new(agent))));
         }
         let changed = async {
             add_version(&mut tx, &agent, &definition).await?;
             let changed = read(&mut tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
             tx.commit().await?;
-            Ok(Changed::Changed(Box::new(changed)))
+            Ok(AgentChange::Changed(Box::new(changed)))
         };
         Ok(Ok(changed.await.map_err(doing())?))
     }
 
-    /// Removes an agent, or hides it if a conversation has it: those go on with it.
-    pub async fn delete_agent(&self, id: Uuid) -> Result<Changed, Error> {
+    /// Removes an agent, or hides it while a conversation, a run or a briefing has it.
+    pub async fn delete_agent(&self, id: Uuid) -> Result<AgentChange, Error> {
         let delete = async {
             let mut tx = self.database.begin().await?;
-            let Some(agent) = lock(&mut tx, id).await? else { return Ok(Changed::NotFound) };
+            let Some(agent) = lock(&mut tx, id).await? else { return Ok(AgentChange::NotFound) };
             if agent.origin == Origin::File {
                 tx.rollback().await?;
-                return Ok(Changed::InFile);
+                return Ok(AgentChange::InFile);
             }
             hide(&mut tx, id).await?;
             tx.commit().await?;
-            Ok(Changed::Changed(Box::new(agent)))
+            Ok(AgentChange::Changed(Box::new(agent)))
         };
         delete.await.map_err(Error::doing("delete an agent"))
     }
 
-    /// Makes the agents of the file those of `definitions`, by their ids: new ones are added, changed ones get a new
-    /// version, and those that the file no longer has are hidden. Answers how many were added or changed, and hidden.
+    /// Replaces the agents of the file by `definitions`. New agents are added, changed ones get a version, and missing
+    /// ones are hidden. Returns the numbers of changed and of hidden agents.
     pub async fn load_agents(&self, definitions: &BTreeMap<Uuid, AgentDefinition>) -> Result<(usize, usize), Error> {
         let load = async {
             let mut tx = self.database.begin().await?;
             let (mut changed, mut hidden) = (0, 0);
             for (id, definition) in definitions {
-                // Another process with the same file may be at it; the first inserts, the second finds.
+                // Another process may load the same file now. The first one inserts the agent, and the second one finds
+                // it.
                 let sql = "insert into agent_definitions (id, name, origin, created_at) values ($1, $2, 'file', {now}) on conflict (id) do nothing";
                 if tx.execute(sql, args![*id, definition.name.as_str()]).await? == 1 {
                     insert_version(&mut tx, *id, 1, definition).await?;
@@ -166,7 +170,7 @@ impl Storage {
         load.await.map_err(Error::doing("load the agents of a file"))
     }
 
-    /// The definition that a run was submitted with, secrets included.
+    /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
         let sql = "select definition from agent_definition_versions where agent_definition_id = $1 and version = $2";
         let row = self.database.fetch_optional::<(Json<AgentDefinition>,)>(sql, args![id, version]).await;

@@ -1,7 +1,8 @@
-//! ANSWER: a human decides about a call, or a client brings the result of its own, while nobody holds the run.
+//! ANSWER: a human decides about a call, or a client sends the result of its own call. No worker holds the run
+//! meanwhile.
 //!
-//! The write rule: the answer takes an attempt whose one event tells of it, and a later attempt goes on from there. The run
-//! returns to the queue with the last answer that it waits for.
+//! By the write rule, the answer takes an attempt with one event, and a later attempt resumes there. The last missing
+//! answer returns the run to the queue.
 
 use chrono::Utc;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use super::{
     Error, Storage,
     archive::{ArchiveChunk, writes_of},
     database::{Tx, args},
-    fenced::{Fenced, Statement},
+    fenced::{FencedWrites, Statement},
     rows::traceparent,
     trace::{ApprovalRow, approval_columns},
 };
@@ -26,55 +27,63 @@ use crate::{
     tool::{ToolCallStatus, ToolError},
 };
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug)]
-pub enum Answered {
-    /// It counts; the run goes on if it waits for nothing else.
+pub enum AnswerOutcome {
+    /// The answer counts. The run resumes if it waits for no other answer.
     Accepted(AnsweredRun),
-    /// Another answer was first: that one.
+    /// An earlier answer has settled the question; this is its record.
     Decided(Box<Approval>),
-    /// The result of this call is known already.
+    /// The call has a result already.
     Completed,
-    /// It comes after the time for it.
+    /// The answer came after the expiry.
     Expired,
-    /// The run has ended, or does not wait for it.
+    /// The run has ended, or does not wait for this answer.
     NotWaiting,
-    /// The edited input breaks the tool's schema.
+    /// The edited input breaks the tool's schema; the sentence says how.
     InvalidInput(String),
+    /// There is no such question, call or run.
     NotFound,
 }
 
-/// A run whose question was answered; the event is to be shown now that it is committed.
+/// A run with a new answer. The caller publishes the event, because it is committed.
 #[derive(Debug, Clone)]
 pub struct AnsweredRun {
+    /// The run that was waiting.
     pub run_id: Uuid,
+    /// The one event of the answer's attempt.
     pub event: Event,
-    /// Whether a worker can go on with it.
+    /// True if a worker can claim the run now.
     pub queued: bool,
+    /// The run's conversation.
     pub conversation_id: Uuid,
-    /// The span under which the run was submitted, if that was recorded.
+    /// The span of the run's submission, if it was recorded.
     pub traceparent: Option<Traceparent>,
 }
 
-/// The result of a call that the client has executed.
+/// The result of a call that the client executed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientResult {
+    /// The tool's output.
     Output(String),
+    /// The client's message about a failed call.
     Error(String),
 }
 
-/// A decision, and who has made it.
+/// A decision with its author.
 #[derive(Debug, Clone)]
 pub struct DecisionBy<'a> {
+    /// Owner id of the author.
     pub by: &'a str,
+    /// The decision itself.
     pub decision: &'a Decision,
-    /// Whether its edited arguments fit the tool's schema.
+    /// The check of its edited arguments against the tool's schema, made by the caller.
     pub checked: Result<(), InvalidInput>,
 }
 
-/// The row as whoever answers finds it.
+/// The run's row at the time of the answer.
 #[derive(FromRow)]
-struct Waiting {
+struct WaitingRunRow {
     #[sqlx(try_from = "String")]
     status: RunStatus,
     attempt: i64,
@@ -82,22 +91,25 @@ struct Waiting {
     archived_to: EventId,
 }
 
-/// What is wrong with edited arguments; who answers has checked them.
+/// The problem of edited arguments, as a sentence. The caller of `decide` checks them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidInput(pub String);
+pub struct InvalidInput(
+    /// The violations, with their paths.
+    pub String,
+);
 
 #[derive(FromRow)]
-struct Question {
+struct PendingApprovalRow {
     #[sqlx(flatten)]
     approval: ApprovalRow,
     expired: bool,
 }
 
-/// Ids that one look of the sweeper takes.
+/// Most questions of one sweep.
 const BATCH: i64 = 100;
 
 impl Storage {
-    /// The schema that the arguments of a pending question must fit.
+    /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
             "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
@@ -108,47 +120,47 @@ impl Storage {
         Ok(schema.map(|(Json(schema),)| schema))
     }
 
-    /// Answers what a run of this owner has asked about one call. The first answer counts.
+    /// Stores the decision about one call of this owner's run. The first answer counts.
     pub async fn decide(
         &self,
         owner: &str,
         run_id: Uuid,
         approval_id: Uuid,
         decision: DecisionBy<'_>,
-    ) -> Result<Answered, Error> {
+    ) -> Result<AnswerOutcome, Error> {
         let decide = async {
             let mut tx = self.database.begin().await?;
-            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
-                None => Answered::NotFound,
+            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => AnswerOutcome::NotFound,
                 Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(decision)).await?,
             };
-            settle(tx, answered).await
+            settle(tx, outcome).await
         };
         decide.await.map_err(Error::doing("store the answer to an approval"))
     }
 
-    /// Stores the result of a call that the client has executed. The first result counts.
+    /// Stores the result of a call that the client executed. The first result counts.
     pub async fn complete_client_call(
         &self,
         owner: &str,
         run_id: Uuid,
         call_id: &str,
         result: &ClientResult,
-    ) -> Result<Answered, Error> {
+    ) -> Result<AnswerOutcome, Error> {
         let complete = async {
             let mut tx = self.database.begin().await?;
-            let answered = match lock(&mut tx, run_id, Some(owner)).await? {
-                None => Answered::NotFound,
+            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+                None => AnswerOutcome::NotFound,
                 Some(run) => complete_locked(&mut tx, run_id, run, call_id, Some(result)).await?,
             };
-            settle(tx, answered).await
+            settle(tx, outcome).await
         };
         complete.await.map_err(Error::doing("store the result of a client's tool"))
     }
 
-    /// Answers in the place of people whose time is over: no.
+    /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
     pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
-        let doing = || Error::doing("look for questions that nobody has answered in time");
+        let doing = || Error::doing("look for questions that have expired");
         let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
             "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
              where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
@@ -160,78 +172,80 @@ impl Storage {
             args![BATCH],
         );
         let (approvals, calls) = futures::try_join!(approvals, calls).map_err(doing())?;
-        let mut answered = Vec::new();
+        let mut outcome = Vec::new();
         for (approval_id, run_id) in approvals {
-            answered.push((run_id, self.expire(run_id, Open::Approval(approval_id)).await));
+            outcome.push((run_id, self.expire(run_id, OpenQuestion::Approval(approval_id)).await));
         }
         for (call_id, run_id) in calls {
-            answered.push((run_id, self.expire(run_id, Open::Call(call_id)).await));
+            outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
         }
-        // One run that cannot be answered must not keep the others from it.
-        let accepted = answered.into_iter().filter_map(|(run_id, answered)| match answered {
-            Ok(Answered::Accepted(run)) => Some(run),
+        // A failure for one run must not stop the expiry of the others.
+        let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
+            Ok(AnswerOutcome::Accepted(run)) => Some(run),
             Ok(_) => None,
             Err(error) => {
-                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot answer for those who did not");
+                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to expire a question");
                 None
             }
         });
         Ok(accepted.collect())
     }
 
-    async fn expire(&self, run_id: Uuid, open: Open) -> Result<Answered, sqlx::Error> {
+    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        let answered = match (lock(&mut tx, run_id, None).await?, open) {
-            (None, _) => Answered::NotFound,
-            (Some(run), Open::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
-            (Some(run), Open::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
+        let outcome = match (lock(&mut tx, run_id, None).await?, open) {
+            (None, _) => AnswerOutcome::NotFound,
+            (Some(run), OpenQuestion::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
+            (Some(run), OpenQuestion::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
         };
-        settle(tx, answered).await
+        settle(tx, outcome).await
     }
 }
 
-/// What a run waits for.
-enum Open {
+/// An open question of a run.
+enum OpenQuestion {
     Approval(Uuid),
     Call(String),
 }
 
-/// Without an answer, the question has expired.
+/// Settles a question. Without an answer, the question expires.
 async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Waiting,
+    run: WaitingRunRow,
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
-) -> Result<Answered, sqlx::Error> {
+) -> Result<AnswerOutcome, sqlx::Error> {
     let sql = concat!(
         "select ",
         approval_columns!(),
         ", expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
     );
-    let Some(question) = tx.fetch_optional::<Question>(sql, args![approval_id, run_id]).await? else {
-        return Ok(Answered::NotFound);
+    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(sql, args![approval_id, run_id]).await? else {
+        return Ok(AnswerOutcome::NotFound);
     };
     let approval = Approval::from(question.approval);
     if approval.status != ApprovalStatus::Pending {
-        return Ok(Answered::Decided(Box::new(approval)));
+        return Ok(AnswerOutcome::Decided(Box::new(approval)));
     }
     if run.status != RunStatus::Waiting {
-        return Ok(Answered::NotWaiting);
+        return Ok(AnswerOutcome::NotWaiting);
     }
     if question.expired && answer.is_some() {
-        return Ok(Answered::Expired);
+        return Ok(AnswerOutcome::Expired);
     }
     let by = answer.as_ref().map(|answer| answer.by.to_owned());
     let (status, edited_input, reason) = match answer {
         None => (ApprovalStatus::Expired, None, None),
-        // The key stands for the call as it was.
+        // The tool's key belongs to the call with its first arguments.
         Some(DecisionBy { decision: Decision::Approve { edited_input: Some(_), .. }, .. })
             if approval.kind == ApprovalKind::UnknownOutcome =>
         {
-            return Ok(Answered::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
+            return Ok(AnswerOutcome::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
         }
-        Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => return Ok(Answered::InvalidInput(problem)),
+        Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => {
+            return Ok(AnswerOutcome::InvalidInput(problem));
+        }
         Some(DecisionBy { decision: Decision::Approve { edited_input, reason }, .. }) => {
             (ApprovalStatus::Approved, edited_input.clone().map(storable_json), reason.clone())
         }
@@ -251,17 +265,17 @@ async fn decide_locked(
         reason: reason.map(Into::into),
         edited_input: edited_input.map(Into::into),
     });
-    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
-/// Without a result, the time for it is over.
+/// Completes a client's call. Without a result, the call expires.
 async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Waiting,
+    run: WaitingRunRow,
     call_id: &str,
     result: Option<&ClientResult>,
-) -> Result<Answered, sqlx::Error> {
+) -> Result<AnswerOutcome, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(try_from = "String")]
@@ -273,20 +287,20 @@ async fn complete_locked(
     let sql = "select status, name, coalesce(expires_at < {now}, false) as expired, {ms since:created_at} as waited_ms \
                from agent_run_tool_calls where run_id = $1 and call_id = $2";
     let Some(call) = tx.fetch_optional::<Row>(sql, args![run_id, call_id]).await? else {
-        return Ok(Answered::NotFound);
+        return Ok(AnswerOutcome::NotFound);
     };
     match call.status {
-        ToolCallStatus::Completed => return Ok(Answered::Completed),
+        ToolCallStatus::Completed => return Ok(AnswerOutcome::Completed),
         ToolCallStatus::Client if run.status == RunStatus::Waiting => {}
-        _ => return Ok(Answered::NotWaiting),
+        _ => return Ok(AnswerOutcome::NotWaiting),
     }
     if call.expired && result.is_some() {
-        return Ok(Answered::Expired);
+        return Ok(AnswerOutcome::Expired);
     }
     let (output, error) = match result {
         Some(ClientResult::Output(output)) => (Some(storable(output.clone())), None),
         Some(ClientResult::Error(message)) => (None, Some(ToolError::new("tool_failed", message.as_str()))),
-        None => (None, Some(ToolError::new("expired", "the client has brought no result in time"))),
+        None => (None, Some(ToolError::new("expired", "the client has sent no result in time"))),
     };
     let duration_ms = call.waited_ms.max(0);
     tx.execute(
@@ -304,14 +318,14 @@ async fn complete_locked(
         error,
         duration_ms: duration_ms as u64,
     });
-    Ok(Answered::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
 }
 
-/// Takes an attempt for the event, and queues the run if it waits for nothing else.
+/// Takes an attempt for the event, and queues the run if it waits for no other answer.
 async fn write_answer(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Waiting,
+    run: WaitingRunRow,
     body: &EventBody<'_>,
 ) -> Result<AnsweredRun, sqlx::Error> {
     let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
@@ -320,22 +334,22 @@ async fn write_answer(
                or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
                then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
     let fenced =
-        Fenced::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
-    let answered = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-    let (queued, conversation_id, stored) = answered.ok_or(sqlx::Error::RowNotFound)?;
+        FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
+    let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
+    let (queued, conversation_id, stored) = outcome.ok_or(sqlx::Error::RowNotFound)?;
     Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<Waiting>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<WaitingRunRow>, sqlx::Error> {
     let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) \
                and exists (select 1 from chat_conversations c where c.id = conversation_id and c.deleted_at is null) {for update}";
     tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
 }
 
-async fn settle(tx: Tx, answered: Answered) -> Result<Answered, sqlx::Error> {
-    match answered {
-        Answered::Accepted(_) => tx.commit().await?,
+async fn settle(tx: Tx, outcome: AnswerOutcome) -> Result<AnswerOutcome, sqlx::Error> {
+    match outcome {
+        AnswerOutcome::Accepted(_) => tx.commit().await?,
         _ => tx.rollback().await?,
     }
-    Ok(answered)
+    Ok(outcome)
 }

@@ -1,6 +1,6 @@
 //! The approvals that a caller may decide: of its own runs, and of runs whose agent names it as an approver.
 //!
-//! `access` decides about one run by the same rule. `answer` stores a decision.
+//! `access` decides about one run by the same rule, and `answer` stores a decision.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
+    pages::{PageRow, page_of, page_query},
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
-    agent::{Approvers, Standing},
+    agent::{Approvers, CallerRights},
     approval::OpenApproval,
     page::{Page, PageSize},
 };
@@ -28,7 +28,7 @@ struct OpenRow {
     conversation_id: Option<Uuid>,
 }
 
-/// Holds of a run `r` and its approval `a`, if a decision counts now.
+/// The condition of a run `r` and its approval `a` on which a decision counts now.
 macro_rules! is_open {
     () => {
         "r.status = 'waiting' and a.status = 'pending' and a.expires_at >= {now} and exists \
@@ -37,16 +37,16 @@ macro_rules! is_open {
 }
 
 impl Storage {
-    /// The approvals that the caller may decide now, oldest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the approvals that the caller may decide now, oldest first. `None` for an unknown cursor.
     pub async fn open_approvals(
         &self,
-        caller: Standing<'_>,
+        caller: CallerRights<'_>,
         size: PageSize,
         cursor: Option<&str>,
     ) -> Result<Option<Page<OpenApproval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
         let entrusted = self.entrusted_to(caller).await?;
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 approval_columns!(),
@@ -70,20 +70,21 @@ impl Storage {
             "$5"
         );
         let args = args![caller.owner, entrusted, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<OpenRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<OpenRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list the approvals that a caller may decide"))?;
         Ok(Some(page_of(rows, size, |last| last.place.simple().to_string())))
     }
 
-    /// The definitions with waiting runs that name the caller as an approver, as `[{agent, version}]`.
-    async fn entrusted_to(&self, caller: Standing<'_>) -> Result<Value, Error> {
+    /// Returns the definitions with waiting runs that name the caller as an approver, as `[{agent, version}]`.
+    async fn entrusted_to(&self, caller: CallerRights<'_>) -> Result<Value, Error> {
         let sql = "select v.agent_definition_id, v.version, v.definition -> 'approvers' from agent_definition_versions v \
                    where (v.definition ->> 'approvers') is not null and exists (select 1 from agent_runs r \
                    where r.agent_definition_id = v.agent_definition_id and r.agent_version = v.version and r.status = 'waiting')";
         let waiting = self.database.fetch_all::<(Uuid, i64, Json<Value>)>(sql, args![]).await;
         let waiting = waiting.map_err(Error::doing("look for definitions that name approvers"))?;
         let entrusted = waiting.into_iter().filter_map(|(agent, version, Json(approvers))| {
-            // No owner has the empty name, so a definition that names the owner entrusts its runs to no other caller.
+            // No owner has the empty id. So a definition with the approver `owner` entrusts its runs to no other
+            // caller.
             let is_named = Approvers::deserialize(&approvers).is_ok_and(|approvers| approvers.include(caller, ""));
             is_named.then(|| json!({"agent": agent.simple(), "version": version}))
         });

@@ -1,4 +1,4 @@
-//! The archive: a run's durable events, written in chunks, and read together with where the run stands.
+//! The archive: a run's durable events in chunks, read together with the run's position.
 
 use bytes::Bytes;
 use sqlx::{FromRow, types::Json};
@@ -12,50 +12,56 @@ use super::{
 };
 use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript, usage::Usage};
 
-/// Encoded events in a row, all of one attempt, and what becomes durable with them.
+/// Consecutive encoded events of one attempt, and the rows that become durable with them.
 #[derive(Debug, Clone)]
 pub struct ArchiveChunk {
+    /// Id of the newest event in `body`.
     pub last: EventId,
+    /// The events' lines, each with its newline.
     pub body: Bytes,
+    /// The rows that these events report.
     pub progress: Progress,
 }
 
 impl ArchiveChunk {
-    /// One event alone.
+    /// Returns a chunk of one event.
     pub(super) fn of(event: &Event) -> Self {
         let body = [event.line(), &b"\n"[..]].concat().into();
         Self { last: event.id, body, progress: Progress::default() }
     }
 
-    /// The events alone, for a database that refuses the rest.
+    /// Returns the events without their rows, for a database that refuses a row.
     pub fn without_progress(self) -> Self {
         Self { progress: Progress::default(), ..self }
     }
 }
 
-/// Where a run stands, as of one moment.
+/// The state of a run at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
+    /// Status of the run.
     pub status: RunStatus,
+    /// Number of the newest attempt.
     pub attempt: u32,
     /// The newest durable event.
     pub archived_to: EventId,
-    /// Whether the events have been removed because their time was over.
+    /// True if the sweeper has removed the events, because their retention is over.
     pub removed: bool,
 }
 
-/// Part of a run's archive.
+/// A part of a run's archive.
 #[derive(Debug)]
-pub struct Archived {
+pub struct ArchivePage {
+    /// The run's state at the moment of the read.
     pub position: Position,
-    /// Events of the chunks that end after the asked-for cursor; the first of them may lie before it.
+    /// Events of the chunks that end after the cursor. The first of them may lie before it.
     pub events: Vec<Event>,
 }
 
 /// Size of an archive row, give or take an event.
 const ROW_BYTES: usize = 64 * 1024;
 
-/// Rows that one look reads.
+/// Rows of one read.
 const CHUNKS: i64 = 1;
 
 #[derive(FromRow)]
@@ -82,8 +88,9 @@ impl From<PositionRow> for Position {
 }
 
 impl Storage {
-    /// The run's position and the next of its archived events after `after`, as of one moment; `None` if there is no run.
-    pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<Archived>, Error> {
+    /// Returns the run's position and the next archived events after `after`, of one moment. `None` if there is no such
+    /// run.
+    pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<ArchivePage>, Error> {
         let rows = self.database.fetch_all::<ChunkRow>(
             "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
              left join run_events e on e.run_id = r.id and e.last_id > $2 where r.id = $1 order by e.last_id limit $3",
@@ -100,10 +107,10 @@ impl Storage {
                 );
             }
         }
-        Ok(position.map(|position| Archived { position, events }))
+        Ok(position.map(|position| ArchivePage { position, events }))
     }
 
-    /// The positions of many runs at once; runs that are gone are left out.
+    /// Returns the positions of many runs, without those that are gone.
     pub async fn positions(&self, run_ids: Vec<Uuid>) -> Result<Vec<(Uuid, Position)>, Error> {
         #[derive(FromRow)]
         struct Row {
@@ -121,10 +128,10 @@ impl Storage {
     }
 }
 
-/// The run's text as far as it is durable, for whoever ends a run without holding it.
+/// Returns the durable text of a run, for a writer that ends the run without a claim.
 pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<String, Error> {
     if !streamed {
-        return said_in_whole_steps(tx, run_id).await.map_err(Error::doing("read what a run has said"));
+        return text_of_steps(tx, run_id).await.map_err(Error::doing("read a run's text"));
     }
     let chunks = tx
         .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
@@ -139,27 +146,28 @@ pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> R
 }
 
 impl Storage {
-    /// What the run of a claim has said and used in earlier attempts, for one that ends before it has gone on.
+    /// Returns the text and the usage of earlier attempts, for a claimed run that ends before it resumes.
     pub async fn earlier_answer(&self, claim: &Claim) -> Result<Answer, Error> {
-        let doing = || Error::doing("read what a run has said");
+        let doing = || Error::doing("read a run's text");
         let mut tx = self.database.begin().await.map_err(doing())?;
         let text = durable_text(&mut tx, claim.run_id, claim.stream).await?;
         let sql = "select usage from agent_runs where id = $1";
         let row = tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await.map_err(doing())?;
         tx.rollback().await.map_err(doing())?;
         let usage = row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default();
-        // A run that ends so has not completed.
+        // Such a run ends without completion, so it has no finish reason.
         Ok(Answer { text, usage, finish_reason: None })
     }
 }
 
-/// The text of a run whose events have no pieces of it.
-async fn said_in_whole_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
+/// Returns the text of a run whose events have no deltas.
+async fn text_of_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
     let sql = "select content from agent_run_messages where run_id = $1 and role = 'assistant' order by position";
     Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
 }
 
-/// What archives a chunk, with the rows that belong to it; its events in rows of about `ROW_BYTES`, so that a reader never has to hold much at a time.
+/// Returns the writes for a chunk and its rows. Each row of events has about `ROW_BYTES`, so a reader holds little at a
+/// time.
 pub(super) fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
     let mut writes = Vec::new();
     let mut rest = chunk.body.clone();
@@ -175,14 +183,14 @@ pub(super) fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
     writes
 }
 
-/// The id of the last line.
+/// Returns the id of the last line.
 fn last_id(lines: &[u8]) -> Option<EventId> {
     let start = memchr::memrchr(b'\n', &lines[..lines.len() - 1]).map_or(0, |newline| newline + 1);
     let id = lines[start..].split(|byte| *byte == b' ').next()?;
     std::str::from_utf8(id).ok()?.parse().ok()
 }
 
-/// One chunk of a tail, if there is one, and the events after it, of which there is at least one.
+/// Returns one chunk of the tail, if there is one, and the events after it. There must be at least one event.
 pub(super) fn chunk_of(tail: Option<&ArchiveChunk>, events: &[Event]) -> ArchiveChunk {
     let last = events.last().expect("a run ends with an event").id;
     let mut body = tail.map_or_else(Vec::new, |tail| tail.body.to_vec());

@@ -1,4 +1,4 @@
-//! The start of an attempt's work: the run is marked as executing, and what it goes on from is read.
+//! The start of an attempt's work: it marks the run as executing, and reads the state that the run resumes from.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,63 +19,72 @@ use crate::{
     trace::TraceMessage,
 };
 
-/// What the attempt goes on from, or that the claim is no longer valid.
+/// The result of a begin.
 #[derive(Debug)]
 pub enum BeginResult {
+    /// The claim is valid, and the run counts as executing.
     Executing(Box<Start>),
+    /// The claim is no longer valid.
     Fenced,
 }
 
-/// All that is known of a run when an attempt begins.
+/// The stored state of a run when an attempt begins.
 #[derive(Debug)]
 pub struct Start {
+    /// The conversation at the run's submission.
     pub history: History,
-    /// What earlier attempts have come to; empty for a fresh run.
+    /// The trace of earlier attempts; empty for a fresh run.
     pub trace: Vec<TraceMessage>,
+    /// Tool calls of earlier attempts, in order.
     pub calls: Vec<ToolCall>,
+    /// Questions of earlier attempts, in order.
     pub approvals: Vec<Approval>,
+    /// Tools that the client declared with the message.
     pub client_tools: Vec<ClientTool>,
-    /// The conversation's metadata, with what the run's message has brought.
+    /// The conversation's metadata, merged with the message's own.
     pub metadata: Value,
-    /// Why the model ended the newest step of an earlier attempt.
+    /// The model's reason for ending the newest step of an earlier attempt.
     pub finish_reason: Option<FinishReason>,
 }
 
-/// The conversation as of the run's submission.
+/// The conversation at the time of the run's submission.
 #[derive(Debug)]
 pub struct History {
-    /// What stands for all that came before `earlier`, where it has become too long.
+    /// The summary of all messages before `earlier`, if there were too many.
     pub summary: Option<Summary>,
-    /// The messages of earlier turns, oldest first; never a later message.
-    pub earlier: Vec<Earlier>,
-    /// The run's own input.
+    /// Messages of earlier turns, oldest first. It never has a later message.
+    pub earlier: Vec<EarlierMessage>,
+    /// The message that the run answers.
     pub input: Message,
 }
 
 /// A message before the run's own input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Earlier {
-    /// A run's input and its answer are one turn.
+pub struct EarlierMessage {
+    /// The number of its turn. A run's input and its answer are one turn.
     pub turn: i64,
+    /// The message itself.
     pub message: Message,
-    /// What tools have returned to the run that wrote it, the newest first.
+    /// Results of the tools that the message's run called, newest first.
     pub results: Vec<EarlierResult>,
 }
 
-/// The beginning of what a tool was given and has returned.
+/// The beginning of a tool's input and output.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EarlierResult {
+    /// Name of the tool, as the model knows it.
     pub name: String,
-    /// JSON, one character longer than the window where it is cut there.
+    /// JSON. It has one character more than the window if it was longer.
     pub input: String,
+    /// Output of the tool, limited as `input` is.
     pub output: Option<String>,
-    /// JSON, where the call has failed.
+    /// JSON of the error of a failed call, limited as `input` is.
     pub error: Option<String>,
 }
 
 impl EarlierResult {
-    /// Cuts input and result at so many characters, with a mark.
-    pub fn cut(&mut self, most: usize) {
+    /// Truncates input and result to `most` characters each, with a mark.
+    pub fn truncate(&mut self, most: usize) {
         for text in [Some(&mut self.input), self.output.as_mut(), self.error.as_mut()].into_iter().flatten() {
             if let Some((end, _)) = text.char_indices().nth(most) {
                 text.truncate(end);
@@ -85,30 +94,32 @@ impl EarlierResult {
     }
 }
 
-/// What stands for older messages.
+/// A summary of older messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The newest turn that it covers.
     pub up_to: i64,
+    /// The model's text.
     pub content: String,
 }
 
-/// How many messages before its own input a run is shown.
+/// The number of earlier messages that a run's model reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
+    /// Messages of a usual conversation.
     pub usual: usize,
-    /// In a standing conversation.
+    /// Messages of a standing conversation.
     pub standing: usize,
-    /// Characters of each input, and of each result, of earlier runs' tools; 0 for no results.
+    /// Characters of each input and each result of earlier runs' tools; 0 for no results.
     pub result_chars: usize,
 }
 
-/// Results that are read of one earlier run.
+/// Results of one earlier run.
 const RESULTS: usize = 20;
 
-/// A message that the run goes on from. The run's own input also has what else is known.
+/// One message of the history. The row of the run's own input also has the run's other columns.
 #[derive(FromRow)]
-struct Told {
+struct HistoryRow {
     own: bool,
     turn: i64,
     #[sqlx(flatten)]
@@ -122,8 +133,8 @@ struct Told {
     results: Option<Json<Vec<EarlierResult>>>,
 }
 
-/// What the tools of the run that wrote the message `earlier` have returned. The answer that a fork was made in knows no more
-/// than the checkpoint of the fork.
+/// Results of the tools of the run that wrote the message `earlier`. A copied answer of a fork has the results up to
+/// the fork's checkpoint only.
 macro_rules! earlier_results {
     () => {
         "(select {objects:'name', t.name, 'input', substr(cast(t.input as text), 1, cast($7 as integer) + 1), \
@@ -138,23 +149,23 @@ macro_rules! earlier_results {
 }
 
 impl Storage {
-    /// Marks the run as executing by `model`, so that from now on the worker's death counts as a crash, and reads what it
-    /// goes on from, with as many messages before its own input as the window has.
+    /// Marks the run as executing by `model`, so that the worker's death counts as a crash from now on. Returns the
+    /// state that the run resumes from, with the window's number of earlier messages.
     pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<BeginResult, Error> {
-        // If it is undone, one death of a worker is not counted.
+        // If PostgreSQL loses this write, it does not count one death of a worker.
         let mark = Statement::new(
             "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' \
              returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced",
             args![claim.run_id, claim.attempt, model],
         );
-        let told = self.database.write_and_read::<Told>(mark, told(claim, window)).await;
-        let mut told = told.map_err(Error::doing("begin an attempt"))?.into_iter();
-        let Some(own) = told.next().filter(|told| told.own) else { return Ok(BeginResult::Fenced) };
-        let mut earlier: Vec<Earlier> = told
-            .map(|told| Earlier {
-                turn: told.turn,
-                message: told.message.into(),
-                results: told.results.map(|results| results.0).unwrap_or_default(),
+        let rows = self.database.write_and_read::<HistoryRow>(mark, history_rows(claim, window)).await;
+        let mut rows = rows.map_err(Error::doing("begin an attempt"))?.into_iter();
+        let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
+        let mut earlier: Vec<EarlierMessage> = rows
+            .map(|row| EarlierMessage {
+                turn: row.turn,
+                message: row.message.into(),
+                results: row.results.map(|results| results.0).unwrap_or_default(),
             })
             .collect();
         earlier.reverse();
@@ -168,7 +179,7 @@ impl Storage {
             metadata: merged(own.inherited.map(|json| json.0), own.metadata.map(|json| json.0)),
             finish_reason: own.run_finish_reason.map(FinishReason::from),
         };
-        // Nothing but `run.queued` is behind a fresh run.
+        // A fresh run has no event but `run.queued`.
         if !claim.is_fresh() {
             start.trace = self.trace(claim.run_id).await?;
             start.calls = self.tool_calls(claim.run_id).await?;
@@ -178,9 +189,9 @@ impl Storage {
     }
 }
 
-/// Reads the own input first, and then ever earlier messages with what their runs' tools have returned. What was superseded
-/// only after the run's submission is still part of what it goes on from.
-fn told(claim: &Claim, window: Window) -> Statement {
+/// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It includes
+/// messages that were superseded after the run's submission.
+fn history_rows(claim: &Claim, window: Window) -> Statement {
     let sql = concat!(
         "with summary as (",
         newest_summary!(),
@@ -210,7 +221,7 @@ fn told(claim: &Claim, window: Window) -> Statement {
     Statement::new(sql, args)
 }
 
-/// Both objects in one; what the run brings wins.
+/// Returns both objects merged; a field of `own` replaces an inherited one.
 pub(super) fn merged(inherited: Option<Value>, own: Option<Value>) -> Value {
     let object = |json: Option<Value>| match json {
         Some(Value::Object(fields)) => fields,

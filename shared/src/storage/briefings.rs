@@ -1,4 +1,4 @@
-//! Briefings: store, list, read, delete, and put into a conversation as a card.
+//! Briefings: store, list, read, delete, and add to a conversation as a card.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
     end::take_position,
-    newest::NewestFirst,
+    newest_first::NewestFirst,
+    pages::{PageRow, page_of, page_query},
     quota,
 };
 use crate::{
@@ -21,33 +21,40 @@ use crate::{
     quotas::Account,
 };
 
-/// A briefing that is to be stored.
+/// A briefing before it is stored.
 #[derive(Debug, Clone)]
 pub struct NewBriefing {
+    /// The agent that the owner can discuss the briefing with.
     pub agent_id: Uuid,
+    /// Plain text of one line.
     pub title: String,
+    /// Plain text.
     pub summary: String,
+    /// A label that the author chose, such as `P1`.
     pub priority: Option<String>,
+    /// Any JSON for the front end.
     pub data: Option<Value>,
-    /// Now, if absent.
+    /// The briefing's time; the time of storage if absent.
     pub created_at: Option<DateTime<Utc>>,
-    /// Its author and the author's key, under which it is stored once.
+    /// The author's owner id, and its key for a single storage.
     pub authored: Option<(String, IdempotencyKey)>,
 }
 
 /// The outcome of storing a briefing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredBriefing {
+    /// The briefing is stored now.
     Stored(Briefing),
-    /// Its author has stored it before, under the same key.
+    /// The author stored it before, under the key.
     Repeated(Briefing),
     /// The key belongs to another briefing.
     KeyReused,
+    /// There is no such agent.
     AgentNotFound,
 }
 
 impl NewBriefing {
-    /// The bytes that it takes, roughly.
+    /// Returns the bytes that count for the quota, roughly.
     pub fn bytes(&self) -> usize {
         self.title.len() + self.summary.len() + self.data.as_ref().map_or(0, |data| data.to_string().len())
     }
@@ -79,7 +86,7 @@ macro_rules! briefing_columns {
 }
 
 impl Storage {
-    /// Stores a briefing, once per key of its author.
+    /// Stores a briefing, once per key of its author. Fails if the owner's quota has no room.
     pub async fn create_briefing(
         &self,
         account: impl Into<Account<'_>>,
@@ -92,13 +99,13 @@ impl Storage {
         match self.insert_briefing(account.into(), new).await {
             Ok(Some(briefing)) => Ok(StoredBriefing::Stored(briefing)),
             Ok(None) => Ok(StoredBriefing::AgentNotFound),
-            // Another request with the same key was faster by a moment; now its briefing can be seen.
+            // Another request with this key was faster by a moment, and its briefing is visible now.
             Err(error) if error.is_unique_violation() => self.repeated_briefing(authored.as_ref()).await?.ok_or(error),
             Err(error) => Err(error),
         }
     }
 
-    /// The outcome of an earlier request of this author with this key, if there was one.
+    /// Returns the outcome of an earlier request of this author with this key, if there was one.
     pub async fn repeated_briefing(
         &self,
         authored: Option<&(String, IdempotencyKey)>,
@@ -119,7 +126,7 @@ impl Storage {
         }))
     }
 
-    /// Removes the owner's briefing of that id; its cards stay in their conversations. Returns whether there was one.
+    /// Deletes the owner's briefing of this id, and returns whether there was one. Its cards stay.
     pub async fn delete_briefing(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
         let sql = "delete from briefings where id = $1 and owner_id = $2 returning id";
         let deleted = self.database.write::<(Uuid,)>(sql, args![id, owner]).await;
@@ -161,14 +168,14 @@ impl Storage {
         Ok(created.map(Briefing::from))
     }
 
-    /// The owner's briefing of that id.
+    /// Returns the owner's briefing of this id.
     pub async fn briefing(&self, owner: &str, id: Uuid) -> Result<Option<Briefing>, Error> {
         let sql = concat!("select ", briefing_columns!(), " from briefings where id = $1 and owner_id = $2");
         let row = self.database.fetch_optional::<BriefingRow>(sql, args![id, owner]).await;
         Ok(row.map_err(Error::doing("read a briefing"))?.map(Briefing::from))
     }
 
-    /// The owner's briefings, the newest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's briefings, newest first. `None` for an unknown cursor.
     pub async fn briefings(
         &self,
         owner: &str,
@@ -177,7 +184,7 @@ impl Storage {
     ) -> Result<Option<Page<Briefing>>, Error> {
         let size = size.into();
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 briefing_columns!(),
@@ -189,13 +196,13 @@ impl Storage {
             "$5"
         );
         let args = args![owner, before.at(), before.id(), size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<BriefingRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<BriefingRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list briefings"))?;
-        Ok(Some(page_of(rows, size, |last| NewestFirst::behind(last.created_at, last.id))))
+        Ok(Some(page_of(rows, size, |last| NewestFirst::cursor_after(last.created_at, last.id))))
     }
 
-    /// Puts the briefing into the owner's conversation, unless it is there already; answers the card's message. `None` if the
-    /// conversation is gone.
+    /// Adds the briefing to the owner's conversation once, and returns the card's message id. `None` if there is no
+    /// such conversation. Fails if the owner's quota has no room.
     pub async fn add_card(
         &self,
         account: impl Into<Account<'_>>,
@@ -210,11 +217,11 @@ impl Storage {
             let sql =
                 "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
             if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
-                return Ok(Card::Nowhere);
+                return Ok(CardOutcome::Nowhere);
             }
             let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
             if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
-                return Ok(Card::There(id));
+                return Ok(CardOutcome::There(id));
             }
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
@@ -223,31 +230,31 @@ impl Storage {
                        values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
                 .await?;
-            Ok(Card::Added(id))
+            Ok(CardOutcome::Added(id))
         };
         match add.await.map_err(Error::doing(DOING))? {
-            Card::Added(id) => {
+            CardOutcome::Added(id) => {
                 quota::commit_within(tx, owner, account.quotas(), DOING).await?;
                 Ok(Some(id))
             }
             found => {
                 tx.rollback().await.map_err(Error::doing(DOING))?;
-                Ok(if let Card::There(id) = found { Some(id) } else { None })
+                Ok(if let CardOutcome::There(id) = found { Some(id) } else { None })
             }
         }
     }
 }
 
-/// What became of a briefing's card.
-enum Card {
+/// The outcome of adding a card.
+enum CardOutcome {
     Added(Uuid),
-    /// It was in the conversation before.
+    /// The conversation had the card before.
     There(Uuid),
     /// There is no such conversation.
     Nowhere,
 }
 
-/// The time as both databases keep it; a leap second is the second after it.
+/// Returns the time as both databases store it. A leap second becomes the second after it.
 fn in_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
 }

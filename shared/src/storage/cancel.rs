@@ -1,4 +1,4 @@
-//! CANCEL: what an owner's wish to stop a run does at once.
+//! CANCEL: the immediate effect of an owner's request to stop a run.
 
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -10,21 +10,22 @@ use super::{
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
-/// What a cancel has come to.
+/// The outcome of a cancel.
 #[derive(Debug)]
-pub enum Cancelled {
-    /// Nobody held the run: it has ended.
+pub enum CancelOutcome {
+    /// No worker held the run, so it has ended.
     Ended(EndedRun),
-    /// A worker holds the run: it is to be told, and to end it.
+    /// A worker holds the run and must end it. The caller signals the worker.
     Requested,
     /// The run had ended before.
     Over,
+    /// There is no such run.
     NotFound,
 }
 
 impl Storage {
-    /// Ends a queued or waiting run, and asks for the end of a running one.
-    pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<Cancelled, Error> {
+    /// Ends a queued or waiting run, and requests the end of a running one.
+    pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
         #[derive(FromRow)]
         struct Row {
             #[sqlx(try_from = "String")]
@@ -34,24 +35,24 @@ impl Storage {
         let mut tx = self.database.begin().await.map_err(doing())?;
         let sql = "select conversation_id from agent_runs where id = $1 and owner_id = $2";
         let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await.map_err(doing())?;
-        let Some((conversation_id,)) = conversation else { return Ok(Cancelled::NotFound) };
+        let Some((conversation_id,)) = conversation else { return Ok(CancelOutcome::NotFound) };
         end::lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
         let row = tx
             .fetch_optional::<Row>("select status from agent_runs where id = $1 {for update}", args![run_id])
             .await
             .map_err(doing())?;
         let cancelled = match row.map(|row| row.status) {
-            None => Cancelled::NotFound,
-            Some(status) if status.is_terminal() => Cancelled::Over,
+            None => CancelOutcome::NotFound,
+            Some(status) if status.is_terminal() => CancelOutcome::Over,
             Some(RunStatus::Running) => {
                 let sql =
                     "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
                 tx.execute(sql, args![run_id]).await.map_err(doing())?;
-                Cancelled::Requested
+                CancelOutcome::Requested
             }
             Some(_) => match end::cancel_locked(&mut tx, run_id, ApprovalStatus::Cancelled).await? {
-                Some(ended) => Cancelled::Ended(ended),
-                None => Cancelled::Over,
+                Some(ended) => CancelOutcome::Ended(ended),
+                None => CancelOutcome::Over,
             },
         };
         tx.commit().await.map_err(doing())?;

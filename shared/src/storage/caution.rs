@@ -1,17 +1,17 @@
-//! What everybody should know about where this process keeps things.
+//! A warning about the place where this process keeps its data.
 
 use std::sync::Arc;
 
 use super::Error;
 
-/// A warning that accompanies all that is kept: in the log, at `/readyz` and in each run.
+/// A warning in the log, at `/readyz` and in each run.
 #[derive(Debug, Clone)]
 pub struct Caution {
-    /// For programs.
+    /// Stable and lower-case, for programs.
     pub code: &'static str,
-    /// For people, users among them; it says nothing about the host.
+    /// A sentence for people, users included. It tells nothing about the host.
     pub message: &'static str,
-    /// Why, for the log.
+    /// The cause, for the log.
     pub cause: Arc<Error>,
 }
 

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
     quota,
     rows::{ConversationRow, conversation_columns},
 };
@@ -16,7 +16,7 @@ use crate::{
     conversation::Conversation,
     event_id::EventId,
     page::{Page, PageSize},
-    quotas::{Account, Exceeded},
+    quotas::{Account, QuotaExceeded},
     tool::ToolCallStatus,
     trace::{Checkpoint, CheckpointState, Node},
 };
@@ -46,7 +46,7 @@ macro_rules! select_checkpoints {
 }
 
 impl Storage {
-    /// The conversation's checkpoints, newest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the conversation's checkpoints, newest first. `None` for an unknown cursor.
     pub async fn checkpoints(
         &self,
         owner: &str,
@@ -56,25 +56,25 @@ impl Storage {
     ) -> Result<Option<Page<Checkpoint>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4"),
             "id desc",
             "$5"
         );
         let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<CheckpointRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list checkpoints"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// The checkpoint of the owner's conversation.
+    /// Returns the checkpoint of the owner's conversation.
     pub async fn checkpoint(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Option<Checkpoint>, Error> {
         let sql = concat!(select_checkpoints!(), "and k.id = $3");
         let row = self.database.fetch_optional::<CheckpointRow>(sql, args![owner, conversation_id, id]).await;
         Ok(row.map_err(Error::doing("read a checkpoint"))?.map(Checkpoint::from))
     }
 
-    /// The checkpoint with a page of what was known by then. `None` for a cursor that no page gave out.
+    /// Returns the checkpoint with a page of the run's trace at that point. `None` for an unknown cursor.
     pub async fn checkpoint_state(
         &self,
         checkpoint: Checkpoint,
@@ -89,12 +89,13 @@ impl Storage {
             return Ok(Some(CheckpointState { checkpoint, trace, tool_calls: Vec::new(), next }));
         };
         let mut tool_calls = self.tool_calls_of_steps(run_id, first.step, last.step).await?;
-        let answered = self.calls_answered_up_to(run_id, messages).await?;
-        tool_calls
-            .retain(|call| trace.iter().flat_map(|said| &said.tool_calls).any(|asked| asked.call_id == call.call_id));
+        let answered_calls = self.calls_answered_up_to(run_id, messages).await?;
+        tool_calls.retain(|call| {
+            trace.iter().flat_map(|message| &message.tool_calls).any(|request| request.call_id == call.call_id)
+        });
         for call in &mut tool_calls {
-            // What came after the checkpoint was not known by then.
-            if !answered.contains(&call.call_id) {
+            // Later outcomes are not part of the checkpoint.
+            if !answered_calls.contains(&call.call_id) {
                 call.status = ToolCallStatus::Requested;
                 (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
             }
@@ -102,8 +103,9 @@ impl Storage {
         Ok(Some(CheckpointState { checkpoint, trace, tool_calls, next }))
     }
 
-    /// Makes a conversation that goes on from a checkpoint of another one: with its agent, copies of the messages as of
-    /// then, and what the run had said by then. `None` if there is no such checkpoint.
+    /// Creates a conversation that continues from a checkpoint of another one. It has that one's agent, copies of its
+    /// messages and the run's text at that point. `None` if there is no such checkpoint. Fails if the owner's quota has
+    /// no room.
     pub async fn fork_conversation(
         &self,
         account: impl Into<Account<'_>>,
@@ -114,7 +116,7 @@ impl Storage {
         let account = account.into();
         let checkpoint = self.checkpoint(account.owner, conversation_id, checkpoint_id).await?;
         let Some(checkpoint) = checkpoint else { return Ok(None) };
-        let Some(state) = self.checkpoint_state(checkpoint, PageSize::WHOLE, None).await? else {
+        let Some(state) = self.checkpoint_state(checkpoint, PageSize::ALL, None).await? else {
             return Ok(None);
         };
         let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
@@ -135,7 +137,7 @@ async fn write_fork(
     tx: &mut Tx,
     account: Account<'_>,
     state: &CheckpointState,
-) -> Result<Result<Conversation, Exceeded>, sqlx::Error> {
+) -> Result<Result<Conversation, QuotaExceeded>, sqlx::Error> {
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(
@@ -144,8 +146,8 @@ async fn write_fork(
         args![id, source, state.checkpoint.id],
     )
     .await?;
-    // What the run went on from, and its input. A checkpoint of a fork itself has no run there: all messages that were copied
-    // then are older than any run's.
+    // The fork copies the run's input and the messages that the run resumed from. The checkpoint of a fork itself has
+    // no run there, so all messages before the first run are copied.
     let messages = tx.fetch_all::<(Uuid, i64)>(
         "select m.id, cast(octet_length(m.content) as bigint) from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
@@ -158,7 +160,7 @@ async fn write_fork(
         args![source, run_id, Some(state.checkpoint.created_at)],
     );
     let messages = messages.await?;
-    // A fork that the quota refuses anyway copies nothing.
+    // A fork beyond the quota copies nothing.
     let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
     usage.bytes += copied as usize;
@@ -177,13 +179,14 @@ async fn write_fork(
         args![id, Value::from(copies)],
     )
     .await?;
-    let said: String = state.trace.iter().filter(|said| said.call_id.is_none()).filter_map(assistant_text).collect();
-    if !said.is_empty() && state.checkpoint.node != Node::Fork {
+    let text: String =
+        state.trace.iter().filter(|message| message.call_id.is_none()).filter_map(assistant_text).collect();
+    if !text.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
         tx.execute(
             "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
              values ($1, $2, $3, $4, $5, $5, 'assistant', $6, 'complete', $7, {now})",
-            args![Uuid::now_v7(), id, owner, run_id, position, said, json!({"agent_run_id": run_id})],
+            args![Uuid::now_v7(), id, owner, run_id, position, text, json!({"agent_run_id": run_id})],
         )
         .await?;
     }
@@ -209,8 +212,8 @@ async fn write_fork(
     Ok(Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into()))
 }
 
-fn assistant_text(said: &crate::trace::TraceMessage) -> Option<&str> {
-    (said.role == crate::trace::TraceRole::Assistant).then_some(said.content.as_str())
+fn assistant_text(message: &crate::trace::TraceMessage) -> Option<&str> {
+    (message.role == crate::trace::TraceRole::Assistant).then_some(message.content.as_str())
 }
 
 impl From<CheckpointRow> for Checkpoint {

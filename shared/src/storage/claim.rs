@@ -20,15 +20,17 @@ use crate::{
     telemetry::Traceparent,
 };
 
-/// A worker process of one boot, by a name that is never used again.
+/// The name of one worker process, unique per start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder(String);
 
 impl Holder {
+    /// Returns a new unique name.
     pub fn new() -> Self {
         Self(format!("worker-{}", Uuid::now_v7().simple()))
     }
 
+    /// Returns the name, as the database stores it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,68 +42,76 @@ impl Default for Holder {
     }
 }
 
-/// The right to write one attempt of one run. Only storage makes claims, so nothing of a run is written without one.
+/// The right to write one attempt of one run. Only storage creates claims, so no other code can write a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Claim {
+    /// The claimed run.
     pub run_id: Uuid,
+    /// Owner id of the run.
     pub owner_id: String,
+    /// The run's conversation.
     pub conversation_id: Uuid,
-    /// The fence: every write carries it.
+    /// The fence, which each write carries.
     pub attempt: u32,
+    /// Reserved id of the answer's message.
     pub output_message_id: Uuid,
-    /// The run's place in its conversation's queue.
+    /// The run's number in its conversation's queue.
     pub position: i64,
-    /// When the run was submitted.
+    /// Time of the run's submission.
     pub created_at: DateTime<Utc>,
-    /// The agent and the version of its definition; none for a plain conversation.
+    /// The agent's id and the version of its definition; `None` for a plain conversation.
     pub agent: Option<(Uuid, u32)>,
-    /// Whether pieces of the answer are written as events.
+    /// True if the run writes pieces of the answer as events.
     pub stream: bool,
-    /// The limits that hold where the run's agent has none, as far as the run was submitted with some.
+    /// Limits of the submission, which apply where the run's agent sets none.
     pub limits: Limits,
-    /// The event that this attempt goes on from.
+    /// The event that this attempt resumes from.
     pub checkpoint: EventId,
-    /// Why this attempt was begun.
+    /// The reason why this attempt began.
     pub reason: AttemptReason,
-    /// Time since the first attempt, waiting for people not counted.
+    /// Time since the first attempt, without the time of waiting for people.
     pub worked: Duration,
-    /// The span under which the run was submitted, if that was recorded.
+    /// The span of the run's submission, if it was recorded.
     pub traceparent: Option<Traceparent>,
-    /// When the database was asked for it, by this host's clock.
+    /// Time of the request for the claim, by this host's clock.
     pub asked_at: SystemTime,
+    /// The database's clock at the time of the claim.
     pub clock: DatabaseClock,
-    /// The attempt's first event, `attempt.started`, already archived.
+    /// The attempt's first event, `attempt.started`, which is archived already.
     pub started: Event,
 }
 
-/// The database's clock, as far as it is known without asking: behind the real one by as long as the answer took that told
-/// of it. It does not notice that a clock was set, nor how long this machine has slept.
+/// The database's clock, estimated without a request. It is late by the duration of the claim's answer. It misses later
+/// settings of a clock, and the sleep of this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseClock {
-    then: DateTime<Utc>,
-    heard: Instant,
+    database_time: DateTime<Utc>,
+    received_at: Instant,
 }
 
 impl DatabaseClock {
-    /// In whole milliseconds, as all times that are stored.
+    /// Returns the estimated time in whole milliseconds, like each stored time.
     pub fn now(self) -> DateTime<Utc> {
-        self.then + Duration::from_millis(self.heard.elapsed().as_millis() as u64)
+        self.database_time + Duration::from_millis(self.received_at.elapsed().as_millis() as u64)
     }
 }
 
 impl Claim {
-    /// Whether there is nothing of an earlier attempt to go on from.
+    /// Returns whether no earlier attempt left a state to resume from.
     pub fn is_fresh(&self) -> bool {
         self.checkpoint.attempt == 0
     }
 }
 
-/// A claim whose lease was renewed.
+/// A claim with a renewed lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Renewed {
+pub struct RenewedLease {
+    /// The held run.
     pub run_id: Uuid,
+    /// The held attempt.
     pub attempt: u32,
+    /// True if the worker must cancel the run.
     pub cancel_requested: bool,
 }
 
@@ -127,23 +137,28 @@ struct ClaimRow {
     claimed_at: DateTime<Utc>,
 }
 
-/// How claims are made, in the words of the configuration.
+/// The terms of claims, set by the configuration.
 #[derive(Debug, Clone)]
 pub struct ClaimTerms {
+    /// The worker that claims.
     pub holder: Holder,
+    /// Time until the claim expires without a renewal.
     pub lease: Duration,
+    /// Crashes at which a run fails.
     pub max_crashes: usize,
 }
 
 impl ClaimTerms {
-    /// The crashes from which a run is a suspect: one more would fail it.
+    /// Returns the crashes from which a run is a suspect: one more would fail it.
     pub(super) fn suspicious(&self) -> usize {
         self.max_crashes.saturating_sub(1).max(1)
     }
 }
 
-/// Takes the candidates that `$cte` selects. Parameters: `$1` holder, `$2` lease in ms, `$3` limit, `$4` the crashes that a
-/// run may not reach, `$5` the crashes from which it is a suspect. `archived_to` becomes `<attempt>-1`.
+/// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
+///
+/// - `$1` holder, `$2` lease in ms, `$3` limit
+/// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
 macro_rules! take {
     ($cte:literal) => {
         concat!(
@@ -163,13 +178,15 @@ macro_rules! take {
 pub(super) use take;
 
 impl Storage {
-    /// Claims up to `limit` queued runs, and only the first of each conversation: by priority, then the owner who holds fewer
-    /// running runs (up to 100), then the owner whose turn it is, then age. The claim reads only the head of the queue, in
-    /// which owners take turns (`queue_round`); so it costs as much with 100,000 runs in the queue as with a hundred.
+    /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
+    /// with fewer running runs (up to 100), then the owner's turn, then age. The claim reads only the head of the
+    /// queue, in which owners take turns (`queue_round`). So it costs the same with 100,000 queued runs as with a
+    /// hundred.
     pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
-        // A worker's statements are planned without their parameters, so it is the limit of 2048 that has PostgreSQL read the
-        // queue by its index; by a limit that it does not know, it reads and sorts the whole queue. An offset keeps PostgreSQL from joining all unfinished runs: it looks each one up. The rows are locked one by one, in
-        // order, until there are enough; a run that another worker has locked is none.
+        // PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the
+        // queue by its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all
+        // unfinished runs, so PostgreSQL looks each one up. It locks the rows one by one, in order, until there are
+        // enough, and skips locked runs.
         let sql = take!(
             "with head as materialized ( \
              select * from (select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
@@ -193,7 +210,7 @@ impl Storage {
         self.take(sql, terms, limit).await.map_err(Error::doing("claim queued runs"))
     }
 
-    /// Takes over up to `limit` runs whose holder has died. Suspects are not among them.
+    /// Claims up to `limit` runs of dead workers, without suspects.
     pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         self.settle_deaths(terms).await?;
         let sql = take!(
@@ -208,7 +225,7 @@ impl Storage {
         self.take_with(sql, terms, limit, vec![]).await
     }
 
-    /// The same with more parameters, from `$6` on.
+    /// Claims the candidates with more parameters, from `$6` on.
     pub(super) async fn take_with(
         &self,
         sql: &'static str,
@@ -226,7 +243,7 @@ impl Storage {
         Ok(claims)
     }
 
-    /// Ends the runs whose lease has expired and that can only end: cancelled ones, and those that took down
+    /// Ends the runs with an expired lease that can only end. Those are cancelled ones, and those that took down
     /// `max_crashes` workers.
     pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
         self.settle_deaths(terms).await?;
@@ -238,19 +255,20 @@ impl Storage {
         let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;
         let mut ended = Vec::new();
         for (run_id,) in candidates {
-            // One run that cannot be ended must not keep the others from it.
+            // A failure for one run must not stop the end of the others.
             match self.end_if_expired(run_id, terms.max_crashes).await {
                 Ok(end) => ended.extend(end),
                 Err(error) => {
-                    tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "cannot end a run")
+                    tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to end a run")
                 }
             }
         }
         Ok(ended)
     }
 
-    /// Extends the lease of everything that `holder` runs. A run that is missing from the answer is no longer its own.
-    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<Renewed>, Error> {
+    /// Extends the lease of each run that `holder` executes. A run that is missing from the result has another holder
+    /// or none.
+    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<RenewedLease>, Error> {
         #[derive(FromRow)]
         struct Row {
             id: Uuid,
@@ -258,24 +276,28 @@ impl Storage {
             cancel_requested: bool,
         }
         let renew = async {
-            // A row that is locked is being written by this holder itself, which extends its lease, or it is being taken
-            // away; in either case all other leases must not wait for it.
+            // This holder itself writes a locked row, which extends the lease, or another process takes the run.
+            // Neither may delay all other leases.
             let extend = "update agent_runs set lease_until = {after:$2} where id in \
                           (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
             self.database.write::<(Uuid,)>(extend, args![holder.as_str(), lease]).await?;
-            let held = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
+            let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
                         where holder = $1 and status = 'running'";
-            self.database.fetch_all::<Row>(held, args![holder.as_str()]).await
+            self.database.fetch_all::<Row>(sql, args![holder.as_str()]).await
         };
         let rows = renew.await.map_err(Error::doing("renew leases"))?;
         Ok(rows
             .into_iter()
-            .map(|row| Renewed { run_id: row.id, attempt: row.attempt as u32, cancel_requested: row.cancel_requested })
+            .map(|row| RenewedLease {
+                run_id: row.id,
+                attempt: row.attempt as u32,
+                cancel_requested: row.cancel_requested,
+            })
             .collect())
     }
 
-    /// Runs that `holder` was given but does not know of, because the answer to its claim was lost: their lease is over
-    /// at once, so that the next look takes them up again. A run that was being executed has crashed by itself.
+    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. Their lease ends at
+    /// once, so that the next poll claims them. An executing run has crashed.
     pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
         let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
                    crashes = crashes + (case when executing then 1 else 0 end) \
@@ -284,7 +306,7 @@ impl Storage {
         voided.map(drop).map_err(Error::doing("give back runs whose claim was lost"))
     }
 
-    /// Embedded: whatever an earlier process held, it holds no more.
+    /// Embedded only: ends the leases of an earlier process, which no longer runs.
     pub(super) async fn void_leases(&self) -> Result<(), Error> {
         let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
         let voided = self.database.write::<(Uuid,)>(sql, args![1_i64]).await;
@@ -299,7 +321,7 @@ async fn start_attempts(
     max_crashes: usize,
     asked_at: SystemTime,
 ) -> Result<Vec<Claim>, sqlx::Error> {
-    let heard = Instant::now();
+    let received_at = Instant::now();
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
     for row in rows {
@@ -333,7 +355,7 @@ async fn start_attempts(
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             traceparent: traceparent(row.traceparent),
             asked_at,
-            clock: DatabaseClock { then: row.claimed_at, heard },
+            clock: DatabaseClock { database_time: row.claimed_at, received_at },
             started,
         });
     }

@@ -1,9 +1,8 @@
-//! FINISH as nearly every run needs it: one statement.
+//! FINISH in one statement, for nearly every run.
 //!
-//! Like any ending it locks the conversation before the run. But a statement sees what was committed before it began, not
-//! before it got its lock; only the rows that it writes are as they are now. So it ends a run by these two rows alone: one
-//! that is executed, has completed, was not superseded, and whose conversation has gone nowhere since its question.
-//! Whatever it does not end is looked at in a transaction (`flush.rs`).
+//! Each ending locks the conversation before the run. But a statement sees the state before its own start, and only the
+//! rows that it writes are current. So this statement decides by these two rows alone. It ends a running, completed run
+//! that is not superseded, in a conversation without later positions. `flush.rs` ends each other run in a transaction.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -13,9 +12,9 @@ use super::{
     Claim, Error, Storage,
     archive::{chunk_of, writes_of},
     database::args,
-    end::Closing,
-    fenced::{Fenced, Statement},
-    flush::tell_refused_checkpoint,
+    end::RunEnd,
+    fenced::{FencedWrites, Statement},
+    flush::log_refused_checkpoint,
     quota::trace_bytes,
 };
 use crate::{
@@ -25,18 +24,19 @@ use crate::{
 };
 
 impl Storage {
-    /// Ends the run, unless there is more to it; answers its last events. No run of the conversation waits for this end.
-    pub(super) async fn complete(&self, claim: &Claim, closing: &Closing<'_>) -> Result<Option<Vec<Event>>, Error> {
+    /// Ends the run and returns its last events, or `None` if the run needs a transaction. No other run waits for this
+    /// end.
+    pub(super) async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
         if *closing.ending != Ending::Completed {
             return Ok(None);
         }
-        // The answer's time is in its event, so it cannot be the statement's.
+        // The event carries the answer's time, so the statement cannot choose it.
         let message = answer_of(closing, claim.clock.now());
         let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
         let events = closing.events(Some(message));
         let chunk = chunk_of(closing.tail, &events);
         let fenced = || {
-            let place = Statement::new(
+            let lock = Statement::new(
                 concat!(
                     "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
                     "bytes = bytes + $5 + ",
@@ -84,18 +84,22 @@ impl Storage {
                 ],
             );
             let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
-            Fenced::behind(place, end, writes)
+            FencedWrites::after_lock(lock, end, writes)
         };
-        let written = self.database.write_sparing::<(Uuid,)>(fenced).await.map_err(Error::doing("complete a run"))?;
+        let written = self
+            .database
+            .write_without_refused_spares::<(Uuid,)>(fenced)
+            .await
+            .map_err(Error::doing("complete a run"))?;
         if let Some(refusal) = &written.refused {
-            tell_refused_checkpoint(closing.run_id, refusal);
+            log_refused_checkpoint(closing.run_id, refusal);
         }
         Ok((!written.rows.is_empty()).then_some(events))
     }
 }
 
-/// The answer as it is stored, but for its position.
-fn answer_of(closing: &Closing<'_>, now: DateTime<Utc>) -> Message {
+/// Returns the stored answer, without its position.
+fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
     Message {
         id: closing.output_message_id,
         client_id: None,

@@ -1,4 +1,4 @@
-//! Opens the database that the settings name.
+//! Opens the database of the settings.
 
 use std::{
     io,
@@ -17,13 +17,13 @@ use sqlx::{
 use super::{
     Caution, Error, Storage, data_folder,
     database::Database,
-    pool::{ACQUIRE, Pool},
+    pool::{ACQUIRE, PostgresPool},
     schema,
-    writer::{self, Writer},
+    writer::{self, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
 
-/// Connects to the database. A new, empty SQLite file gets its schema at once; an older schema is refused. Where the file
+/// Connects to the database. It creates the schema of a new SQLite file, and fails for an older schema. If the file
 /// cannot be used, `CHAT_MEMORY_FALLBACK` replaces it by memory, with a caution.
 pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
     match prepare(stores, config, &SERVER_LIMITS).await.map_err(|error| of_file(error, stores)) {
@@ -35,24 +35,25 @@ pub async fn connect(stores: &Stores, config: &StoresConfig) -> Result<Storage, 
     }
 }
 
-/// The same for a process that is a worker only. Its statements are few and find rows by their ids, so PostgreSQL is to plan
-/// each of them once. An API's lists have conditions that are optional: a plan that fits all of them fits none.
+/// Connects for a process that is a worker only. PostgreSQL plans each of a worker's few statements once, because they
+/// find rows by id. An API's lists have optional conditions, and one plan for all of them would be slow.
 pub async fn connect_worker(stores: &Stores, config: &StoresConfig) -> Result<Storage, Error> {
     let plan_once = ("plan_cache_mode", "force_generic_plan");
     prepare(stores, config, &[&SERVER_LIMITS[..], &[plan_once]].concat()).await
 }
 
-/// How a database's schema compares with this program.
+/// The database's schema, compared with this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
+    /// The database has each migration of this program.
     UpToDate,
-    /// It lacks a migration, or all of them.
+    /// The database lacks a migration, or all of them.
     Older,
-    /// There is no file yet. The first start makes it.
+    /// There is no file yet. The first start creates it.
     Missing,
 }
 
-/// Connects as a process would, and looks at the schema. It changes nothing.
+/// Connects as a process would, and checks the schema. It changes nothing.
 pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaState, Error> {
     if matches!(stores, Stores::Embedded { data_dir } if !file_in(data_dir).exists()) {
         return Ok(SchemaState::Missing);
@@ -69,7 +70,7 @@ pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaSta
     inspected.await.map_err(|error| of_file(error, stores))
 }
 
-/// Brings the schema up to date, whatever it was.
+/// Applies all missing migrations.
 pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
     let migrated = async {
         let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
@@ -107,7 +108,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let writer = sqlite(options.clone(), 1).await?;
             let reader = sqlite(options, 4).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer: Writer::new(writer), reader },
+                database: Database::Sqlite { writer: SqliteWriter::new(writer), reader },
                 _folder: Some(Arc::new(folder)),
                 _keeper: None,
                 caution: None,
@@ -119,7 +120,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let keeper = sqlite(options.clone(), 1).await?;
             let only = sqlite(options, 1).await?;
             Ok(Storage {
-                database: Database::Sqlite { writer: Writer::new(only.clone()), reader: only },
+                database: Database::Sqlite { writer: SqliteWriter::new(only.clone()), reader: only },
                 _folder: None,
                 _keeper: Some(keeper),
                 caution: None,
@@ -128,8 +129,8 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
     }
 }
 
-/// What keeps a lost process from holding locks: the server ends statements, waits and transactions that take too long, and
-/// notices connections that are gone. A migration may take its time.
+/// Limits that free the locks of a lost process. The server ends statements, waits and transactions that take too long,
+/// and detects dead connections. Migrations use the first entry only.
 const SERVER_LIMITS: [(&str, &str); 8] = [
     ("search_path", "kb"),
     ("statement_timeout", "10s"),
@@ -141,19 +142,19 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "15s"),
 ];
 
-async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<Pool, Error> {
+async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<PostgresPool, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(settings.iter().copied());
-    // A pool hides why it cannot connect, and tries again by itself; one connection says it at once.
+    // A pool retries and hides its error. A single connection reports it at once.
     let path = try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
-    // Without it, every table would be looked for, and made, in `public`.
+    // Without the search path, PostgreSQL would use tables in `public`.
     match path.split(',').next().map(str::trim) {
-        Some("kb") => Ok(Pool::new(options, pool)),
+        Some("kb") => Ok(PostgresPool::new(options, pool)),
         _ => Err(Error::NoSearchPath),
     }
 }
 
-/// Connects once, and returns the schemas in which the server looks for tables.
+/// Connects once, and returns the server's search path.
 async fn try_once(options: &PgConnectOptions) -> Result<String, sqlx::Error> {
     let connection = async {
         let mut connection = PgConnection::connect_with(options).await?;
@@ -168,7 +169,7 @@ async fn try_once(options: &PgConnectOptions) -> Result<String, sqlx::Error> {
 }
 
 async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
-    // What is in memory is gone with its last connection, so none is given up for its age.
+    // A database in memory ends with its last connection, so no connection ends for its age.
     let pool =
         SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
     writer::closing_unsettled(pool).connect_with(options).await.map_err(Error::doing("open the SQLite database"))

@@ -6,20 +6,20 @@ use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
-    database::args,
-    newest::NewestFirst,
+    database::{Tx, args},
+    newest_first::NewestFirst,
     quota,
     rows::{ConversationRow, conversation_columns},
     submit::{HANDLE_TRIES, cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
-    conversation::{Conversation, Found, Handle, excerpt_of},
+    conversation::{Conversation, Handle, SearchHit, excerpt_of},
     page::Page,
     quotas::Account,
 };
 
-/// Whether a column has the word of a row of `{each:$n}`.
+/// The condition that a column has the word of a row of `{each:$n}`.
 macro_rules! has_word {
     ($column:literal) => {
         concat!("lower(coalesce(", $column, ", '')) like lower(value->>'like') escape '\\'")
@@ -31,12 +31,12 @@ struct FoundRow {
     conversation_id: Uuid,
     id: Uuid,
     client_id: Option<String>,
-    /// The beginning of the message.
+    /// The first 20,000 characters of the message.
     beginning: String,
 }
 
 impl Storage {
-    /// Creates an empty conversation; `None` if there is no such agent.
+    /// Creates an empty conversation; `None` if there is no such agent. Fails if the owner's quota has no room.
     pub async fn create_conversation(
         &self,
         account: impl Into<Account<'_>>,
@@ -58,7 +58,8 @@ impl Storage {
         Ok(created.map(Conversation::from))
     }
 
-    /// The owner's conversation with this handle, made if there is none; `None` if it would need an agent that there is not.
+    /// Returns the owner's conversation with this handle, or creates it. `None` if its agent does not exist. Fails if
+    /// the owner's quota has no room.
     pub async fn conversation_by_handle(
         &self,
         account: impl Into<Account<'_>>,
@@ -67,11 +68,11 @@ impl Storage {
         const DOING: &str = "make a conversation with a handle";
         let account = account.into();
         let owner = account.owner;
-        // Whoever is second finds what the first has made.
+        // The second of two requests finds the conversation of the first.
         let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, created_at, activity_at) \
                    select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
                    on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing";
-        // Somebody else may make it meanwhile, or delete it again.
+        // Another request may create the conversation meanwhile, or delete it again.
         for _ in 0..HANDLE_TRIES {
             if let Some(found) = self.find_conversation(owner, handle).await? {
                 return Ok(Some(found));
@@ -84,7 +85,7 @@ impl Storage {
         self.find_conversation(owner, handle).await
     }
 
-    /// The owner's conversation with this handle, if there is one.
+    /// Returns the owner's conversation with this handle, if there is one.
     pub async fn find_conversation(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
         let sql = concat!(
             "select ",
@@ -95,7 +96,7 @@ impl Storage {
         Ok(row.map_err(Error::doing("find a conversation by its handle"))?.map(Conversation::from))
     }
 
-    /// The owner's conversation of that id.
+    /// Returns the owner's conversation of this id.
     pub async fn conversation(&self, owner: &str, id: Uuid) -> Result<Option<Conversation>, Error> {
         let sql = concat!(
             "select ",
@@ -106,8 +107,8 @@ impl Storage {
         Ok(row.map_err(Error::doing("read a conversation"))?.map(Conversation::from))
     }
 
-    /// The owner's conversations, those with the newest activity first; all, or those of which a current message has each
-    /// word of a text, in any order, where it or the title has it. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's conversations, newest activity first. With a text, each word must be in the title
+    /// or in one current message. `None` for an unknown cursor.
     pub async fn conversations(
         &self,
         owner: &str,
@@ -136,7 +137,7 @@ impl Storage {
             args![owner, before.at(), before.id(), limit + 1, patterns],
         );
         let rows = rows.await.map_err(Error::doing("list conversations"))?;
-        let page = Page::of(rows, limit, |last| NewestFirst::behind(last.activity_at, last.id));
+        let page = Page::of(rows, limit, |last| NewestFirst::cursor_after(last.activity_at, last.id));
         let mut items: Vec<Conversation> = page.items.into_iter().map(Conversation::from).collect();
         if let Some([first, ..]) = words.as_deref() {
             self.show_where_found(&mut items, first, patterns_of(words.as_deref().unwrap_or_default())).await?;
@@ -144,7 +145,7 @@ impl Storage {
         Ok(Some(Page { items, next: page.next }))
     }
 
-    /// Adds the newest message of each conversation that has the words, but where the title has all of them.
+    /// Adds the newest matching message to each conversation whose title lacks a word.
     async fn show_where_found(
         &self,
         items: &mut [Conversation],
@@ -172,13 +173,13 @@ impl Storage {
         for row in rows.await.map_err(Error::doing("find the messages of a search"))? {
             if let Some(conversation) = items.iter_mut().find(|conversation| conversation.id == row.conversation_id) {
                 let excerpt = excerpt_of(&row.beginning, first_word);
-                conversation.found = Some(Found { message_id: row.id, client_id: row.client_id, excerpt });
+                conversation.found = Some(SearchHit { message_id: row.id, client_id: row.client_id, excerpt });
             }
         }
         Ok(())
     }
 
-    /// Gives the conversation another title; `None` takes it away.
+    /// Changes the conversation's title; `None` removes it.
     pub async fn rename_conversation(
         &self,
         owner: &str,
@@ -194,8 +195,8 @@ impl Storage {
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
-    /// Hides the conversation, frees its runs' idempotency keys and cancels its unfinished runs: answers those that have ended, and those whose workers are to
-    /// be told; `None` if there is no such conversation.
+    /// Hides the conversation, frees its runs' idempotency keys and cancels its unfinished runs. Returns the ended
+    /// runs, and the ids of those whose workers the caller signals. `None` if there is no such conversation.
     pub async fn delete_conversation(
         &self,
         owner: &str,
@@ -209,7 +210,7 @@ impl Storage {
             return Ok(None);
         }
         let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
-        // After a deletion, the same keys start new runs.
+        // After a deletion, the keys start new runs.
         let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
                    where conversation_id = $1 and idempotency_key is not null";
         tx.execute(sql, args![id]).await.map_err(doing())?;
@@ -219,7 +220,13 @@ impl Storage {
     }
 }
 
-/// Most words of a search; the last is the rest of the text, as it is.
+/// Reads the conversation of this id within a transaction.
+pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {
+    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+}
+
+/// Most words of a search. The last one is the rest of the text.
 const MAX_WORDS: usize = 8;
 
 fn words_of(text: &str) -> Vec<&str> {
@@ -235,12 +242,12 @@ fn words_of(text: &str) -> Vec<&str> {
     words
 }
 
-/// The words as patterns, for `has_word!`.
+/// Returns the words as patterns for `has_word!`.
 fn patterns_of(words: &[&str]) -> serde_json::Value {
     words.iter().map(|word| json!({"like": containing(word)})).collect()
 }
 
-/// The pattern of `like` for whatever has this text in it, taken literally.
+/// Returns the pattern of `like` for each text that contains this one literally.
 fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.chars() {

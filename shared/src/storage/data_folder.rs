@@ -1,4 +1,4 @@
-//! The folder of the embedded database: one process at a time uses it, and no other user of the system reads it.
+//! The folder of the embedded database. One process at a time uses it, and no other user of the system reads it.
 
 use std::{
     fs, io,
@@ -11,11 +11,12 @@ use super::Error;
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
-/// How the names of all files begin that this program keeps in the folder.
+/// Prefix of each file that this program keeps in the folder.
 const OURS: &str = "holdfast.";
 
-/// Makes the folder if it is absent, keeps other users out of it, and takes it for this process alone until the answer is
-/// dropped. The database file is made here, because SQLite gives its other files the permissions of this one.
+/// Creates the folder if it is absent, makes it private, and locks it until the result is dropped. It also creates the
+/// database file, because SQLite copies that file's permissions to its other files. Fails if another process has the
+/// lock.
 pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
     let name = || folder.display().to_string();
     let unusable = |source| Error::Folder { folder: name(), source };
@@ -28,7 +29,7 @@ pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
         Err(fs::TryLockError::WouldBlock) => return Err(Error::FolderInUse { folder: name() }),
         Err(fs::TryLockError::Error(source)) => return Err(unusable(source)),
     }
-    // SQLite says what is wrong with a file that cannot be opened.
+    // SQLite reports a file that cannot be opened.
     let _ = open.open(database);
     if let Err(error) = make_private(folder) {
         tracing::warn!(folder = name(), %error, "failed to keep other users out of the data folder");
@@ -36,8 +37,8 @@ pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
     Ok(lock)
 }
 
-/// Mends the permissions of a folder that an earlier version or somebody else has made. A folder that also holds other
-/// things, such as a home folder, keeps its own: only our files are mended.
+/// Corrects the permissions of a folder that an earlier version or a user created. A folder with other files, such as a
+/// home folder, keeps its permissions; only this program's files change.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut is_ours_alone = true;
     for entry in fs::read_dir(folder)? {
@@ -56,7 +57,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes away what the mode does not have.
+/// Removes the permissions that the mode lacks.
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     let permissions = fs::metadata(path)?.permissions();
     match permissions.mode() & 0o777 & !mode {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_could_read_is_mended_unless_it_holds_other_things() {
+    fn a_readable_folder_becomes_private_unless_it_holds_other_files() {
         for (other, expected) in [(None, 0o700), (Some("letter.txt"), 0o755)] {
             let above = tempfile::tempdir().unwrap();
             let folder = above.path().join("data");

@@ -1,21 +1,20 @@
-//! One SQL text for two databases: the pool, the transaction, the values, and the few words in which the dialects differ.
+//! One SQL text for two databases: pool, transaction, values, and the words in which the dialects differ.
 //!
-//! A text may contain
+//! A text may contain these words:
 //! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
 //! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
-//! - `{uuid:expression}`, `{time:expression}`: the id or the time that a text is
-//! - `{bytes:expression}`: the bytes of a text
-//! - `{fenced}`: whether the fence has let the write pass ([`super::fenced`])
-//! - `{fence:table where condition}`: the row that the fence has touched, or none; the condition is how it is found again
-//! - `{locked:table where condition}`: the same of the row that was locked before the fence
-//! - `{unsynced}`: a value that means nothing; a statement that returns it is not waited for until it is on disk, so that a
-//!   crash of PostgreSQL may undo it. SQLite waits all the same
-//! - `{lock name:$n}`: a lock on that name until the transaction ends; a transaction of SQLite is alone and needs none
-//! - `{for update}`, `{skip locked}`: row locks, which SQLite needs none of, because a transaction there is alone
+//! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
+//! - `{fenced}`: whether the fence let the write pass ([`super::fenced`])
+//! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
+//! - `{locked:table where condition}`: the row that was locked before the fence, or none
+//! - `{unsynced}`: a value without meaning; PostgreSQL does not sync a statement that returns it, and a crash may undo
+//!   it
+//! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
+//! - `{for update}`, `{skip locked}`: row locks; SQLite needs none, because its transactions run alone
 
 use std::time::Duration;
 
@@ -29,53 +28,44 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{
-    lost,
-    pool::{Lent, Pool},
-    writer::{self, Writer},
+    outages,
+    pool::{Connections, PooledConnection, PostgresPool},
+    writer::{self, SqliteWriter},
 };
 
-/// Longest wait for one answer. Without it, an answer that is lost with its connection would be waited for for ever.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// Time-out of one answer, which may be lost with its connection.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Waits for an answer, in a box: a query has tens of KiB of state, which whoever makes it must not hold for as long as it
-/// lives, as every run does.
+/// Waits for an answer, in a box. A query has tens of KiB of state, which a run must not hold while it lives.
 pub(super) fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
     Box::pin(async move {
-        let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await.unwrap_or_else(|_| {
             Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
         });
-        answer.inspect_err(lost::note)
+        answer.inspect_err(outages::note)
     })
 }
 
 /// A pool of connections to either database.
 #[derive(Clone)]
 pub(super) enum Database {
-    Postgres(Pool),
-    /// SQLite has one writer; readers do not wait for it.
+    Postgres(PostgresPool),
+    /// SQLite has one writer. Readers do not wait for it.
     Sqlite {
-        writer: Writer,
+        writer: SqliteWriter,
         reader: SqlitePool,
     },
 }
 
-/// How many connections a process has, and may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connections {
-    pub used: u32,
-    pub idle: u32,
-    pub max: u32,
-}
-
-/// A transaction; dropping it rolls it back, sooner or later.
+/// A transaction. Dropping it rolls it back, sooner or later.
 pub(super) enum Tx {
-    Postgres(Lent),
-    Sqlite(writer::Tx),
+    Postgres(PooledConnection),
+    Sqlite(writer::SqliteTransaction),
 }
 
-/// What can be read from a row of either database.
+/// A type that can be read from a row of either database.
 pub(super) trait Row: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin {}
 
 impl<T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin> Row for T {}
@@ -152,9 +142,9 @@ impl Database {
         match self {
             Self::Postgres(pool) => {
                 within(async {
-                    let mut lent = pool.lend().await?;
-                    sqlx::raw_sql("begin").execute(lent.connection()).await?;
-                    Ok(Tx::Postgres(lent))
+                    let mut connection = pool.acquire().await?;
+                    sqlx::raw_sql("begin").execute(connection.connection()).await?;
+                    Ok(Tx::Postgres(connection))
                 })
                 .await
             }
@@ -183,7 +173,7 @@ impl Database {
         Ok(self.fetch_all(sql, args).await?.into_iter().next())
     }
 
-    /// Writes with one statement, returning the rows that it touched.
+    /// Writes with one statement, and returns the rows that it touched.
     pub(super) async fn write<T: Row>(&self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(_) => self.fetch_all(sql, args).await,
@@ -194,7 +184,7 @@ impl Database {
         }
     }
 
-    /// Asks whether writes can succeed. A file that has refused the last write has to take one.
+    /// Returns when writes can succeed. A file that refused the last write must accept one.
     pub(super) async fn ping(&self) -> Result<(), sqlx::Error> {
         let is_read_only = match self {
             Self::Postgres(_) => "select current_setting('transaction_read_only') = 'on'",
@@ -202,14 +192,14 @@ impl Database {
             Self::Sqlite { .. } => "select false",
         };
         match self.fetch_optional::<(bool,)>(is_read_only, vec![]).await? {
-            Some((true,)) => Err(lost::read_only()),
+            Some((true,)) => Err(outages::read_only()),
             _ => Ok(()),
         }
     }
 }
 
 impl Tx {
-    /// Runs a statement and tells how many rows it touched.
+    /// Executes a statement, and returns the number of rows that it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, sqlx::Error> {
         match self {
             Self::Postgres(tx) => {
@@ -270,7 +260,8 @@ impl Tx {
         self.fetch_optional(sql, args).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    /// Gives back the locks at once; a transaction that is merely dropped keeps them until its connection is used again.
+    /// Rolls back and releases the locks at once. A dropped transaction keeps them until the next use of its
+    /// connection.
     pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Postgres(tx) => settle(tx, "rollback").await,
@@ -287,22 +278,22 @@ impl Tx {
 }
 
 /// Ends the transaction of a connection.
-async fn settle(mut tx: Lent, how: &'static str) -> Result<(), sqlx::Error> {
+async fn settle(mut tx: PooledConnection, how: &'static str) -> Result<(), sqlx::Error> {
     within(async {
         let settled = sqlx::raw_sql(how).execute(tx.connection()).await.map(drop);
-        tx.give_back(settled)
+        tx.release(settled)
     })
     .await
 }
 
 fn connections(pool: &SqlitePool) -> Connections {
-    // Where a connection is taken as soon as it is given back, the pool counts below zero for a moment, which is no number.
+    // The pool may count below zero while a connection changes its user.
     let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
     Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }
 
 pub(super) fn postgres(sql: &'static str) -> String {
-    speak(sql, |word, parameter| match word {
+    translate(sql, |word, parameter| match word {
         "now" => POSTGRES_NOW.to_owned(),
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
@@ -324,7 +315,7 @@ pub(super) fn postgres(sql: &'static str) -> String {
 }
 
 fn sqlite(sql: &'static str) -> String {
-    speak(sql, |word, parameter| match word {
+    translate(sql, |word, parameter| match word {
         "now" => format!("strftime({SQLITE_TIME}, 'now')"),
         "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
         "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
@@ -338,7 +329,7 @@ fn sqlite(sql: &'static str) -> String {
         "fenced" => "true".to_owned(),
         "fence" | "locked" => parameter.to_owned(),
         "unsynced" => "null".to_owned(),
-        // A parameter that no text names would be refused.
+        // SQLite refuses a parameter that no text names.
         "lock name" => format!("length({parameter})"),
         "for update" | "skip locked" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
@@ -346,18 +337,18 @@ fn sqlite(sql: &'static str) -> String {
 }
 
 /// Replaces each `{word}` or `{word:parameter}`.
-fn speak(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
-    let mut spoken = String::with_capacity(sql.len() + 128);
+fn translate(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
+    let mut text = String::with_capacity(sql.len() + 128);
     let mut rest = sql;
     while let Some((before, after)) = rest.split_once('{') {
         let (inside, after) = after.split_once('}').expect("a brace in SQL is closed");
         let (name, parameter) = inside.split_once(':').unwrap_or((inside, ""));
-        spoken.push_str(before);
-        spoken.push_str(&word(name, parameter));
+        text.push_str(before);
+        text.push_str(&word(name, parameter));
         rest = after;
     }
-    spoken.push_str(rest);
-    spoken
+    text.push_str(rest);
+    text
 }
 
 pub(super) fn postgres_args(values: Vec<Value>) -> PgArguments {

@@ -1,13 +1,13 @@
-//! What the death of a worker says about the runs that it executed.
+//! The consequences of a worker's death for the runs that it executed.
 //!
-//! A holder is dead when the leases of all its runs have expired. Its death is settled once, for all of them together: each
-//! is charged, or learns how many suspects it may be executed beside. Only then can a worker take them over. The protocol
-//! is docs/decisions/0035-probation-by-halves.md.
+//! A holder is dead when the leases of all its runs have expired. A worker settles the death once, for all these runs
+//! together: it charges each run, or narrows its probation. Only then can a worker claim them.
+//! docs/decisions/0035-probation-by-halves.md describes the protocol.
 
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{ClaimTerms, Error, Storage, database::args, lost};
+use super::{ClaimTerms, Error, Storage, database::args, outages};
 
 /// A run of a dead holder.
 #[derive(FromRow)]
@@ -18,40 +18,39 @@ struct Orphan {
     expired: bool,
 }
 
-/// What a death means for the suspects among the runs that were being executed.
+/// The consequence of a death for the suspects among the executing runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum Blame {
     /// The run was alone, so it is to blame.
     Charged,
-    /// Nobody knows which run is to blame: each suspect may be executed beside fewer others. At 0 it needs a worker for
-    /// itself.
+    /// The guilty run is unknown, so each suspect may run beside fewer others. At 0, a suspect needs a worker alone.
     Narrowed(usize),
 }
 
-impl Verdict {
+impl Blame {
     fn of(executing: usize, suspects: usize) -> Self {
         match (executing, suspects) {
             (1, _) => Self::Charged,
             // Another run, which is no suspect yet, may be to blame.
             (_, 1) => Self::Narrowed(0),
-            // Rounded up, so that two workers execute all of them again, also where their number is odd.
+            // The half is rounded up, so that two workers can execute an odd number of suspects.
             _ => Self::Narrowed(suspects.div_ceil(2)),
         }
     }
 }
 
 impl Storage {
-    /// Settles the death of each holder, other than the caller, whose leases have all expired.
+    /// Settles the death of each other holder whose leases have all expired.
     pub(super) async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
-        // Leases also expire while the database is away, which is no worker's death. Holders renew theirs in this time.
-        if lost::within(terms.lease / 3) {
+        // Leases also expire while the database is away. Holders renew them within a third of a lease after its return.
+        if outages::within(terms.lease / 3) {
             return Ok(());
         }
         let dead = "select holder from agent_runs where status = 'running' and holder <> $1 \
                     group by holder having max(lease_until) < {now}";
         let dead = self.database.fetch_all::<(String,)>(dead, args![terms.holder.as_str()]).await;
         for (holder,) in dead.map_err(Error::doing("look for dead workers"))? {
-            // One death that cannot be settled must not keep the others from it.
+            // A failure for one death must not stop the others.
             if let Err(error) = self.settle_death(&holder, terms.suspicious()).await {
                 tracing::warn!(holder, error = &error as &dyn std::error::Error, "failed to settle a worker's death");
             }
@@ -61,8 +60,8 @@ impl Storage {
 
     async fn settle_death(&self, holder: &str, suspicious: usize) -> Result<(), sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        // Order matters: every row is locked before any is judged. A holder that wakes up renews its leases before, and
-        // then it is not dead, or after, and then it finds none.
+        // Order matters: the worker locks each row before it judges one. A holder that wakes up renews its leases
+        // before, and lives, or after, and finds none.
         let sql = "select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired from agent_runs \
                    where holder = $1 and status = 'running' order by id {for update}";
         let orphans = tx.fetch_all::<Orphan>(sql, args![holder, suspicious]).await?;
@@ -71,9 +70,9 @@ impl Storage {
         }
         let executing = orphans.iter().filter(|orphan| orphan.executing).count();
         let suspects = orphans.iter().filter(|orphan| orphan.executing && orphan.suspect).count();
-        let (charged, width) = match Verdict::of(executing, suspects) {
-            Verdict::Charged => (true, 0),
-            Verdict::Narrowed(width) => (false, width),
+        let (charged, width) = match Blame::of(executing, suspects) {
+            Blame::Charged => (true, 0),
+            Blame::Narrowed(width) => (false, width),
         };
         let sql = "update agent_runs set holder = null, executing = false, \
                    crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end), \
@@ -89,12 +88,12 @@ impl Storage {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict::{self, Charged, Narrowed};
+    use super::Blame::{self, Charged, Narrowed};
 
     #[test]
     fn only_a_run_that_was_alone_is_charged() {
         let check = |executing, suspects, expected| {
-            assert_eq!(Verdict::of(executing, suspects), expected, "{executing} runs, {suspects} of them suspects");
+            assert_eq!(Blame::of(executing, suspects), expected, "{executing} runs, {suspects} of them suspects");
         };
         check(1, 0, Charged);
         check(1, 1, Charged);

@@ -1,9 +1,9 @@
-//! The deployment's own model, which workers note so that an API alone can show it.
+//! The deployment's own model. Workers store it, so that an API process can show it.
 
 use super::{Error, Storage, database::args};
 
 impl Storage {
-    /// Notes the model of plain conversations; a worker does so when it starts.
+    /// Stores the model of plain conversations; a worker does this at its start.
     pub async fn note_model(&self, provider: &str, name: &str) -> Result<(), Error> {
         let sql = "insert into deployment_model (id, provider, name, noted_at) values (1, $1, $2, {now}) \
                    on conflict (id) do update set provider = $1, name = $2, noted_at = {now} returning name";
@@ -11,7 +11,7 @@ impl Storage {
         noted.map(drop).map_err(Error::doing("note the model of this deployment"))
     }
 
-    /// The provider and the name of the model that a worker noted last; `None` before the first worker.
+    /// Returns the provider and the name of the model that a worker stored last; `None` before the first worker.
     pub async fn noted_model(&self) -> Result<Option<(String, String)>, Error> {
         let sql = "select provider, name from deployment_model";
         let noted = self.database.fetch_optional::<(String, String)>(sql, args![]).await;

@@ -1,4 +1,4 @@
-//! Ending a run: what every ending writes, and the write rule for those who do not hold the run.
+//! The end of a run: the writes of each ending, and the write rule for writers without a claim.
 
 use chrono::Utc;
 use sqlx::{FromRow, types::Json};
@@ -8,8 +8,8 @@ use super::{
     ArchiveChunk, Error, Storage,
     archive::{chunk_of, durable_text, writes_of},
     database::{Tx, args},
-    fenced::{Fenced, Spare, Statement},
-    flush::tell_refused_checkpoint,
+    fenced::{FencedWrites, Spare, Statement},
+    flush::log_refused_checkpoint,
     quota::trace_bytes,
     rows::MessageRow,
 };
@@ -25,39 +25,43 @@ use crate::{
     usage::Usage,
 };
 
-/// A run that was ended without its holder; its last events are to be shown now that they are committed.
+/// A run that a writer without a claim ended. The caller publishes its last events, because they are committed.
 #[derive(Debug, Clone)]
 pub struct EndedRun {
+    /// The ended run.
     pub run_id: Uuid,
+    /// The attempt of the closing events.
     pub attempt: u32,
+    /// The terminal status.
     pub status: RunStatus,
+    /// The closing events, in order.
     pub events: Vec<Event>,
-    /// Whether a run of the same conversation has waited for this end.
+    /// True if a queued run of the conversation was waiting for this end.
     pub next_waits: bool,
 }
 
-/// All that the last write of a run needs to know.
+/// The parameters of the last write of a run.
 #[derive(Clone)]
-pub(super) struct Closing<'a> {
+pub(super) struct RunEnd<'a> {
     pub run_id: Uuid,
     pub conversation_id: Uuid,
     pub output_message_id: Uuid,
     /// Id of the first closing event.
     pub first: EventId,
-    /// What that event supersedes everything after, where it begins an attempt of its own.
+    /// The event that the closing events follow, if they begin an attempt.
     pub base: Option<EventId>,
-    /// What comes before it and is not archived yet.
+    /// The events before them that are not archived yet.
     pub tail: Option<&'a ArchiveChunk>,
-    /// The answer's position in the conversation, where it was taken already.
+    /// The answer's position in the conversation, if the transaction took it already.
     pub position: Option<i64>,
-    /// What comes before the closing events in the same attempt; the first of them has `base`.
+    /// Events of this attempt that precede the closing ones. The first of them has `base`.
     pub before: Vec<EventBody<'static>>,
     pub answer: &'a Answer,
     pub ending: &'a Ending,
 }
 
-impl Closing<'_> {
-    /// The run's last events.
+impl RunEnd<'_> {
+    /// Returns the run's last events.
     pub(super) fn events(&self, message: Option<Message>) -> Vec<Event> {
         let closing = self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage);
         let ids = std::iter::successors(Some(self.first), |id| Some(id.next()));
@@ -65,34 +69,35 @@ impl Closing<'_> {
         ids.zip(self.before.iter().chain(&closing)).map(|(id, body)| Event::new(id, now, body)).collect()
     }
 
-    /// What the run has used, if it has used anything.
+    /// Returns the run's usage, if there is any.
     pub(super) fn used(&self) -> Option<serde_json::Value> {
         (self.answer.usage != Usage::default()).then(|| serde_json::json!(self.answer.usage))
     }
 
-    /// Why the model ended the answer. An answer that broke off has no end of the model's.
+    /// Returns the model's reason for ending a complete answer. A broken-off answer has none.
     pub(super) fn finish_reason(&self) -> Option<FinishReason> {
         self.answer.finish_reason.filter(|_| *self.ending == Ending::Completed)
     }
 
-    /// The same, as the database keeps it.
+    /// Returns `finish_reason` as the database stores it.
     pub(super) fn finish_text(&self) -> Option<String> {
         self.finish_reason().map(|reason| reason.as_str().to_owned())
     }
 }
 
-/// What a run has said and used by its end.
+/// The text and the usage of a run at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
+    /// The text of all steps.
     pub text: String,
-    /// Of all steps.
+    /// Usage of all steps.
     pub usage: Usage,
-    /// Of the last step.
+    /// The finish reason of the last step.
     pub finish_reason: Option<FinishReason>,
 }
 
 #[derive(FromRow)]
-struct Unheld {
+struct UnheldRunRow {
     conversation_id: Uuid,
     output_message_id: Uuid,
     #[sqlx(try_from = "String")]
@@ -108,14 +113,15 @@ struct Unheld {
 }
 
 impl Storage {
-    /// Ends the run whoever holds it, unless it has ended: takes an attempt, so that its worker is fenced.
+    /// Ends an unfinished run, with or without a holder. It takes an attempt, which fences the holder. `None` if the
+    /// run has ended or is gone.
     pub async fn end_run(&self, run_id: Uuid, ending: &Ending) -> Result<Option<EndedRun>, Error> {
         self.end_when(run_id, |_| Some(ending.clone())).await
     }
 
-    /// Ends the run if its lease has expired and nobody may take it over.
+    /// Ends the run if its lease has expired and no worker may claim it.
     pub(super) async fn end_if_expired(&self, run_id: Uuid, max_crashes: usize) -> Result<Option<EndedRun>, Error> {
-        let ending = |run: &Unheld| {
+        let ending = |run: &UnheldRunRow| {
             let crashes = run.crashes as usize;
             match run.status == RunStatus::Running && run.expired {
                 true if run.cancel_requested => Some(Ending::Cancelled),
@@ -129,7 +135,7 @@ impl Storage {
     async fn end_when(
         &self,
         run_id: Uuid,
-        ending: impl FnOnce(&Unheld) -> Option<Ending>,
+        ending: impl FnOnce(&UnheldRunRow) -> Option<Ending>,
     ) -> Result<Option<EndedRun>, Error> {
         let doing = || Error::doing("end a run");
         let mut tx = self.database.begin().await.map_err(doing())?;
@@ -148,8 +154,8 @@ impl Storage {
     }
 }
 
-/// The write rule, in a transaction that has locked the conversation already. What the run has asked a human is settled
-/// with `unanswered`.
+/// Cancels the run by the write rule, in a transaction that has locked the conversation. It settles the run's open
+/// questions as `unanswered`.
 pub(super) async fn cancel_locked(
     tx: &mut Tx,
     run_id: Uuid,
@@ -164,25 +170,25 @@ pub(super) async fn cancel_locked(
     }
 }
 
-/// Locks a conversation's row; in a transaction that also locks a run's, this comes first.
+/// Locks a conversation's row. Order matters: a transaction locks a run's row only after it.
 pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
     tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id])
         .await
         .map(drop)
 }
 
-async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<Unheld>, sqlx::Error> {
+async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<UnheldRunRow>, sqlx::Error> {
     let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }
 
-/// Takes an attempt and ends the run in it, with the text that the archive has.
+/// Takes an attempt and ends the run in it, with the archived text.
 async fn write_rule(
     tx: &mut Tx,
     run_id: Uuid,
-    run: Unheld,
+    run: UnheldRunRow,
     ending: &Ending,
     unanswered: ApprovalStatus,
 ) -> Result<EndedRun, Error> {
@@ -193,14 +199,14 @@ async fn write_rule(
     let before = match run.status {
         RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered)
             .await
-            .map_err(Error::doing("settle what a run has asked"))?,
+            .map_err(Error::doing("settle a run's questions"))?,
         _ => Vec::new(),
     };
     let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
     tx.execute(sql, args![run_id, ending.status().as_str()])
         .await
         .map_err(Error::doing("take an attempt to end a run"))?;
-    let closing = Closing {
+    let closing = RunEnd {
         run_id,
         conversation_id: run.conversation_id,
         output_message_id: run.output_message_id,
@@ -219,13 +225,13 @@ async fn write_rule(
     Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
 
-/// Whether a run leaves an answer: one that did not complete does only if it has said something.
+/// Returns whether the run stores an answer. A run that did not complete needs a text.
 pub(super) fn leaves_message(ending: &Ending, text: &str) -> bool {
     ending.status() == RunStatus::Completed || !text.is_empty()
 }
 
-/// Locks the conversation and takes the next position in it, for a message of so many bytes; `None` if it is gone. Where
-/// the message is a run's answer, the conversation's bytes grow by the run's trace too.
+/// Locks the conversation and returns its next position, for a message of `bytes`; `None` if it is gone. An answer also
+/// adds the bytes of its run's trace to the conversation.
 pub(super) async fn take_position(
     tx: &mut Tx,
     conversation_id: Uuid,
@@ -241,12 +247,12 @@ pub(super) async fn take_position(
     Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id, bytes, run_id]).await?.map(|row| row.0))
 }
 
-/// Stores the answer, archives the closing events and sets the terminal status. Answers the events, and whether a queued run
-/// of the conversation has waited; nothing, if the attempt is not the run's last or the run has ended, and then the
-/// transaction is to be rolled back.
+/// Stores the answer, archives the closing events and sets the terminal status. Returns the events, and whether a
+/// queued run of the conversation was waiting. `None` if another attempt holds the run or it has ended; then the caller
+/// rolls back.
 pub(super) async fn write_closing(
     tx: &mut Tx,
-    closing: Closing<'_>,
+    closing: RunEnd<'_>,
     spare: Spare,
 ) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
     let ending = closing.ending;
@@ -275,13 +281,13 @@ pub(super) async fn write_closing(
         closing.first.attempt,
         closing.finish_text()
     ];
-    let fenced = Fenced::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
-    let written = tx.write_spare::<(bool,)>(fenced, spare).await?;
+    let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
+    let written = tx.write_spares::<(bool,)>(fenced, spare).await?;
     let Some((next_waits,)) = written.rows.into_iter().next() else { return Ok(None) };
     if let Some(refusal) = &written.refused {
-        tell_refused_checkpoint(closing.run_id, refusal);
+        log_refused_checkpoint(closing.run_id, refusal);
     }
-    // Order matters: the tail may have brought calls and questions that nobody will answer any more.
+    // Order matters: the tail may contain calls and questions, which no caller will answer after the end.
     if ending.status() != RunStatus::Completed {
         let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
         tx.execute(sql, args![closing.run_id]).await?;
@@ -291,7 +297,7 @@ pub(super) async fn write_closing(
     Ok(Some((events, next_waits)))
 }
 
-/// Settles the open questions of a waiting run; answers the events that say so, the first with `base`.
+/// Settles the open questions of a waiting run. Returns the events that report this, the first with `base`.
 async fn settle_approvals(
     tx: &mut Tx,
     run_id: Uuid,
@@ -313,8 +319,8 @@ async fn settle_approvals(
     Ok(resolved.collect())
 }
 
-/// Nothing, if the run has ended or is gone.
-async fn insert_answer(tx: &mut Tx, closing: &Closing<'_>) -> Result<Option<Message>, sqlx::Error> {
+/// Returns `None` if the run has ended or is gone.
+async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Message>, sqlx::Error> {
     let position = match closing.position {
         Some(position) => position,
         None => {

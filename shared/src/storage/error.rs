@@ -1,81 +1,121 @@
-//! What can go wrong with the database.
+//! The errors of the database.
 
 use std::path::Path;
 
 use sqlx::migrate::MigrateError;
 
-use crate::quotas::Exceeded;
+use crate::quotas::QuotaExceeded;
 
-/// A call to the database failed; nothing of it was committed, unless the answer to a commit was lost.
+/// A call to the database failed. Nothing of it was committed, unless the answer to a commit was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A statement or a connection failed.
     #[error("could not {doing}")]
-    Database { doing: &'static str, source: sqlx::Error },
+    Database {
+        /// The action, as in "could not <doing>".
+        doing: &'static str,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
 
+    /// The caller's own time-out passed.
     #[error("could not {doing}: the database takes too long")]
-    TooSlow { doing: &'static str },
+    TooSlow {
+        /// The action, as in "could not <doing>".
+        doing: &'static str,
+    },
 
+    /// The database lacks a migration of this program.
     #[error(
         "the database's schema is older than this program: run `holdfast migrate` with the same settings (it keeps the data; make a backup first)"
     )]
     OldSchema,
 
+    /// A migration failed.
     #[error("could not bring the schema up to date")]
     Migrate(#[from] MigrateError),
 
+    /// The data folder cannot be created, locked or made private.
     #[error("could not use the data folder {folder}: set HOLDFAST_DATA_DIR to a folder that can be written")]
-    Folder { folder: String, source: std::io::Error },
+    Folder {
+        /// Path of the folder.
+        folder: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
 
+    /// The SQLite file is damaged, unreadable, or has no room.
     #[error(
         "could not use the database file {file}: make room for it, restore it from a backup, or set HOLDFAST_DATA_DIR to another folder"
     )]
-    File { file: String, source: Box<Error> },
+    File {
+        /// Path of the file.
+        file: String,
+        /// The error of the statement.
+        source: Box<Error>,
+    },
 
+    /// Another process has locked the data folder.
     #[error(
         "the data folder {folder} is in use by another Holdfast: stop that one, or set HOLDFAST_DATA_DIR to another folder"
     )]
-    FolderInUse { folder: String },
+    FolderInUse {
+        /// Path of the folder.
+        folder: String,
+    },
 
+    /// The server does not apply the search path of the connection.
     #[error(
         "the database ignores search_path = kb, which each connection asks for; a pooler may drop it: set it on the role (`alter role … in database … set search_path = kb`), or connect directly"
     )]
     NoSearchPath,
 
-    /// A write that the owner's quota refuses.
+    /// The owner's quota refused a write.
     #[error("could not {doing}: {exceeded}")]
-    Quota { doing: &'static str, exceeded: Exceeded },
+    Quota {
+        /// The action, as in "could not <doing>".
+        doing: &'static str,
+        /// The quota, with its limit.
+        exceeded: QuotaExceeded,
+    },
 
+    /// An archived line is no event.
     #[error("the archive of run {run_id} cannot be read")]
-    Damaged { run_id: uuid::Uuid, source: crate::event::Damaged },
+    Damaged {
+        /// The run of the archive.
+        run_id: uuid::Uuid,
+        /// The parser's error.
+        source: crate::event::Damaged,
+    },
 }
 
 impl Error {
-    /// For `map_err`: names what was being done, as in "could not <doing>".
+    /// For `map_err`: names the failed action, as in "could not <doing>".
     pub(super) fn doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
         move |source| Self::Database { doing, source }
     }
 
-    /// Whether the database cannot answer now, so that the same call may succeed later.
+    /// Returns whether the database is away, so that a later call may succeed.
     pub fn is_away(&self) -> bool {
         use sqlx::Error as Cause;
         match (self, self.cause()) {
             (Self::TooSlow { .. }, _) => true,
-            // A certificate that one side refuses, it will refuse again.
+            // A refused certificate will be refused again.
             (_, Some(Cause::Io(error))) if error.kind() == std::io::ErrorKind::InvalidData => false,
-            // A proxy that accepts a connection and hangs up speaks no PostgreSQL.
+            // A proxy that accepts a connection and closes it speaks no PostgreSQL.
             (_, Some(Cause::Protocol(_))) => true,
             (_, Some(Cause::Io(_) | Cause::PoolTimedOut | Cause::PoolClosed | Cause::WorkerCrashed)) => true,
-            _ => self.code().is_some_and(|code| verdict(&code) == Verdict::Later),
+            _ => self.code().is_some_and(|code| retry_advice(&code) == RetryAdvice::Later),
         }
     }
 
-    /// Whether there is no database to be had: the folder or the file under it is out of reach, damaged, or without room. It
-    /// is not, where a database was found that must not be used: another process has it, or its schema is old.
+    /// Returns whether the folder or its file is out of reach, damaged, or without room. A database that another
+    /// process uses, or that has an older schema, does not count.
     pub fn is_unusable(&self) -> bool {
         matches!(self, Self::Folder { .. } | Self::File { .. })
     }
 
-    /// Names the file, if it is the file that fails.
+    /// Adds the file's path, if the file is the cause.
     pub(super) fn of_file(self, file: &Path) -> Self {
         match self.code().is_some_and(|code| blames_the_file(&code)) {
             true => Self::File { file: file.display().to_string(), source: Box::new(self) },
@@ -83,9 +123,9 @@ impl Error {
         }
     }
 
-    /// Whether the database will never take what it was given.
+    /// Returns whether the database will never accept this data.
     pub fn refuses_data(&self) -> bool {
-        self.code().is_some_and(|code| verdict(&code) == Verdict::Never)
+        self.code().is_some_and(|code| retry_advice(&code) == RetryAdvice::Never)
     }
 
     fn code(&self) -> Option<String> {
@@ -103,18 +143,18 @@ impl Error {
         }
     }
 
-    /// Whether PostgreSQL ended the transaction for the sake of another one, so that the same transaction may succeed at once.
+    /// Returns whether PostgreSQL ended this transaction in favour of another. The caller may repeat it at once.
     pub(super) fn is_conflict(&self) -> bool {
         self.code().is_some_and(|code| matches!(code.as_str(), "40001" | "40P01"))
     }
 
-    /// Whether another transaction has already written a row with the same unique key.
+    /// Returns whether another transaction has already written a row with this unique key.
     pub(super) fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Database { source: sqlx::Error::Database(error), .. } if error.is_unique_violation())
     }
 }
 
-/// Whether the database is there and refuses what a statement would write: by a rule of its own, or for what it is.
+/// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
 pub(super) fn refuses_row(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => error.code().is_some_and(|code| is_refusal(&code)),
@@ -124,53 +164,54 @@ pub(super) fn refuses_row(error: &sqlx::Error) -> bool {
 
 fn is_refusal(code: &str) -> bool {
     match code.len() {
-        // Data, constraints, privileges and unknown names, check options, limits, triggers.
+        // PostgreSQL's classes: data, constraints, privileges and unknown names, check options, limits, triggers.
         5 => matches!(&code[..2], "22" | "23" | "42" | "44" | "54" | "P0"),
-        // SQLite, perhaps extended: an error of the statement, too big, a constraint or a trigger, the wrong type.
+        // SQLite, perhaps with extended codes: a wrong statement, too big, a constraint or a trigger, a wrong type.
         _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 1 | 18 | 19 | 20)),
     }
 }
 
-/// PostgreSQL's code for a write to a server, or in a session, that is read-only.
+/// PostgreSQL's code for a write on a read-only server or in a read-only session.
 pub(super) const READ_ONLY: &str = "25006";
 
-/// What an error code of PostgreSQL (SQLSTATE) or SQLite says about trying again.
+/// Whether a retry can help, by an error code of PostgreSQL (SQLSTATE) or SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum RetryAdvice {
     Later,
     Never,
     Unknown,
 }
 
-fn verdict(code: &str) -> Verdict {
+fn retry_advice(code: &str) -> RetryAdvice {
     match code {
-        // Locks and idle transactions that took too long; a server that is read-only, as a demoted one; SQLite: busy, locked.
-        "55P03" | "25P03" | READ_ONLY | "5" | "6" | "261" | "517" => Verdict::Later,
+        // Locks and idle transactions that took too long, and a read-only server, such as a demoted one. SQLite: busy,
+        // locked.
+        "55P03" | "25P03" | READ_ONLY | "5" | "6" | "261" | "517" => RetryAdvice::Later,
         // SQLite: too big.
-        "18" => Verdict::Never,
-        // SQLite: no permission, read-only, an I/O error, the disk is full, cannot be opened. The disk may have room again.
+        "18" => RetryAdvice::Never,
+        // SQLite: no permission, read-only, an I/O error, a full disk, cannot be opened. The disk may have room again.
         _ if code.len() != 5 => match code.parse::<u32>().map(|code| code & 0xff) {
-            Ok(3 | 8 | 10 | 13 | 14) => Verdict::Later,
-            _ => Verdict::Unknown,
+            Ok(3 | 8 | 10 | 13 | 14) => RetryAdvice::Later,
+            _ => RetryAdvice::Unknown,
         },
         _ => match &code[..2] {
-            // Connections, conflicts with other transactions, resources, an operator's hand or a time limit.
-            "08" | "40" | "53" | "57" => Verdict::Later,
-            // Data that cannot be kept, or is beyond a limit.
-            "22" | "54" => Verdict::Never,
-            _ => Verdict::Unknown,
+            // Connections, conflicts with other transactions, resources, an operator's action or a time limit.
+            "08" | "40" | "53" | "57" => RetryAdvice::Later,
+            // Data that cannot be stored, or is beyond a limit.
+            "22" | "54" => RetryAdvice::Never,
+            _ => RetryAdvice::Unknown,
         },
     }
 }
 
-/// Whether it is SQLite's file that has failed.
+/// Returns whether SQLite's file has failed.
 pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| blames_the_file(&code)))
 }
 
-/// Whether SQLite's code, perhaps an extended one, means that the file itself cannot be read or written.
+/// Returns whether SQLite's code, perhaps an extended one, means that the file cannot be read or written.
 fn blames_the_file(code: &str) -> bool {
-    // No permission, read-only, an I/O error, damaged, the disk is full, cannot be opened, no database.
+    // No permission, read-only, an I/O error, damaged, a full disk, cannot be opened, no database.
     code.parse::<u32>().is_ok_and(|code| code < 10_000 && matches!(code & 0xff, 3 | 8 | 10 | 11 | 13 | 14 | 26))
 }
 
@@ -179,19 +220,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_or_a_time_limit_passes_and_bad_data_does_not() {
+    fn a_retry_helps_after_a_lock_or_a_time_limit_and_not_with_bad_data() {
         let check = |codes: &[&str], expected| {
             for code in codes {
-                assert_eq!(verdict(code), expected, "{code}");
+                assert_eq!(retry_advice(code), expected, "{code}");
             }
         };
         check(
             &["55P03", "57014", "57P01", "57P03", "40P01", "40001", "53300", "08006", "25P03", "25006", "5"],
-            Verdict::Later,
+            RetryAdvice::Later,
         );
-        check(&["13", "10", "778", "8", "14"], Verdict::Later);
-        check(&["22021", "22001", "54000", "18"], Verdict::Never);
-        check(&["23505", "42601", "28P01", "3D000", "2067", "1"], Verdict::Unknown);
+        check(&["13", "10", "778", "8", "14"], RetryAdvice::Later);
+        check(&["22021", "22001", "54000", "18"], RetryAdvice::Never);
+        check(&["23505", "42601", "28P01", "3D000", "2067", "1"], RetryAdvice::Unknown);
     }
 
     #[test]

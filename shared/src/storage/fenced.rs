@@ -1,16 +1,16 @@
-//! Writes that stand or fall with one row: the row's own statement is the fence, and where it touches nothing, nothing else
-//! is written. PostgreSQL is sent all of them as one statement, so that they cost one round trip; SQLite, which is in this
-//! process, runs one after the other.
+//! Writes that depend on one row: the row's own statement is the fence, and if it touches no row, no other write
+//! happens. PostgreSQL receives all of them as one statement in one round trip. SQLite, in this process, executes one
+//! after the other.
 
 use sqlx::AssertSqlSafe;
 
 use super::{
     database::{Database, Row, Tx, Value, postgres, postgres_args, within},
     error::refuses_row,
-    pool::Query,
+    pool::PgQuery,
 };
 
-/// More statements than this in one are too rare to be kept prepared.
+/// Most writes of a combined statement that stays prepared. Larger ones are too rare.
 const USUAL: usize = 6;
 
 /// A statement and its parameters.
@@ -25,40 +25,40 @@ impl Statement {
         Self { sql, args, is_spare: false }
     }
 
-    /// The same, for a row that the others can do without: if the database refuses it, they are written all the same.
+    /// Marks a row that the other writes do not need. If the database refuses it, they still happen.
     pub(super) fn spare(self) -> Self {
         Self { is_spare: true, ..self }
     }
 }
 
-/// How spare rows are written.
+/// The way of writing spare rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spare {
-    /// With the others, in one round trip. A refusal of one is a refusal of all.
+    /// In one round trip with the others. A refusal of one is a refusal of all.
     Together,
-    /// After the others, each behind a savepoint. This costs round trips, so it comes after a refusal only.
+    /// After the others, each with a savepoint. The extra round trips are worth it only after a refusal.
     Apart,
 }
 
-/// What was written.
-pub(super) struct Written<T> {
-    /// What the fence has returned.
+/// The outcome of the writes.
+pub(super) struct WriteOutcome<T> {
+    /// The rows that the fence returned.
     pub rows: Vec<T>,
-    /// Why the database refused a spare row.
+    /// The reason why the database refused a spare row.
     pub refused: Option<sqlx::Error>,
 }
 
-/// The fence, which returns the rows that it touches, and the writes behind it. They are inserts from a `select` whose
-/// condition has `{fenced}` or that reads `{fence:…}`, in any order, and see nothing of one another.
-pub(super) struct Fenced {
-    /// What comes before the fence.
+/// The fence, which returns the rows that it touches, and the writes after it. Each write is an insert from a `select`
+/// that uses `{fenced}` or `{fence:…}`. The writes have no order, and none sees another.
+pub(super) struct FencedWrites {
+    /// A statement before the fence, which locks another row.
     lock: Option<Statement>,
     fence: Statement,
     writes: Vec<Statement>,
 }
 
-impl Fenced {
-    /// Whether there are spare rows.
+impl FencedWrites {
+    /// Returns whether there are spare rows.
     pub(super) fn has_spare(&self) -> bool {
         self.writes.iter().any(|write| write.is_spare)
     }
@@ -67,14 +67,15 @@ impl Fenced {
         Self { lock: None, fence, writes }
     }
 
-    /// The same behind a statement that locks another row, by writing it, and returns one number: where it touches nothing,
-    /// nor does the fence, whose condition reads `{locked:…}`. It is not undone where only the fence touches nothing.
-    pub(super) const fn behind(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
+    /// Returns the writes after a statement that locks another row by writing it, and returns one number. If the lock
+    /// touches no row, neither does the fence, whose condition reads `{locked:…}`. The lock's write stays if only the
+    /// fence touches no row.
+    pub(super) const fn after_lock(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: Some(lock), fence, writes }
     }
 
-    /// All of it as one statement.
-    fn query<T: Row>(self) -> Query<'static, T> {
+    /// Returns all of it as one statement.
+    fn query<T: Row>(self) -> PgQuery<'static, T> {
         let is_usual = self.writes.len() <= USUAL;
         let mut parts = Vec::with_capacity(2 + self.writes.len());
         let mut args = Vec::new();
@@ -95,8 +96,8 @@ impl Fenced {
 }
 
 impl Database {
-    /// Makes the writes in a transaction of their own. Answers what the fence has returned.
-    pub(super) async fn write_fenced<T: Row>(&self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+    /// Makes the writes in a separate transaction. Returns the rows of the fence.
+    pub(super) async fn write_fenced<T: Row>(&self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
         match self {
             Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await,
             Self::Sqlite { .. } => {
@@ -108,24 +109,27 @@ impl Database {
         }
     }
 
-    /// The same, but a spare row that the database refuses costs only itself.
-    pub(super) async fn write_sparing<T: Row>(&self, fenced: impl Fn() -> Fenced) -> Result<Written<T>, sqlx::Error> {
+    /// Makes the writes, and omits the spare rows that the database refuses.
+    pub(super) async fn write_without_refused_spares<T: Row>(
+        &self,
+        fenced: impl Fn() -> FencedWrites,
+    ) -> Result<WriteOutcome<T>, sqlx::Error> {
         let refusal = match self.write_fenced(fenced()).await {
             Err(error) if refuses_row(&error) => error,
-            rows => return Ok(Written { rows: rows?, refused: None }),
+            rows => return Ok(WriteOutcome { rows: rows?, refused: None }),
         };
         let again = fenced();
         if !again.has_spare() {
             return Err(refusal);
         }
         let mut tx = self.begin().await?;
-        let written = tx.write_spare(again, Spare::Apart).await?;
+        let written = tx.write_spares(again, Spare::Apart).await?;
         tx.commit().await?;
         Ok(written)
     }
 
-    /// Writes with the fence, and answers what the other statement, a `with … select`, selects. It sees the row in `{fence:…}`
-    /// and everything else as it was before.
+    /// Writes with the fence, and returns the rows of the other statement, a `with … select`. That one sees the new row
+    /// as `{fence:…}`, and all other rows before the write.
     pub(super) async fn write_and_read<T: Row>(
         &self,
         fence: Statement,
@@ -148,8 +152,8 @@ impl Database {
 }
 
 impl Tx {
-    /// Makes the writes as part of the transaction. Answers what the fence has returned.
-    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: Fenced) -> Result<Vec<T>, sqlx::Error> {
+    /// Makes the writes in this transaction. Returns the rows of the fence.
+    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
         if let Self::Postgres(tx) = self {
             return within(fenced.query().fetch_all(tx.connection())).await;
         }
@@ -169,12 +173,12 @@ impl Tx {
 }
 
 impl Tx {
-    /// Makes the writes as part of the transaction, and the spare ones among them as it is said.
-    pub(super) async fn write_spare<T: Row>(
+    /// Makes the writes in this transaction, the spare ones among them as `how` says.
+    pub(super) async fn write_spares<T: Row>(
         &mut self,
-        mut fenced: Fenced,
+        mut fenced: FencedWrites,
         how: Spare,
-    ) -> Result<Written<T>, sqlx::Error> {
+    ) -> Result<WriteOutcome<T>, sqlx::Error> {
         let mut spare = Vec::new();
         if how == Spare::Apart {
             (spare, fenced.writes) = fenced.writes.into_iter().partition(|write| write.is_spare);
@@ -186,14 +190,14 @@ impl Tx {
                 refused = self.try_write(write).await?.or(refused);
             }
         }
-        Ok(Written { rows, refused })
+        Ok(WriteOutcome { rows, refused })
     }
 
-    /// Makes one write that the database may refuse. Returns its refusal, behind which the transaction goes on.
+    /// Makes one write that the database may refuse, and returns the refusal. The transaction continues after it.
     async fn try_write(&mut self, write: Statement) -> Result<Option<sqlx::Error>, sqlx::Error> {
         self.execute("savepoint spare", Vec::new()).await?;
         let written = match self {
-            // The fence has passed, but the text still asks for it.
+            // The fence has passed, but the text still refers to it.
             Self::Postgres(tx) => {
                 let text = format!("with fence as (select 1) {}", postgres(write.sql));
                 let query = sqlx::query_with(AssertSqlSafe(text), postgres_args(write.args));
@@ -214,7 +218,7 @@ impl Tx {
     }
 }
 
-/// The text with its parameters' numbers moved up by `by`.
+/// Returns the text with each parameter's number raised by `by`.
 fn renumbered(sql: &str, by: usize) -> String {
     let mut parts = sql.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -231,7 +235,7 @@ mod tests {
     use super::renumbered;
 
     #[test]
-    fn parameters_are_numbered_behind_those_of_the_statements_before() {
+    fn parameters_are_numbered_after_those_of_earlier_statements() {
         assert_eq!(renumbered("select $1, $12 where $1 = {x}", 3), "select $4, $15 where $4 = {x}");
         assert_eq!(renumbered("select 1", 3), "select 1");
     }

@@ -1,6 +1,6 @@
-//! FLUSH, FINISH and LEAVE: how the holder of a claim makes events durable, and how it lets go of the run.
+//! FLUSH, FINISH and RELEASE: how the holder of a claim makes events durable, and how it releases the run.
 //!
-//! Each is idempotent: after a lost answer the same call is made again and finds its own work done. That is tested
+//! Each is idempotent: after a lost answer, the holder repeats the call, which finds its own work. It checks this
 //! before the status, because a finished run is no longer `running`.
 
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::{
     ArchiveChunk, Claim, Error, Storage,
     archive::writes_of,
     database::{Tx, args},
-    end::{Answer, Closing, leaves_message, lock_conversation, take_position, write_closing},
+    end::{Answer, RunEnd, leaves_message, lock_conversation, take_position, write_closing},
     error::refuses_row,
-    fenced::{Fenced, Spare, Statement},
+    fenced::{FencedWrites, Spare, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -24,46 +24,54 @@ use crate::{
     run::RunStatus,
 };
 
+/// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flushed {
+pub enum FlushOutcome {
+    /// The events and rows are stored.
     Durable,
-    /// All of it, but for a checkpoint that the database refuses.
+    /// The database refused a checkpoint and stored the rest.
     WithoutCheckpoint,
-    /// Somebody else holds the run, or it has ended: drop everything, write nothing.
+    /// Another attempt holds the run, or it has ended. The worker drops its state and writes nothing more.
     Fenced,
 }
 
+/// The outcome of a finish.
 #[derive(Debug)]
-pub enum Finished {
-    /// The run has ended; these are its last events, to be shown now that they are committed.
+pub enum FinishOutcome {
+    /// The run has ended. The caller publishes its last events, because they are committed.
     Ended {
+        /// The closing events, in order.
         events: Vec<Event>,
-        /// Whether a run of the same conversation has waited for this end.
+        /// True if a run of the conversation was waiting for this end.
         next_waits: bool,
     },
+    /// Another attempt holds the run, or it has ended.
     Fenced,
 }
 
-/// Where a run goes that its holder lets go of without an end.
+/// The state of a run after its holder releases it without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
-    /// Back to the queue: another worker goes on.
+pub enum Release {
+    /// The run returns to the queue, and another worker resumes it.
     Queued,
-    /// Until a human, or the client, has answered; nobody holds it meanwhile.
+    /// The run waits for a human or a client, and no worker holds it.
     Waiting,
 }
 
+/// The outcome of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    Gone,
-    /// The run is to be finished as cancelled instead.
+pub enum ReleaseOutcome {
+    /// The holder has released the run.
+    Released,
+    /// A cancel was requested, so the holder must finish the run as cancelled.
     CancelRequested,
+    /// Another attempt holds the run, or it has ended.
     Fenced,
 }
 
-/// The row as a claim's holder finds it.
+/// The state in the run's row.
 #[derive(FromRow)]
-struct Held {
+struct RunStateRow {
     #[sqlx(try_from = "String")]
     status: RunStatus,
     attempt: i64,
@@ -74,7 +82,7 @@ struct Held {
 
 impl Storage {
     /// Archives the next events of the run and extends its lease.
-    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<Flushed, Error> {
+    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
         let flush = async {
             let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
                        usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
@@ -93,23 +101,24 @@ impl Storage {
                     progress.step_completed,
                     progress.finish_text()
                 ];
-                Fenced::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
+                FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
             };
-            let written = self.database.write_sparing::<(Uuid,)>(fenced).await?;
+            let written = self.database.write_without_refused_spares::<(Uuid,)>(fenced).await?;
             if let Some(refusal) = &written.refused {
-                tell_refused_checkpoint(claim.run_id, refusal);
-                return Ok(Flushed::WithoutCheckpoint);
+                log_refused_checkpoint(claim.run_id, refusal);
+                return Ok(FlushOutcome::WithoutCheckpoint);
             }
             let is_written = match written.rows.is_empty() {
                 false => true,
-                true => self.look(claim.run_id).await?.is_some_and(|held| held.has_written(claim, chunk.last)),
+                true => self.look(claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last)),
             };
-            Ok(if is_written { Flushed::Durable } else { Flushed::Fenced })
+            Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
         };
         flush.await.map_err(Error::doing("archive events of a run"))
     }
 
-    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the last event that the attempt has written, `tail` what of that is not archived yet.
+    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the attempt's newest
+    /// event, and `tail` its events that are not archived yet.
     pub async fn finish(
         &self,
         claim: &Claim,
@@ -117,47 +126,47 @@ impl Storage {
         last: EventId,
         answer: &Answer,
         ending: &Ending,
-    ) -> Result<Finished, Error> {
+    ) -> Result<FinishOutcome, Error> {
         let doing = || Error::doing("finish a run");
-        let closing = Closing {
+        let closing = RunEnd {
             run_id: claim.run_id,
             conversation_id: claim.conversation_id,
             output_message_id: claim.output_message_id,
             first: last.next(),
             base: None,
-            before: tail.map(unasked).unwrap_or_default(),
+            before: tail.map(withdrawn_questions).unwrap_or_default(),
             tail,
             position: None,
             answer,
             ending,
         };
         if let Some(events) = self.complete(claim, &closing).await? {
-            return Ok(Finished::Ended { events, next_waits: false });
+            return Ok(FinishOutcome::Ended { events, next_waits: false });
         }
         let closed = match self.close(&closing, Spare::Together).await {
             Err(error) if refuses_row(&error) && tail.is_some() => self.close(&closing, Spare::Apart).await,
             closed => closed,
         };
         if let Some((events, next_waits)) = closed.map_err(doing())? {
-            return Ok(Finished::Ended { events, next_waits });
+            return Ok(FinishOutcome::Ended { events, next_waits });
         }
-        let held = self.look(claim.run_id).await.map_err(doing())?;
-        match held.is_some_and(|held| held.status.is_terminal() && held.has_written(claim, last.next())) {
-            // Whether a run waits is not known any more; one wake-up too many does no harm.
-            true => Ok(Finished::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
-            false => Ok(Finished::Fenced),
+        let row = self.look(claim.run_id).await.map_err(doing())?;
+        match row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
+            // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
+            true => Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
+            false => Ok(FinishOutcome::Fenced),
         }
     }
 
-    /// Ends the run in a transaction, which looks at all that there is to it.
-    async fn close(&self, closing: &Closing<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
+    /// Ends the run in a transaction that reads the conversation too.
+    async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let position = match leaves_message(closing.ending, &closing.answer.text) {
             true => {
                 let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
                 let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
                 if position.is_none() {
-                    // The conversation is gone, and the run with it.
+                    // The conversation is gone, and so is the run.
                     tx.rollback().await?;
                     return Ok(None);
                 }
@@ -168,7 +177,7 @@ impl Storage {
                 None
             }
         };
-        let closed = write_closing(&mut tx, Closing { position, ..closing.clone() }, spare).await?;
+        let closed = write_closing(&mut tx, RunEnd { position, ..closing.clone() }, spare).await?;
         match closed {
             Some(_) => tx.commit().await?,
             None => tx.rollback().await?,
@@ -176,41 +185,43 @@ impl Storage {
         Ok(closed)
     }
 
-    /// Lets go of the run: what was streamed stays readable, the next attempt goes on from the checkpoint, and no crash is
-    /// charged.
-    pub async fn leave(
+    /// Releases the run without charging a crash. Streamed events stay readable, and the next attempt resumes from the
+    /// checkpoint.
+    pub async fn release(
         &self,
         claim: &Claim,
         tail: Option<&ArchiveChunk>,
         last: EventId,
-        leave: Leave,
-    ) -> Result<Left, Error> {
-        let doing = match leave {
-            Leave::Queued => "hand a run over",
-            Leave::Waiting => "let a run wait for an answer",
+        release: Release,
+    ) -> Result<ReleaseOutcome, Error> {
+        let doing = match release {
+            Release::Queued => "hand a run over",
+            Release::Waiting => "let a run wait for an answer",
         };
-        let left = match self.try_to_leave(claim, tail, last, leave, Spare::Together).await {
+        let outcome = match self.try_release(claim, tail, last, release, Spare::Together).await {
             Err(error) if refuses_row(&error) && tail.is_some() => {
-                self.try_to_leave(claim, tail, last, leave, Spare::Apart).await
+                self.try_release(claim, tail, last, release, Spare::Apart).await
             }
-            left => left,
+            outcome => outcome,
         };
-        left.map_err(Error::doing(doing))
+        outcome.map_err(Error::doing(doing))
     }
 
-    async fn try_to_leave(
+    async fn try_release(
         &self,
         claim: &Claim,
         tail: Option<&ArchiveChunk>,
         last: EventId,
-        leave: Leave,
+        release: Release,
         spare: Spare,
-    ) -> Result<Left, sqlx::Error> {
+    ) -> Result<ReleaseOutcome, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let early = match lock(&mut tx, claim.run_id).await? {
-            Some(held) if held.is_mine(claim) => held.cancel_requested.then_some(Left::CancelRequested),
-            Some(held) if held.status == leave.status() && held.has_written(claim, last) => Some(Left::Gone),
-            _ => Some(Left::Fenced),
+            Some(row) if row.is_mine(claim) => row.cancel_requested.then_some(ReleaseOutcome::CancelRequested),
+            Some(row) if row.status == release.status() && row.has_written(claim, last) => {
+                Some(ReleaseOutcome::Released)
+            }
+            _ => Some(ReleaseOutcome::Fenced),
         };
         if let Some(early) = early {
             tx.rollback().await?;
@@ -225,31 +236,31 @@ impl Storage {
         let args = args![
             claim.run_id,
             last,
-            leave.status().as_str(),
+            release.status().as_str(),
             progress.resume_at.map(EventId::packed),
             progress.usage_json(),
             progress.step_completed,
             progress.finish_text()
         ];
         let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
-        let fenced = Fenced::new(Statement::new(sql, args), writes);
-        let written = tx.write_spare::<(Uuid,)>(fenced, spare).await?;
+        let fenced = FencedWrites::new(Statement::new(sql, args), writes);
+        let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
         tx.commit().await?;
         if let Some(refusal) = &written.refused {
-            tell_refused_checkpoint(claim.run_id, refusal);
+            log_refused_checkpoint(claim.run_id, refusal);
         }
-        Ok(Left::Gone)
+        Ok(ReleaseOutcome::Released)
     }
 
-    /// The row, unless it was removed: an owner's erasure waits for no worker, and a failover may lose the last writes.
-    async fn look(&self, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
+    /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
+    async fn look(&self, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
         self.database.fetch_optional(sql, args![run_id]).await
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
         let (mut cursor, mut events) = (after, Vec::new());
-        // A look reads a row, and what ends a run may lie in two.
+        // One read returns one row of the archive, and the closing events may be in two.
         while let Some(archived) = self.read_archive(run_id, cursor).await? {
             let fresh = archived.events.into_iter().filter(|event| event.id > cursor);
             events.extend(fresh);
@@ -262,7 +273,7 @@ impl Storage {
     }
 }
 
-impl Leave {
+impl Release {
     const fn status(self) -> RunStatus {
         match self {
             Self::Queued => RunStatus::Queued,
@@ -271,19 +282,19 @@ impl Leave {
     }
 }
 
-impl Held {
+impl RunStateRow {
     fn is_mine(&self, claim: &Claim) -> bool {
         self.attempt == i64::from(claim.attempt) && self.status == RunStatus::Running
     }
 
-    /// Whether this attempt's events up to `last` are durable, whatever the status is by now.
+    /// Returns whether this attempt's events up to `last` are durable, whatever the status is.
     fn has_written(&self, claim: &Claim, last: EventId) -> bool {
         self.attempt == i64::from(claim.attempt) && self.archived_to >= last
     }
 }
 
-/// What tells of the questions in a tail that nobody is to answer any more.
-fn unasked(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
+/// Returns events that settle the tail's questions, because no caller can answer them after the end.
+fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
     let settled = tail.progress.approvals.iter().map(|approval| {
         EventBody::ApprovalResolved(ApprovalResolved {
             base: None,
@@ -297,12 +308,12 @@ fn unasked(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
     settled.collect()
 }
 
-/// Says once that a checkpoint is missing. The run goes on: a later fork begins at the checkpoint before.
-pub(super) fn tell_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
-    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "the database refused a checkpoint; the run goes on without it");
+/// Logs a missing checkpoint once. The run continues, and a later fork begins at the checkpoint before.
+pub(super) fn log_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
+    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "failed to store a checkpoint; the run continues without it");
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<Held>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
     let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }

@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, items_of, page_of},
     database::args,
+    pages::{PageRow, items_of, page_of, page_query},
     rows::{MessageRow, message_columns},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     page::{Page, PageSize},
 };
 
-/// Columns of messages, with about their size as JSON.
+/// Columns of messages, with the approximate size of their JSON.
 macro_rules! sized_message_columns {
     () => {
         concat!(
@@ -23,28 +23,28 @@ macro_rules! sized_message_columns {
     };
 }
 
-/// Which messages of a conversation a list shows.
+/// The messages of a conversation that a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// What the conversation is.
+pub enum MessageFilter {
+    /// Messages that are part of the conversation.
     Current,
-    /// Also what was replaced or rolled back.
+    /// Also the messages that an edit or a rollback removed.
     SupersededToo,
 }
 
 impl Storage {
-    /// The conversation's messages, oldest first, whatever their kind. `None` for a cursor that no page gave out.
+    /// Returns a page of the conversation's messages of any kind, oldest first. `None` for an unknown cursor.
     pub async fn messages(
         &self,
         owner: &str,
         conversation_id: Uuid,
-        which: Which,
+        which: MessageFilter,
         size: impl Into<PageSize>,
         cursor: Option<&str>,
     ) -> Result<Option<Page<Message>>, Error> {
         let size = size.into();
         let Ok(after) = cursor.map_or(Ok(0), str::parse::<i64>) else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 sized_message_columns!(),
@@ -55,9 +55,9 @@ impl Storage {
             "position",
             "$6"
         );
-        let superseded_too = which == Which::SupersededToo;
+        let superseded_too = which == MessageFilter::SupersededToo;
         let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<MessageRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<MessageRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list messages"))?;
         let mut page: Page<Message> = page_of(rows, size, |last| last.position.to_string());
         let versions = self.versions(conversation_id, page.items.iter().map(|message| message.id).collect()).await?;
@@ -65,8 +65,8 @@ impl Storage {
         Ok(Some(page))
     }
 
-    /// The newest messages of the conversation, as many as a page may have, oldest first: each question with its answer
-    /// behind it.
+    /// Returns the newest messages of the conversation that fit into a page, oldest first. Each answer follows its
+    /// question.
     pub async fn newest_messages(
         &self,
         owner: &str,
@@ -74,7 +74,7 @@ impl Storage {
         size: impl Into<PageSize>,
     ) -> Result<Vec<Message>, Error> {
         let size = size.into();
-        let newest = cut_page!(
+        let newest = page_query!(
             concat!(
                 "select ",
                 sized_message_columns!(),
@@ -84,13 +84,14 @@ impl Storage {
             "turn desc, position desc",
             "$4"
         );
-        let rows =
-            self.database.fetch_all::<Cut<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
+        let rows = self
+            .database
+            .fetch_all::<PageRow<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
         let rows = rows.await.map_err(Error::doing("read the newest messages"))?;
         Ok(items_of(rows).rev().collect())
     }
 
-    /// The message of the conversation that the client calls so, or that has this id.
+    /// Returns the current message of the conversation with this client id, or with this id.
     pub async fn message_called(
         &self,
         owner: &str,

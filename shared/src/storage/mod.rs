@@ -1,10 +1,12 @@
-//! The database: the one truth about conversations, messages, runs and their archived events.
+//! The database: the truth about conversations, messages, runs and their archived events.
 //!
-//! `connect` chooses the back end and nobody else knows which one it is. A file per verb or noun; each SQL text stands
-//! once and `database` speaks both dialects. The protocol that these functions keep is "the life of a run" in ARCHITECTURE.md:
-//! every write of a worker carries its attempt, every write without a claim takes one.
+//! `connect` chooses the back end, which no other module knows. There is one file per verb or noun. Each SQL text
+//! exists once, and `database` translates it for both dialects. ARCHITECTURE.md describes the protocol in "the life of
+//! a run".
 //!
-//! Invariant: whoever locks a conversation's row and a run's row locks the conversation's first.
+//! Invariant: each write of a worker carries its attempt, and each write without a claim takes an attempt.
+//!
+//! Invariant: a transaction that locks a conversation's row and a run's row locks the conversation's first.
 
 mod accept;
 mod access;
@@ -21,7 +23,6 @@ mod claim;
 mod complete;
 mod connect;
 mod conversations;
-mod cut;
 mod data_folder;
 mod database;
 mod deaths;
@@ -30,11 +31,12 @@ mod end;
 mod error;
 mod fenced;
 mod flush;
-mod lost;
 mod messages;
 mod new_run;
-mod newest;
+mod newest_first;
+mod outages;
 mod owners;
+mod pages;
 mod pool;
 mod progress;
 mod quota;
@@ -52,55 +54,56 @@ mod versions;
 mod writer;
 
 pub use access::AskedRun;
-pub use agents::Changed;
-pub use answer::{Answered, AnsweredRun, ClientResult, DecisionBy, InvalidInput};
-pub use archive::{ArchiveChunk, Archived, Position};
-pub use begin::{BeginResult, Earlier, EarlierResult, History, Start, Summary, Window};
+pub use agents::AgentChange;
+pub use answer::{AnswerOutcome, AnsweredRun, ClientResult, DecisionBy, InvalidInput};
+pub use archive::{ArchiveChunk, ArchivePage, Position};
+pub use begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Summary, Window};
 pub use briefings::{NewBriefing, StoredBriefing};
-pub use cancel::Cancelled;
+pub use cancel::CancelOutcome;
 pub use caution::Caution;
-pub use claim::{Claim, ClaimTerms, Holder, Renewed};
+pub use claim::{Claim, ClaimTerms, Holder, RenewedLease};
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
-pub use database::Connections;
 pub use end::{Answer, EndedRun};
 pub use error::Error;
-pub use flush::{Finished, Flushed, Leave, Left};
-pub use messages::Which;
-pub use new_run::{Accepted, MessageInput, NewRun, RunOptions, Submitted, Target};
-pub use owners::{Erased, Erasure};
+pub use flush::{FinishOutcome, FlushOutcome, Release, ReleaseOutcome};
+pub use messages::MessageFilter;
+pub use new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target};
+pub use owners::{Erasure, ErasureStep};
+pub use pool::Connections;
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
-pub use retire::Retired;
+pub use retire::RetireCounts;
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use suspects::{Room, Suspects};
-pub use versions::Restored;
+pub use versions::RestoreOutcome;
 
 use database::Database;
 
-/// A connection to the truth; cheap to clone.
+/// A connection to the database; cheap to clone.
 #[derive(Clone)]
 pub struct Storage {
     database: Database,
-    /// Keeps other processes out of the data folder, for as long as any clone lives.
+    /// The lock that keeps other processes out of the data folder while any clone lives.
     _folder: Option<std::sync::Arc<std::fs::File>>,
-    /// A connection that nobody uses: a database in memory is gone with its last one, and one is closed where its user gives
-    /// up while it is being tried.
+    /// A connection without users. A database in memory ends with its last connection, and the pool closes the
+    /// connection of a caller that gives up.
     _keeper: Option<sqlx::SqlitePool>,
     caution: Option<Caution>,
 }
 
-/// What the data is kept in.
+/// The kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BackEnd {
     /// A SQLite file.
     Sqlite,
-    /// SQLite in memory: the end of the process is the end of the data.
+    /// SQLite in memory. The end of the process loses all data.
     Memory,
+    /// PostgreSQL, schema `kb`.
     Postgres,
 }
 
 impl Storage {
-    /// What the data is kept in.
+    /// Returns the kind of database.
     pub const fn back_end(&self) -> BackEnd {
         match (&self.database, &self._keeper) {
             (Database::Postgres(_), _) => BackEnd::Postgres,
@@ -109,17 +112,17 @@ impl Storage {
         }
     }
 
-    /// What whoever relies on this database should know, if it is not the one that was asked for.
+    /// Returns a warning for clients and operators if the database is not the configured one.
     pub fn caution(&self) -> Option<&Caution> {
         self.caution.as_ref()
     }
 
-    /// The connections that this process has to the database.
+    /// Returns the number of this process's connections to the database.
     pub fn connections(&self) -> Connections {
         self.database.connections()
     }
 
-    /// Asks the database for a sign of life.
+    /// Returns when the database answers. Fails if it is away or read-only.
     pub async fn ping(&self) -> Result<(), Error> {
         self.database.ping().await.map_err(Error::doing("ping the database"))
     }

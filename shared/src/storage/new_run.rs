@@ -1,4 +1,4 @@
-//! What is submitted, and what becomes of it.
+//! The input of SUBMIT, and its outcome.
 
 use std::time::Duration;
 
@@ -16,45 +16,50 @@ use crate::{
     tool::ClientTool,
 };
 
-/// A message that is to start a run.
+/// A message that starts a run.
 #[derive(Debug, Clone)]
 pub struct NewRun {
-    /// Chosen by the caller, so that it can follow the run before it exists.
+    /// Chosen by the API, so that it can subscribe to the run before the commit.
     pub run_id: Uuid,
+    /// The conversation of the message.
     pub target: Target,
-    pub said: MessageInput,
-    /// What the client calls its message.
+    /// The message, or the message that the run answers again.
+    pub input: MessageInput,
+    /// The id that the client gave its message; unique in the conversation.
     pub client_message_id: Option<String>,
+    /// The effect on unfinished runs of the conversation.
     pub mode: SubmitMode,
+    /// How the run is executed.
     pub options: RunOptions,
-    /// Bytes of JSON that the metadata of one conversation may have.
+    /// Most bytes of JSON in the metadata of one conversation.
     pub max_metadata: usize,
+    /// The client's idempotency key, if it sent one.
     pub key: Option<IdempotencyKey>,
-    /// Runs that may wait in one conversation.
+    /// Most unfinished runs of the conversation.
     pub max_unfinished: usize,
-    /// The span that the run's own begin under, wherever it is executed.
+    /// The parent of the run's spans, wherever a worker executes it.
     pub traceparent: Option<Traceparent>,
 }
 
 impl NewRun {
-    /// The bytes that are stored for it, roughly.
+    /// Returns the bytes that count for the quota, roughly.
     pub(super) fn bytes(&self) -> usize {
         let RunOptions { client_tools, metadata, .. } = &self.options;
         let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
-        self.said.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
+        self.input.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
     }
 }
 
-/// How a run is to be executed, as its client or its route wants it.
+/// How a run is executed, as its client or its route chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Whether pieces of the answer are written as events.
+    /// True if the run writes pieces of the answer as events.
     pub stream: bool,
     /// Tools that the client executes.
     pub client_tools: Vec<ClientTool>,
-    /// A JSON object, kept with the run and its checkpoints; later runs of the conversation take it over.
+    /// A JSON object for the run and its checkpoints. Later runs of the conversation inherit it.
     pub metadata: Option<Value>,
-    /// What the run may take where its agent says nothing; else the deployment's own.
+    /// Time limit of the run if its agent sets none; else the deployment's.
     pub max_duration: Option<Duration>,
 }
 
@@ -64,19 +69,27 @@ impl Default for RunOptions {
     }
 }
 
-/// What the run is to answer.
+/// The message that the run answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageInput {
-    /// A new message, after all others.
+    /// A new message after all others.
     New(String),
-    /// A new message instead of this one and what follows it.
-    Edit { content: String, replace_from: Uuid },
-    /// The message before, once more, instead of this answer and what follows it. Instead of a user's message: that message.
-    Again { replace_from: Uuid },
+    /// A new message that replaces an earlier one and all that follows it.
+    Edit {
+        /// The new text.
+        content: String,
+        /// The replaced message.
+        replace_from: Uuid,
+    },
+    /// Another answer to an earlier message. `replace_from` is the answer to replace, or that message itself.
+    Again {
+        /// The replaced answer, or the message that it answered.
+        replace_from: Uuid,
+    },
 }
 
 impl MessageInput {
-    /// The new message, if there is one.
+    /// Returns the new message's text, if there is a new message.
     pub fn content(&self) -> Option<&str> {
         match self {
             Self::New(content) | Self::Edit { content, .. } => Some(content),
@@ -84,7 +97,7 @@ impl MessageInput {
         }
     }
 
-    /// The message that is no longer part of the conversation, if there is one.
+    /// Returns the message that is no longer part of the conversation, if there is one.
     pub const fn replace_from(&self) -> Option<Uuid> {
         match self {
             Self::New(_) => None,
@@ -93,57 +106,67 @@ impl MessageInput {
     }
 }
 
-/// The conversation that a message goes to.
+/// The conversation of a message.
 #[derive(Debug, Clone)]
 pub enum Target {
+    /// The owner's conversation of this id.
     Existing(Uuid),
+    /// A new conversation without a handle.
     New {
+        /// Its agent; `None` for a plain conversation.
         agent_id: Option<Uuid>,
     },
-    /// The owner's conversation of this handle; made, with this agent, if there is none.
+    /// The owner's conversation of this handle. It is created with this agent if there is none.
     Named {
+        /// The handle of the conversation.
         handle: Handle,
+        /// The agent of a new conversation; `None` for a plain one.
         agent_id: Option<Uuid>,
     },
 }
 
-/// What became of a message.
-pub enum Submitted {
+/// The outcome of SUBMIT.
+pub enum SubmitOutcome {
     /// Message and run are committed.
-    Accepted(Box<Accepted>),
-    /// The same request was accepted before, under the same key.
+    Accepted(Box<CommittedMessage>),
+    /// An earlier request with this key was accepted; this is its result.
     Repeated(Box<(Conversation, Message, Run)>),
     /// The key belongs to another request.
     KeyReused,
-    /// The conversation has a run that has not ended, and the mode was `reject`.
+    /// The conversation has an unfinished run, and the mode was `reject`.
     Busy,
-    /// The conversation has as many unfinished runs as it may.
+    /// The conversation has its most unfinished runs.
     TooMany,
-    /// The owner has as many unfinished runs as it may: this many.
+    /// The owner would exceed this number of unfinished runs.
     TooManyRuns(usize),
-    /// With this message, the owner would keep more bytes than it may: this many.
+    /// The owner would exceed this number of bytes.
     QuotaExceeded(usize),
-    /// With what earlier runs have brought, the metadata is too large.
+    /// The metadata, merged with that of earlier runs, is too large.
     MetadataTooLarge,
+    /// There is no such conversation.
     ConversationNotFound,
+    /// There is no such agent.
     AgentNotFound,
-    /// The conversation has another message that the client calls so.
+    /// Another message of the conversation has this client id.
     MessageExists,
-    /// The conversation has no such message any more, or never had.
+    /// No current message of the conversation has this id.
     MessageNotFound,
-    /// Nobody has said anything before what is to be replaced.
+    /// No message of the dialogue precedes the one to replace.
     NothingToAnswer,
 }
 
-/// A committed message and what its commit has brought with it.
-pub struct Accepted {
+/// A committed message and its effects.
+pub struct CommittedMessage {
+    /// The conversation after the commit.
     pub conversation: Conversation,
+    /// The new message, or the message that the run answers again.
     pub message: Message,
+    /// The run, which is queued.
     pub run: Run,
     /// The run's first event, `run.queued`.
     pub queued: Event,
-    /// Runs that the message has ended at once.
+    /// Runs that the message ended at once.
     pub ended: Vec<EndedRun>,
-    /// Running runs that were asked to stop; their workers are to be told.
+    /// Running runs with a cancel request. The caller signals their workers.
     pub cancel_requested: Vec<Uuid>,
 }

@@ -1,4 +1,4 @@
-//! Owners as a whole: when anonymous ones were last here, what an owner leaves behind, and what moves to another owner.
+//! Owners: the last visit of anonymous ones, the erasure of an owner's data, and its move to another owner.
 
 use std::time::Duration;
 
@@ -8,31 +8,33 @@ use super::{
     EndedRun, Error, Storage,
     database::{Tx, args},
     end,
-    quota::{self, Usage},
+    quota::{self, OwnerUsage},
     submit::unfinished_runs,
 };
 use crate::{
     approval::ApprovalStatus,
-    quotas::{Exceeded, Quotas},
+    quotas::{QuotaExceeded, Quotas},
 };
 
-/// One step of an erasure.
+/// The result of one step of an erasure.
 #[derive(Debug, Default)]
-pub struct Erased {
-    /// Runs that it had to end first; their last events are to be shown.
+pub struct ErasureStep {
+    /// Runs that the step ended first. The caller publishes their last events.
     pub ended: Vec<EndedRun>,
+    /// Removed runs.
     pub runs: Vec<Uuid>,
+    /// Removed conversations.
     pub conversations: Vec<Uuid>,
-    /// Whether nothing is left.
+    /// True if the owner has no data left.
     pub is_done: bool,
 }
 
-/// The owner of the data that an erasure removes.
+/// The reason for an erasure.
 #[derive(Debug, Clone, Copy)]
 pub enum Erasure {
-    /// The owner's, who wants it.
+    /// The owner requested it.
     Wanted,
-    /// An anonymous user's who was not here for this time.
+    /// An anonymous user was absent for this time.
     Forgotten(Duration),
 }
 
@@ -40,12 +42,12 @@ pub enum Erasure {
 const CONVERSATIONS: i64 = 10;
 const BRIEFINGS: i64 = 500;
 
-/// Times that a transaction is tried which locks many rows of an owner: PostgreSQL may end it as one of a circle of waiting
-/// transactions, and the new owner of a move may make conversations and runs of the same names.
+/// Attempts of a transaction that locks many rows of an owner. PostgreSQL may end it to resolve a deadlock. The new
+/// owner of a move may also create a conflicting handle or key meanwhile.
 const TRIES: usize = 5;
 
 impl Storage {
-    /// Notes that an anonymous user is here, and that there may be something to forget later.
+    /// Stores the visit of an anonymous user who may leave data behind.
     pub async fn remember_anonymous(&self, owner: &str) -> Result<(), Error> {
         let sql = "insert into anonymous_users (owner_id, seen_at) values ($1, {now}) \
                    on conflict (owner_id) do update set seen_at = {now} returning owner_id";
@@ -53,31 +55,31 @@ impl Storage {
         noted.map(drop).map_err(Error::doing("remember an anonymous user"))
     }
 
-    /// Notes that an anonymous user is here, if there may be something to forget later; returns whether there may.
+    /// Stores the visit of an anonymous user with data, and returns whether the user has any.
     pub async fn see_anonymous(&self, owner: &str) -> Result<bool, Error> {
         let sql = "update anonymous_users set seen_at = {now} where owner_id = $1 returning owner_id";
         let noted = self.database.write::<(String,)>(sql, args![owner]).await;
         noted.map(|rows| !rows.is_empty()).map_err(Error::doing("note that an anonymous user is here"))
     }
 
-    /// Anonymous users who were not here for this time, the longest absent first.
+    /// Returns anonymous users who were absent for this time, the longest absence first.
     pub async fn absent_anonymous(&self, absence: Duration, limit: usize) -> Result<Vec<String>, Error> {
         let sql = "select owner_id from anonymous_users where seen_at < {before:$1} order by seen_at limit $2";
         let absent = self.database.fetch_all::<(String,)>(sql, args![absence, limit]).await;
-        let absent = absent.map_err(Error::doing("look for anonymous users who do not come back"))?;
+        let absent = absent.map_err(Error::doing("look for absent anonymous users"))?;
         Ok(absent.into_iter().map(|row| row.0).collect())
     }
 
-    /// How many conversations the owner has.
+    /// Returns the number of the owner's conversations.
     pub async fn count_conversations(&self, owner: &str) -> Result<usize, Error> {
         let sql = "select count(*) from chat_conversations where owner_id = $1 and deleted_at is null";
         let count = self.database.fetch_optional::<(i64,)>(sql, args![owner]).await;
         Ok(count.map_err(Error::doing("count conversations"))?.map_or(0, |row| row.0 as usize))
     }
 
-    /// Removes a part of what the owner has, to be called until nothing is left. A run that has not ended is ended by the write
-    /// rule first, also while a worker holds it; so that worker writes nothing after it.
-    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+    /// Removes a part of the owner's data; the caller repeats it until nothing is left. It first ends each unfinished
+    /// run by the write rule, so that a worker writes nothing after it.
+    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
         for _ in 1..TRIES {
             match self.try_erase(owner, erasure).await {
                 Err(error) if error.is_conflict() => {}
@@ -87,16 +89,16 @@ impl Storage {
         self.try_erase(owner, erasure).await
     }
 
-    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
+    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to erase an owner"))?;
         let erased = erase(&mut tx, owner, erasure).await?;
-        tx.commit().await.map_err(Error::doing("erase what an owner has"))?;
+        tx.commit().await.map_err(Error::doing("erase an owner's data"))?;
         Ok(erased)
     }
 
-    /// Moves all that one owner has to another, in one transaction, unless a quota of the new owner speaks against it. A
-    /// conversation loses its handle, and a run its idempotency key, where the new owner has the same already. Returns how many
-    /// conversations the new owner sees more.
+    /// Moves all data of one owner to another, in one transaction, and returns the number of moved visible
+    /// conversations. A quota of the new owner may refuse it. A conversation loses its handle, and a run its
+    /// idempotency key, if the new owner has an equal one.
     pub async fn move_owner(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
         for _ in 1..TRIES {
             match self.try_move(from, to, quotas).await {
@@ -108,7 +110,7 @@ impl Storage {
     }
 
     async fn try_move(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
-        const DOING: &str = "move what an owner has to another";
+        const DOING: &str = "move an owner's data to another";
         let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
         lock_rows(&mut tx, from).await.map_err(Error::doing(DOING))?;
         let quotas = match quotas_of_move(&mut tx, from, to, quotas).await.map_err(Error::doing(DOING))? {
@@ -125,8 +127,8 @@ impl Storage {
 }
 
 async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
-    // Order matters: an erasure locks the user's row and then the conversations, too, so neither waits for the other in a
-    // circle. Conversations are locked before runs, and no message joins them from here on.
+    // Order matters: an erasure also locks the user's row and then the conversations, so the two cannot deadlock. The
+    // transaction locks conversations before runs, and no message can join them after this.
     let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
     tx.fetch_all::<(String,)>(sql, args![from]).await?;
     let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
@@ -134,18 +136,18 @@ async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
     lock_running(tx, conversations.into_iter().map(|(id,)| id).collect()).await
 }
 
-/// The quotas that speak about a move: those of which it brings something. A move that they refuse anyway changes no row.
+/// Returns the quotas that apply to a move: those of which it moves something. A refused move changes no row.
 async fn quotas_of_move(
     tx: &mut Tx,
     from: &str,
     to: &str,
     quotas: &Quotas,
-) -> Result<Result<Quotas, Exceeded>, sqlx::Error> {
+) -> Result<Result<Quotas, QuotaExceeded>, sqlx::Error> {
     let brings = quota::usage(tx, from, *quotas).await?;
-    let kept = quota::usage(tx, to, *quotas).await?;
+    let own = quota::usage(tx, to, *quotas).await?;
     let quotas =
         Quotas { runs: quotas.runs.filter(|_| brings.runs > 0), bytes: quotas.bytes.filter(|_| brings.bytes > 0) };
-    let together = Usage { runs: brings.runs + kept.runs, bytes: brings.bytes + kept.bytes };
+    let together = OwnerUsage { runs: brings.runs + own.runs, bytes: brings.bytes + own.bytes };
     Ok(quota::exceeded(quotas, together).map_or(Ok(quotas), Err))
 }
 
@@ -170,14 +172,14 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, sqlx::Err
                where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
                then null else idempotency_key end where author_id = $1";
     tx.execute(sql, args![from, to]).await?;
-    // A conversation that began meanwhile stays with its owner, whom a later claim or the sweeper must find.
+    // A conversation that began meanwhile stays with its owner, so a later claim or the sweeper must find the owner.
     let sql = "delete from anonymous_users where owner_id = $1 and not exists (select 1 from chat_conversations c where c.owner_id = $1)";
     tx.execute(sql, args![from]).await?;
     Ok(shown)
 }
 
-async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Error> {
-    // Order matters: a move to another owner locks this row first, too, so neither waits for the other in a circle.
+async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
+    // Order matters: a move to another owner also locks this row first, so the two cannot deadlock.
     let absence = match erasure {
         Erasure::Wanted => None,
         Erasure::Forgotten(absence) => Some(absence),
@@ -187,35 +189,33 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<Erased, Err
         tx.fetch_optional::<(String, bool)>(sql, args![owner, absence.map(|time| time.as_millis() as i64)]).await;
     let goes = known.map_err(Error::doing("look for an anonymous user"))?.is_some_and(|(_, goes)| goes);
     if absence.is_some() && !goes {
-        return Ok(Erased { is_done: true, ..Erased::default() });
+        return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
     }
     let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
     let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
     let conversations: Vec<Uuid> =
-        conversations.map_err(Error::doing("find what is to be erased"))?.into_iter().map(|row| row.0).collect();
-    lock_running(tx, conversations.clone()).await.map_err(Error::doing("find the runs that are to be erased"))?;
+        conversations.map_err(Error::doing("find the conversations to erase"))?.into_iter().map(|row| row.0).collect();
+    lock_running(tx, conversations.clone()).await.map_err(Error::doing("find the runs to erase"))?;
     let mut ended = Vec::new();
     for conversation in &conversations {
-        for run in
-            unfinished_runs(tx, *conversation).await.map_err(Error::doing("find the runs that are to be erased"))?
-        {
+        for run in unfinished_runs(tx, *conversation).await.map_err(Error::doing("find the runs to erase"))? {
             ended.extend(end::cancel_locked(tx, run.id, ApprovalStatus::Cancelled).await?);
         }
     }
     let runs = remove(tx, owner, &conversations).await.map_err(Error::doing("erase conversations"))?;
     let is_done = (conversations.len() as i64) < CONVERSATIONS
-        && remove_rest(tx, owner).await.map_err(Error::doing("erase what is not part of a conversation"))?;
-    Ok(Erased { ended, runs, conversations, is_done })
+        && remove_rest(tx, owner).await.map_err(Error::doing("erase data outside of conversations"))?;
+    Ok(ErasureStep { ended, runs, conversations, is_done })
 }
 
-/// Locks the runs of conversations that workers hold. Order matters: the settlement of a worker's death locks its runs in the
-/// order of their ids, too, so neither waits for the other in a circle.
+/// Locks the running runs of conversations. Order matters: the settlement of a worker's death also locks runs in the
+/// order of their ids, so the two cannot deadlock.
 async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), sqlx::Error> {
     let sql = "select id from agent_runs where conversation_id {in:$1} and status = 'running' order by id {for update}";
     tx.fetch_all::<(Uuid,)>(sql, args![conversations]).await.map(drop)
 }
 
-/// Removes conversations with all that was said and done in them; returns their runs.
+/// Removes conversations with their messages and runs, and returns those runs.
 async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
     let ids = conversations.to_vec();
     let runs =
@@ -225,7 +225,7 @@ async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<
     Ok(runs.into_iter().map(|row| row.0).collect())
 }
 
-/// Removes some of the rest; returns whether nothing is left.
+/// Removes some of the other data, and returns whether nothing is left.
 async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, sqlx::Error> {
     let sql = "delete from briefings where id in (select id from briefings where owner_id = $1 limit $2)";
     if tx.execute(sql, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {

@@ -1,7 +1,7 @@
-//! The connections to PostgreSQL, each lent for one statement or one transaction.
+//! The pooled connections to PostgreSQL, each used for one statement or one transaction.
 //!
-//! Whoever has had an answer gives its connection back as it is. One that is dropped before, in the middle of a statement or
-//! of a transaction, is closed, and the server rolls back what it had begun.
+//! A user that received its answer returns the connection to the pool. A connection that is dropped earlier, within a
+//! statement or a transaction, is closed, and the server rolls back.
 
 use std::{
     io,
@@ -15,51 +15,59 @@ use sqlx::{
     query::QueryAs,
 };
 
-use super::{
-    database::{Connections, Row},
-    lost,
-};
+use super::{database::Row, outages};
 
-/// Longest wait for a connection; a database that takes longer counts as away.
+/// Time-out of getting a connection. A slower database counts as away.
 pub(super) const ACQUIRE: Duration = Duration::from_secs(3);
 
-/// Between two tries to connect to a server that is starting.
+/// Pause between two attempts to connect to a starting server.
 const STARTING: Duration = Duration::from_millis(100);
 
-/// A connection that has lain idle for longer may be gone.
+/// Idle time after which the pool tests a connection before its next use.
 const UNTRIED: Duration = Duration::from_secs(1);
 
-/// A connection that has lain idle for longer is closed, but for some.
+/// Idle time after which the pool closes a connection.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// Connections that are kept for whoever comes first.
+/// Idle connections that the pool keeps open.
 const KEPT: usize = 2;
 
-/// A connection that is older is closed, so that what a server keeps for it does not grow for ever.
+/// Age at which the pool closes a connection, so that the server's memory for it does not grow for ever.
 const LIFETIME: Duration = Duration::from_secs(1800);
 
-#[derive(Clone)]
-pub(super) struct Pool(managed::Pool<Maker>);
-
-/// A statement with its parameters, and what its rows are read as.
-pub(super) type Query<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
-
-/// Makes connections, and looks after those that are to be lent again.
-struct Maker(PgConnectOptions);
-
-struct Line {
-    connection: PgConnection,
-    made: Instant,
-    returned: Instant,
+/// The number of a process's connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    /// Connections in use.
+    pub used: u32,
+    /// Open connections without a user.
+    pub idle: u32,
+    /// Most connections.
+    pub max: u32,
 }
 
-/// A connection that somebody has for a while.
-pub(super) struct Lent(Option<Object<Maker>>);
+#[derive(Clone)]
+pub(super) struct PostgresPool(managed::Pool<ConnectionManager>);
 
-impl Pool {
+/// A statement with its parameters and the type of its rows.
+pub(super) type PgQuery<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
+
+/// Opens connections, and checks those that will be used again.
+struct ConnectionManager(PgConnectOptions);
+
+struct ManagedConnection {
+    connection: PgConnection,
+    connected_at: Instant,
+    returned_at: Instant,
+}
+
+/// A connection in use. Dropping it closes it, unless `release` returns it to the pool.
+pub(super) struct PooledConnection(Option<Object<ConnectionManager>>);
+
+impl PostgresPool {
     pub(super) fn new(options: PgConnectOptions, size: usize) -> Self {
-        // Whoever was used last is used first, so that those that are not needed lie idle.
-        let builder = managed::Pool::builder(Maker(options)).max_size(size).queue_mode(QueueMode::Lifo);
+        // The last used connection is the next one, so that unneeded ones stay idle.
+        let builder = managed::Pool::builder(ConnectionManager(options)).max_size(size).queue_mode(QueueMode::Lifo);
         let pool = builder.build().expect("a pool without timeouts needs no runtime");
         let watched = pool.weak();
         tokio::spawn(async move {
@@ -67,8 +75,8 @@ impl Pool {
                 tokio::time::sleep(IDLE / 10).await;
                 let Some(pool) = watched.upgrade() else { break };
                 let mut spare = pool.status().size.saturating_sub(KEPT);
-                pool.retain(|line, _| {
-                    let is_needed = line.returned.elapsed() < IDLE || spare == 0;
+                pool.retain(|managed, _| {
+                    let is_needed = managed.returned_at.elapsed() < IDLE || spare == 0;
                     spare -= usize::from(!is_needed);
                     is_needed
                 });
@@ -77,21 +85,21 @@ impl Pool {
         Self(pool)
     }
 
-    /// A connection, as soon as there is one.
-    pub(super) async fn lend(&self) -> Result<Lent, sqlx::Error> {
+    /// Returns a connection, as soon as there is one.
+    pub(super) async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
         match tokio::time::timeout(ACQUIRE, self.0.get()).await {
-            Ok(Ok(line)) => Ok(Lent(Some(line))),
+            Ok(Ok(managed)) => Ok(PooledConnection(Some(managed))),
             Ok(Err(managed::PoolError::Backend(error))) => Err(error),
             Ok(Err(other)) => Err(sqlx::Error::Io(io::Error::other(other.to_string()))),
             Err(_) => Err(sqlx::Error::PoolTimedOut),
         }
     }
 
-    /// The rows of a statement that is alone.
-    pub(super) async fn fetch_all<T: Row>(&self, query: Query<'_, T>) -> Result<Vec<T>, sqlx::Error> {
-        let mut lent = self.lend().await?;
-        let rows = query.fetch_all(lent.connection()).await;
-        lent.give_back(rows)
+    /// Executes one statement and returns its rows.
+    pub(super) async fn fetch_all<T: Row>(&self, query: PgQuery<'_, T>) -> Result<Vec<T>, sqlx::Error> {
+        let mut connection = self.acquire().await?;
+        let rows = query.fetch_all(connection.connection()).await;
+        connection.release(rows)
     }
 
     pub(super) fn connections(&self) -> Connections {
@@ -105,16 +113,22 @@ impl Pool {
     }
 }
 
-impl managed::Manager for Maker {
-    type Type = Line;
+impl managed::Manager for ConnectionManager {
+    type Type = ManagedConnection;
     type Error = sqlx::Error;
 
-    async fn create(&self) -> Result<Line, sqlx::Error> {
+    async fn create(&self) -> Result<ManagedConnection, sqlx::Error> {
         loop {
             match PgConnection::connect_with(&self.0).await {
-                Ok(connection) => return Ok(Line { connection, made: Instant::now(), returned: Instant::now() }),
+                Ok(connection) => {
+                    return Ok(ManagedConnection {
+                        connection,
+                        connected_at: Instant::now(),
+                        returned_at: Instant::now(),
+                    });
+                }
                 Err(error) if is_starting(&error) => {
-                    lost::note(&error);
+                    outages::note(&error);
                     tokio::time::sleep(STARTING).await;
                 }
                 Err(error) => return Err(error),
@@ -122,17 +136,17 @@ impl managed::Manager for Maker {
         }
     }
 
-    /// A connection is tried again only if it has lain idle for long, or since before another one was lost.
-    async fn recycle(&self, line: &mut Line, _: &Metrics) -> RecycleResult<sqlx::Error> {
-        let idle = line.returned.elapsed();
-        if line.made.elapsed() > LIFETIME {
+    /// Tests a connection only if it was idle for long, or since before another one was lost.
+    async fn recycle(&self, managed: &mut ManagedConnection, _: &Metrics) -> RecycleResult<sqlx::Error> {
+        let idle = managed.returned_at.elapsed();
+        if managed.connected_at.elapsed() > LIFETIME {
             return Err(RecycleError::message("it is too old"));
         }
-        if lost::was_read_only_since(line.made) {
+        if outages::was_read_only_since(managed.connected_at) {
             return Err(RecycleError::message("the server may have been demoted"));
         }
-        if idle > UNTRIED || lost::within(idle) {
-            line.connection.ping().await?;
+        if idle > UNTRIED || outages::within(idle) {
+            managed.connection.ping().await?;
         }
         Ok(())
     }
@@ -146,26 +160,26 @@ fn is_starting(error: &sqlx::Error) -> bool {
     }
 }
 
-impl Lent {
+impl PooledConnection {
     pub(super) fn connection(&mut self) -> &mut PgConnection {
-        &mut self.0.as_mut().expect("it is lent until it is given back").connection
+        &mut self.0.as_mut().expect("the connection is held until its release").connection
     }
 
-    /// Gives the connection back, if this answer leaves it in order, and passes the answer on.
-    pub(super) fn give_back<T>(mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
-        if matches!(answer, Ok(_) | Err(sqlx::Error::Database(_)))
-            && let Some(mut line) = self.0.take()
+    /// Returns the connection to the pool if this result leaves it in order, and returns the result.
+    pub(super) fn release<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        if matches!(result, Ok(_) | Err(sqlx::Error::Database(_)))
+            && let Some(mut managed) = self.0.take()
         {
-            line.returned = Instant::now();
+            managed.returned_at = Instant::now();
         }
-        answer
+        result
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
-        if let Some(line) = self.0.take() {
-            drop(Object::take(line));
+        if let Some(managed) = self.0.take() {
+            drop(Object::take(managed));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run has come to, written in the same transaction as the events that tell of it.
+//! The rows of a run's progress, written in one transaction with the events that report it.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
@@ -15,74 +15,102 @@ use crate::{
     usage::Usage,
 };
 
-/// Rows that belong to a chunk of events. Later progress is absorbed by earlier, in order.
+/// Rows that belong to a chunk of events. Progress merges with later progress, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
+    /// New messages of the trace.
     pub messages: Vec<NewTraceMessage>,
-    /// Calls as they are now; an earlier state of the same call is replaced.
+    /// Calls with their current state. It replaces an earlier state of the call.
     pub calls: Vec<CallState>,
+    /// New questions.
     pub approvals: Vec<NewApproval>,
+    /// New checkpoints.
     pub checkpoints: Vec<NewCheckpoint>,
-    /// The event from which a later attempt may go on.
+    /// The event that a later attempt may resume from.
     pub resume_at: Option<EventId>,
-    /// A step has come to its end: earlier deaths of workers are forgiven.
+    /// True if a step has ended, which forgives earlier deaths of workers.
     pub step_completed: bool,
-    /// Of all steps so far.
+    /// Usage of all steps so far.
     pub usage: Option<Usage>,
-    /// Why the model ended the newest step.
+    /// The model's reason for ending the newest step.
     pub finish_reason: Option<FinishReason>,
 }
 
-/// A message for the trace.
+/// A new message of the trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewTraceMessage {
+    /// Its number in the run, from 1.
     pub position: u32,
+    /// Its step, from 1; 0 for the messages before the first step.
     pub step: u32,
+    /// The author of the message.
     pub role: TraceRole,
+    /// Plain text; the output of a tool for the role `tool`.
     pub content: String,
+    /// Calls that a message of the assistant requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<RequestedCall>,
+    /// The call whose result a message of a tool is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// True if a tool's message reports a failure.
     pub is_error: bool,
+    /// Tokens of the model call that wrote this message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// A tool call as it is now.
+/// A tool call with its current state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallState {
+    /// `call_` and a UUIDv7 in hexadecimal digits.
     pub call_id: String,
+    /// The step that requested it, from 1.
     pub step: u32,
-    /// Its place among the calls of the step.
+    /// Its index among the calls of the step, from 0.
     pub position: usize,
+    /// Name of the tool, as the model knows it.
     pub name: String,
+    /// Arguments of the call; an approver may have edited them.
     pub input: Value,
+    /// Effect of the tool when the call was planned.
     pub effect: Effect,
+    /// Tells how far the call has got.
     pub status: ToolCallStatus,
-    /// Of a tool that the client executes.
+    /// JSON schema of the arguments, for a tool that the client executes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Time by which the client must answer, for a tool that it executes.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_time")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// Output of the tool, up to 256 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// Set where the call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// Time from the call to its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
-/// A question to a human.
+/// A new question to a human.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewApproval {
+    /// UUIDv7.
     #[serde(serialize_with = "simple")]
     pub id: Uuid,
+    /// The call in question.
     pub call_id: String,
+    /// The reason for the question.
     pub kind: ApprovalKind,
+    /// Name of the tool, as `<server>__<tool>`.
     pub name: String,
+    /// Arguments of the call, as the model wrote them.
     pub input: Value,
+    /// JSON schema that edited arguments must fit.
     pub schema: Value,
+    /// Time by which a human must answer, by the database's clock.
     #[serde(serialize_with = "time")]
     pub expires_at: DateTime<Utc>,
 }
@@ -90,18 +118,24 @@ pub struct NewApproval {
 /// A completed node of the executor's graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewCheckpoint {
+    /// UUIDv7.
     #[serde(serialize_with = "simple")]
     pub id: Uuid,
+    /// The completed node.
     pub node: Node,
+    /// Steps begun so far.
     pub step: u32,
+    /// The newest event of the run at this point.
     #[serde(serialize_with = "packed")]
     pub event_id: EventId,
-    /// Messages of the trace by then.
+    /// Messages of the trace at this point.
     pub messages: usize,
+    /// JSON that later runs of the conversation inherit.
     pub metadata: Value,
 }
 
 impl Progress {
+    /// Returns whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
             && self.calls.is_empty()
@@ -113,17 +147,17 @@ impl Progress {
             && self.finish_reason.is_none()
     }
 
-    /// The usage, as the database keeps it.
+    /// Returns the usage as the database stores it.
     pub(super) fn usage_json(&self) -> Option<Value> {
         self.usage.map(|usage| json!(usage))
     }
 
-    /// Why the newest step ended, as the database keeps it.
+    /// Returns the newest step's finish reason as the database stores it.
     pub(super) fn finish_text(&self) -> Option<String> {
         self.finish_reason.map(|reason| reason.as_str().to_owned())
     }
 
-    /// Adds what came later.
+    /// Merges later progress into this one.
     pub fn absorb(&mut self, later: Self) {
         self.messages.extend(later.messages);
         for call in later.calls {
@@ -139,9 +173,9 @@ impl Progress {
     }
 }
 
-/// The rows. A checkpoint is spare: a run goes on from its trace, so what a refused one costs is a place to fork from.
-/// What changes in the run's own row is for the statement that updates it: a second update of one row in a
-/// transaction would make PostgreSQL check its foreign keys, and so lock the conversation after the run.
+/// Returns the writes for the rows. A checkpoint is spare, because a run resumes from its trace; a refused one costs a
+/// point to fork from. The caller's statement updates the run's own row. A second update of it in one transaction would
+/// make PostgreSQL check foreign keys, and lock the conversation after the run.
 pub(super) fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
     let mut rows = Vec::new();
     if !progress.messages.is_empty() {

@@ -1,12 +1,13 @@
-//! Quotas, held inside the write that would exceed them.
+//! Quotas, enforced inside the write that would exceed them.
 //!
-//! A conversation's row knows its bytes, which are written with its position; so the sum of an owner's rows costs no write.
+//! A conversation's row has its bytes, which are written with its position. So the sum of an owner's rows needs no
+//! other write.
 
 use super::{
     Error, Storage,
     database::{Tx, args},
 };
-use crate::quotas::{Account, Exceeded, Quotas};
+use crate::quotas::{Account, QuotaExceeded, Quotas};
 
 /// The bytes that the owner of this parameter keeps.
 macro_rules! kept_bytes {
@@ -22,7 +23,7 @@ macro_rules! kept_bytes {
 }
 pub(super) use kept_bytes;
 
-/// The bytes of what the steps of this parameter's run have said, as far as they are stored.
+/// The bytes of the stored steps of this parameter's run.
 macro_rules! trace_bytes {
     ($run:literal) => {
         concat!("(select coalesce(sum(octet_length(content)), 0) from agent_run_messages where run_id = ", $run, ")")
@@ -38,34 +39,35 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// For a transaction, which asks for `nearness` later.
+    /// For a transaction, which calls `nearness` later.
     pub const fn unchecked(brings: usize) -> Self {
         Self { brings, max_runs: None, max_bytes: None }
     }
 
-    /// For a message that is accepted without a lock, because its owner is far below both quotas.
+    /// For a message without a lock, whose owner is far below both quotas.
     pub fn far_below(quotas: &Quotas, brings: usize) -> Self {
         let max_bytes = quotas.bytes.map(|max| bytes_without_lock(max, brings));
         Self { brings, max_runs: quotas.runs.map(lock_threshold), max_bytes }
     }
 }
 
-/// Requests of one owner that see each other only after their commits. Beside fewer, an owner far below the quota keeps to it.
+/// Concurrent requests of one owner, which see each other only after their commits. With fewer, an owner far below the
+/// quota cannot exceed it.
 const AT_ONCE: usize = 50;
 
-/// The bytes that a conversation counts without its messages, as its migration says.
+/// The bytes of a conversation without messages, as in its migration.
 const CONVERSATION: usize = 256;
 
-/// The bytes of a message, with its conversation, that is accepted without a lock.
+/// Most bytes of a message, with its conversation, that needs no lock.
 const SMALL: usize = 64 * 1024;
 
-/// The unfinished runs from which an owner is near the quota.
+/// Returns the unfinished runs from which an owner is near the quota.
 fn lock_threshold(max: usize) -> usize {
     max.saturating_sub(AT_ONCE).min(max / 2)
 }
 
-/// The bytes up to which an owner is far below the quota, for a message that brings this many: `AT_ONCE` small messages fit
-/// beside them. A larger message always needs the lock.
+/// Returns the bytes up to which an owner is far below the quota, for a message of `brings` bytes. `AT_ONCE` small
+/// messages fit beside them, and a larger message always needs the lock.
 fn bytes_without_lock(max: usize, brings: usize) -> usize {
     let reserve = (AT_ONCE * SMALL).min(max / 2);
     if brings + CONVERSATION > reserve / AT_ONCE { 0 } else { max - reserve }
@@ -73,52 +75,56 @@ fn bytes_without_lock(max: usize, brings: usize) -> usize {
 
 /// The unfinished runs and the bytes of an owner.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usage {
+pub(super) struct OwnerUsage {
     pub runs: usize,
     pub bytes: usize,
 }
 
-/// How near an owner is to its quotas, for a message that is not stored yet.
+/// How near an owner is to its quotas before a message is stored.
 pub(super) enum Nearness {
-    /// Far below them: nothing more needs to be asked.
+    /// Far below them. No later check is needed.
     Far,
-    /// `expect_room` decides, once the message is stored.
+    /// Near them. `expect_room` decides after the message is stored.
     Near,
-    Beyond(Exceeded),
+    Beyond(QuotaExceeded),
 }
 
-/// Looks at the quotas before a message of `brings` bytes is stored. Its conversation counts the bytes already.
+/// Checks the quotas before a message of `brings` bytes is stored. Its conversation counts the bytes already.
 pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: usize) -> Result<Nearness, sqlx::Error> {
     if quotas == Quotas::default() {
         return Ok(Nearness::Far);
     }
-    let mut seen = usage(tx, owner, quotas).await?;
-    let near_runs = quotas.runs.is_some_and(|max| seen.runs >= lock_threshold(max));
-    let near_bytes = quotas.bytes.is_some_and(|max| seen.bytes > bytes_without_lock(max, brings));
-    // The message's own.
-    seen.runs += 1;
-    Ok(match exceeded(quotas, seen) {
+    let mut owner_usage = usage(tx, owner, quotas).await?;
+    let near_runs = quotas.runs.is_some_and(|max| owner_usage.runs >= lock_threshold(max));
+    let near_bytes = quotas.bytes.is_some_and(|max| owner_usage.bytes > bytes_without_lock(max, brings));
+    // The message's own run.
+    owner_usage.runs += 1;
+    Ok(match exceeded(quotas, owner_usage) {
         Some(exceeded) => Nearness::Beyond(exceeded),
         None if near_runs || near_bytes => Nearness::Near,
         None => Nearness::Far,
     })
 }
 
-/// The quota that an owner exceeds with what this transaction has stored. Writes of one owner pass here one after the other:
-/// the owner is locked until the transaction ends.
+/// Returns the quota that the owner exceeds with this transaction's writes. It locks the owner until the transaction
+/// ends, so writes of one owner are checked one by one.
 ///
 /// Order matters: this is the last step before the commit, so the holder of the lock waits for no other lock.
-pub(super) async fn expect_room(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Option<Exceeded>, sqlx::Error> {
+pub(super) async fn expect_room(
+    tx: &mut Tx,
+    owner: &str,
+    quotas: Quotas,
+) -> Result<Option<QuotaExceeded>, sqlx::Error> {
     if quotas == Quotas::default() {
         return Ok(None);
     }
-    // Order matters: a statement sees what was committed before it began, so the lock is a statement of its own.
+    // Order matters: a statement sees the commits before its start, so the lock is a separate statement.
     tx.execute("select {lock name:$1}", args![owner]).await?;
     Ok(exceeded(quotas, usage(tx, owner, quotas).await?))
 }
 
-/// Commits what this transaction has stored for an owner, or rolls it back because a quota speaks against it. So two writes
-/// never exceed a quota together.
+/// Commits this transaction's writes for an owner, or rolls back and fails if a quota refuses them. So two writes never
+/// exceed a quota together.
 pub(super) async fn commit_within(mut tx: Tx, owner: &str, quotas: Quotas, doing: &'static str) -> Result<(), Error> {
     match expect_room(&mut tx, owner, quotas).await.map_err(Error::doing(doing))? {
         None => tx.commit().await.map_err(Error::doing(doing)),
@@ -130,19 +136,19 @@ pub(super) async fn commit_within(mut tx: Tx, owner: &str, quotas: Quotas, doing
 }
 
 impl Account<'_> {
-    /// The quota of bytes alone, for a write that starts no run.
+    /// Returns the quota of bytes alone, for a write that starts no run.
     pub(super) const fn quotas(&self) -> Quotas {
         Quotas { runs: None, bytes: self.max_bytes }
     }
 }
 
-pub(super) fn exceeded(quotas: Quotas, usage: Usage) -> Option<Exceeded> {
-    let bytes = quotas.bytes.filter(|max| usage.bytes > *max).map(Exceeded::Bytes);
-    bytes.or_else(|| quotas.runs.filter(|max| usage.runs > *max).map(Exceeded::Runs))
+pub(super) fn exceeded(quotas: Quotas, usage: OwnerUsage) -> Option<QuotaExceeded> {
+    let bytes = quotas.bytes.filter(|max| usage.bytes > *max).map(QuotaExceeded::Bytes);
+    bytes.or_else(|| quotas.runs.filter(|max| usage.runs > *max).map(QuotaExceeded::Runs))
 }
 
-/// The unfinished runs of an owner, up to one more than its quota, and the bytes that it keeps; each only where a quota is set.
-pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Usage, sqlx::Error> {
+/// Returns an owner's unfinished runs, up to one more than its quota, and its bytes. A value without a quota is 0.
+pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<OwnerUsage, sqlx::Error> {
     let sql = concat!(
         "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
         "case when $3 then ",
@@ -151,14 +157,14 @@ pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Us
     );
     let most_runs = quotas.runs.map_or(0, |max| max + 1);
     let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, quotas.bytes.is_some()]).await?;
-    Ok(Usage { runs: runs as usize, bytes: bytes as usize })
+    Ok(OwnerUsage { runs: runs as usize, bytes: bytes as usize })
 }
 
 impl Storage {
-    /// The bytes that the owner keeps, roughly.
+    /// Returns the bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
         let kept = self.database.fetch_optional::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await;
-        Ok(kept.map_err(Error::doing("add up what an owner keeps"))?.map_or(0, |row| row.0 as usize))
+        Ok(kept.map_err(Error::doing("add up an owner's bytes"))?.map_or(0, |row| row.0 as usize))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the sweeper removes: events whose time is over, and deleted conversations.
+//! The sweeper's removals: events after their retention, and deleted conversations.
 
 use std::time::{Duration, Instant};
 
@@ -6,24 +6,25 @@ use uuid::Uuid;
 
 use super::{Error, Storage, database::args};
 
-/// How much one sweep has removed.
+/// The numbers of one sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retired {
+pub struct RetireCounts {
     /// Runs whose events were removed.
     pub runs: usize,
+    /// Removed conversations.
     pub conversations: usize,
 }
 
-/// Rows that one transaction touches at most, so that it never holds locks for long.
+/// Most rows of one transaction, so that it never holds locks for long.
 const BATCH: i64 = 100;
 
 impl Storage {
-    /// Removes the events of runs that ended longer than `retention` ago, the conversations that were deleted and whose
-    /// runs have all ended, and the earlier definitions of agents that no run needs any more. What is left after `budget`
-    /// is for the next sweep.
-    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<Retired, Error> {
+    /// Removes the events of runs that ended longer than `retention` ago, and deleted conversations whose runs have all
+    /// ended. It also removes earlier definitions of agents that no run needs. After `budget`, it leaves the rest to
+    /// the next sweep.
+    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<RetireCounts, Error> {
         let until = Instant::now() + budget;
-        let mut retired = Retired { runs: 0, conversations: 0 };
+        let mut retired = RetireCounts { runs: 0, conversations: 0 };
         loop {
             let batch = self.retire_batch(retention).await?;
             retired.runs += batch.runs;
@@ -35,7 +36,7 @@ impl Storage {
         }
     }
 
-    async fn retire_batch(&self, retention: Duration) -> Result<Retired, Error> {
+    async fn retire_batch(&self, retention: Duration) -> Result<RetireCounts, Error> {
         let retire = async {
             let mut tx = self.database.begin().await?;
             let runs = tx.fetch_all::<(Uuid,)>(
@@ -62,15 +63,15 @@ impl Storage {
             if conversations > 0 {
                 tx.execute("delete from agent_run_checkpoints where conversation_id {in:$1}", args![removed]).await?;
             }
-            // An earlier definition, and the secrets in it, is kept for as long as a run may need it.
+            // Storage keeps an earlier definition, and its secrets, while a run may need it.
             let sql = "delete from agent_definition_versions where version < (select a.version from agent_definitions a \
                        where a.id = agent_definition_id) and not exists (select 1 from agent_runs r \
                        where r.agent_definition_id = agent_definition_versions.agent_definition_id \
                        and r.agent_version = agent_definition_versions.version and r.status in ('queued', 'running', 'waiting'))";
             tx.execute(sql, args![]).await?;
             tx.commit().await?;
-            Ok(Retired { runs: removed_runs, conversations })
+            Ok(RetireCounts { runs: removed_runs, conversations })
         };
-        retire.await.map_err(Error::doing("remove what is past its time"))
+        retire.await.map_err(Error::doing("remove expired events and deleted conversations"))
     }
 }

@@ -1,4 +1,4 @@
-//! Rows as both databases give them, and the domain's values made of them.
+//! Rows of both databases, and their conversion to the domain's types.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -15,8 +15,9 @@ use crate::{
     usage::Usage,
 };
 
-/// What stands for the title of a conversation that nobody has named, from `chat_conversations` under this name.
-macro_rules! first_said {
+/// Selects the beginning of the first message of a conversation without a title, from `chat_conversations` under this
+/// name.
+macro_rules! first_user_text {
     ($conversations:literal) => {
         concat!(
             "case when ",
@@ -24,11 +25,11 @@ macro_rules! first_said {
             ".title is null then (select substr(first.content, 1, 400) from chat_messages first where first.conversation_id = ",
             $conversations,
             ".id and first.superseded_at is null and first.role = 'user' and first.content_type = 'text' ",
-            "order by first.turn, first.position limit 1) end as first_said"
+            "order by first.turn, first.position limit 1) end as first_user_text"
         )
     };
 }
-pub(super) use first_said;
+pub(super) use first_user_text;
 
 /// The columns of `ConversationRow`, from `chat_conversations c`.
 macro_rules! conversation_columns {
@@ -38,7 +39,7 @@ macro_rules! conversation_columns {
             "(select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') ",
             "order by live.position limit 1) as live_run_id, ",
             "(select origin.conversation_id from agent_run_checkpoints origin where origin.id = c.forked_from) as forked_conversation_id, ",
-            $crate::storage::rows::first_said!("c")
+            $crate::storage::rows::first_user_text!("c")
         )
     };
 }
@@ -56,7 +57,7 @@ macro_rules! run_columns {
 }
 pub(super) use run_columns;
 
-/// The same without those of the answer, from `agent_runs r`.
+/// The columns of a run without its answer, from `agent_runs r`.
 macro_rules! bare_run_columns {
     () => {
         "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
@@ -78,7 +79,7 @@ pub(super) struct ConversationRow {
     pub id: Uuid,
     pub title: Option<String>,
     #[sqlx(default)]
-    pub first_said: Option<String>,
+    pub first_user_text: Option<String>,
     pub agent_id: Option<Uuid>,
     pub live_run_id: Option<Uuid>,
     pub forked_from: Option<Uuid>,
@@ -93,7 +94,7 @@ impl From<ConversationRow> for Conversation {
     fn from(row: ConversationRow) -> Self {
         Self {
             id: row.id,
-            title: row.title.or_else(|| title_of(&row.first_said?)),
+            title: row.title.or_else(|| title_of(&row.first_user_text?)),
             agent_id: row.agent_id,
             live_run_id: row.live_run_id,
             forked_from: row.forked_from,
@@ -180,7 +181,7 @@ pub(super) struct RunRow {
 }
 
 impl RunRow {
-    /// Of a run that has not completed, the row may have that of a step.
+    /// The row of an unfinished or failed run may have the finish reason of a step.
     fn finish_reason(&self) -> Option<FinishReason> {
         self.finish_reason.clone().filter(|_| self.status == RunStatus::Completed).map(FinishReason::from)
     }
@@ -228,7 +229,7 @@ impl From<RunRow> for Run {
     }
 }
 
-/// The span of a run's submission; a text that nobody can read any more counts as none.
+/// Returns the span of a run's submission; `None` for an unreadable text.
 pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
     stored?.parse().ok()
 }

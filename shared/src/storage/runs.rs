@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
-    database::args,
+    database::{Tx, args},
+    pages::{PageRow, page_of, page_query},
     rows::{RunRow, bare_run_columns, run_columns},
 };
 use crate::{
@@ -15,14 +15,16 @@ use crate::{
     run::{Run, RunStatus},
 };
 
-/// Which runs a list shows.
+/// The runs that a list shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter {
+    /// Only runs of this conversation.
     pub conversation_id: Option<Uuid>,
+    /// Only runs with this status.
     pub status: Option<RunStatus>,
 }
 
-/// Those of deleted conversations are as unknown as somebody else's.
+/// Runs of deleted conversations look unknown, like those of other owners.
 macro_rules! from_known_runs {
     () => {
         " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null "
@@ -41,19 +43,19 @@ macro_rules! select_owned_runs {
     };
 }
 
-/// The same without their answers.
+/// Selects the owner's ($1) runs without their answers.
 macro_rules! select_bare_runs {
     () => {
         concat!("select ", bare_run_columns!(), from_known_runs!(), "where r.owner_id = $1 ")
     };
 }
 
-/// What a run's streams carry where a client does not say. Nothing changes it while the run goes on.
+/// The events that a run's streams carry if their client names none. It never changes for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamDefaults {
-    /// As its agent has it.
+    /// The mode of the run's agent.
     pub mode: StreamMode,
-    /// Whether the answer is written in pieces, as the run's client has asked for.
+    /// True if the run writes pieces of the answer as events.
     pub writes_deltas: bool,
 }
 
@@ -63,45 +65,49 @@ impl Default for StreamDefaults {
     }
 }
 
-/// What has not ended, as metrics have it.
+/// Unfinished runs of the deployment, as metrics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backlog {
+    /// Runs that wait for a worker or for an earlier run.
     pub queued: f64,
+    /// Runs that a worker executes.
     pub running: f64,
+    /// Runs that wait for a human or a client.
     pub waiting: f64,
-    /// Of the runs that wait for their first claim and for nothing else.
+    /// Age of the oldest run that waits for its first claim and for no other run.
     pub oldest_queued_seconds: f64,
 }
 
 impl Backlog {
-    /// Nobody can tell: not a number, in any of them.
+    /// All values are NaN, for a database that does not answer.
     pub const UNKNOWN: Self =
         Self { queued: f64::NAN, running: f64::NAN, waiting: f64::NAN, oldest_queued_seconds: f64::NAN };
 }
 
 impl Storage {
-    /// The owner's run of that id.
+    /// Returns the owner's run of this id, with its answer.
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let sql = concat!(select_owned_runs!(), "and r.id = $2");
         let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
         Ok(row.map_err(Error::doing("read a run"))?.map(Run::from))
     }
 
-    /// The same without its answer, which may be long, for whoever has another use for the run than to show it.
+    /// Returns the owner's run of this id without its answer, which may be long.
     pub async fn run_without_answer(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let sql = concat!(select_bare_runs!(), "and r.id = $2");
         let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
         Ok(row.map_err(Error::doing("look a run up"))?.map(Run::from))
     }
 
-    /// The newest run of the owner's conversation, without its answer.
+    /// Returns the newest run of the owner's conversation, without its answer.
     pub async fn last_run(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Run>, Error> {
         let sql = concat!(select_bare_runs!(), "and r.conversation_id = $2 order by r.position desc limit 1");
         let row = self.database.fetch_optional::<RunRow>(sql, args![owner, conversation_id]).await;
         Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
     }
 
-    /// The runs of the owner's conversation that have ended without a message, at most `limit`, oldest first.
+    /// Returns the failed and cancelled runs of the owner's conversation without a message, at most `limit`, oldest
+    /// first.
     pub async fn runs_without_message(
         &self,
         owner: &str,
@@ -118,7 +124,7 @@ impl Storage {
         Ok(rows.into_iter().rev().map(Run::from).collect())
     }
 
-    /// The runs of the owner's conversation that have not ended, the newest first.
+    /// Returns the ids of the unfinished runs of the owner's conversation, newest first.
     pub async fn unfinished_runs(&self, owner: &str, conversation_id: Uuid) -> Result<Vec<Uuid>, Error> {
         let sql = "select id from agent_runs where owner_id = $1 and conversation_id = $2 \
                    and status in ('queued', 'running', 'waiting') order by position desc";
@@ -126,7 +132,7 @@ impl Storage {
         Ok(rows.map_err(Error::doing("list the unfinished runs"))?.into_iter().map(|row| row.0).collect())
     }
 
-    /// The owner's runs without their answers, newest first. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's runs without their answers, newest first. `None` for an unknown cursor.
     pub async fn runs(
         &self,
         owner: &str,
@@ -136,7 +142,7 @@ impl Storage {
     ) -> Result<Option<Page<Run>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 bare_run_columns!(),
@@ -152,11 +158,11 @@ impl Storage {
         );
         let status = filter.status.map(|status| status.as_str().to_owned());
         let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
+        let rows = self.database.fetch_all::<PageRow<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// What the run's streams carry where a client does not say.
+    /// Returns the events that the run's streams carry if their client names none.
     pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Error> {
         let sql = "select r.stream, v.definition from agent_runs r left join agent_definition_versions v \
                    on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version where r.id = $1";
@@ -168,11 +174,12 @@ impl Storage {
         }))
     }
 
-    /// What has not ended, in the whole deployment.
+    /// Returns the unfinished runs of the whole deployment.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         let counts =
             "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
-        // A run that was claimed before has not waited since it was made, and one behind another does not wait for a worker.
+        // A run of a later attempt has not waited since its submission, and a run after an unfinished one waits for
+        // that one.
         let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \
                       and not exists (select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id \
                       and earlier.position < r.position and earlier.status in ('queued', 'running', 'waiting'))";
@@ -189,4 +196,14 @@ impl Storage {
             oldest_queued_seconds: oldest.unwrap_or(0).max(0) as f64 / 1000.0,
         })
     }
+}
+
+/// Reads the run of this id within a transaction, with its answer.
+pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
+    let sql = concat!(
+        "select ",
+        run_columns!(),
+        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
+    );
+    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
 }

@@ -9,24 +9,24 @@ use super::{Error, database::Database};
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 
-/// Applies every migration that the database does not have yet.
+/// Applies each missing migration.
 pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
-            let mut lent = pool.lend().await.map_err(Error::doing("connect to migrate"))?;
-            // Of several that migrate at once, one makes the schema. The lock ends with the transaction, so it holds behind a
-            // pooler too.
+            let mut connection = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
+            // One of several concurrent processes creates the schema. The lock ends with the transaction, so it also
+            // works with a pooler.
             let create = "begin; select pg_advisory_xact_lock(7306082915); create schema if not exists kb; commit";
-            let created = sqlx::raw_sql(create).execute(lent.connection()).await;
+            let created = sqlx::raw_sql(create).execute(connection.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
-            POSTGRES.run(lent.connection()).await?;
+            POSTGRES.run(connection.connection()).await?;
         }
         Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }
     Ok(())
 }
 
-/// Refuses a database that lacks a migration. One that has more is of a newer version, which keeps it readable.
+/// Refuses a database that lacks a migration. One with more migrations is of a newer version, which keeps it readable.
 pub(super) async fn check(database: &Database) -> Result<(), Error> {
     if is_empty(database).await? {
         return Err(Error::OldSchema);
@@ -44,7 +44,7 @@ pub(super) async fn check(database: &Database) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether no migration was ever applied.
+/// Returns whether the database has no applied migration.
 pub(super) async fn is_empty(database: &Database) -> Result<bool, Error> {
     let table = match database {
         Database::Postgres(_) => {

@@ -1,11 +1,11 @@
-//! Sessions: the conversations of an owner that have a name of a client's.
+//! Sessions: an owner's conversations with a client's own name.
 
 use sqlx::FromRow;
 
 use super::{
     Error, Storage,
     database::args,
-    newest::NewestFirst,
+    newest_first::NewestFirst,
     rows::{ConversationRow, conversation_columns},
 };
 use crate::{conversation::Session, page::Page};
@@ -18,7 +18,7 @@ struct SessionRow {
 }
 
 impl Storage {
-    /// The owner's sessions, those with the newest activity first. `None` for a cursor that no page gave out.
+    /// Returns a page of the owner's sessions, newest activity first. `None` for an unknown cursor.
     pub async fn sessions(
         &self,
         owner: &str,
@@ -37,8 +37,9 @@ impl Storage {
             args![owner, before.at(), before.id(), limit + 1],
         );
         let rows = rows.await.map_err(Error::doing("list sessions"))?;
-        let page =
-            Page::of(rows, limit, |last| NewestFirst::behind(last.conversation.activity_at, last.conversation.id));
+        let page = Page::of(rows, limit, |last| {
+            NewestFirst::cursor_after(last.conversation.activity_at, last.conversation.id)
+        });
         let sessions = page.items.into_iter().filter_map(|row| Session::of(&row.handle, row.conversation.into()));
         Ok(Some(Page { items: sessions.collect(), next: page.next }))
     }

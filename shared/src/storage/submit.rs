@@ -6,14 +6,16 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Accepted, Error, MessageInput, NewRun, Storage, Submitted, Target,
-    accept::{Acceptance, Input},
+    CommittedMessage, Error, MessageInput, NewRun, Storage, SubmitOutcome, Target,
+    accept::{Acceptance, RunInput},
     begin::merged,
+    conversations::read_conversation,
     database::{Tx, args},
     end::{self, EndedRun},
     fenced::Statement,
     quota::{self, Nearness, Share, kept_bytes},
-    rows::{ConversationRow, MessageRow, RunRow, conversation_columns, first_said, message_columns, run_columns},
+    rows::{ConversationRow, MessageRow, first_user_text, message_columns},
+    runs::read_run,
     supersede,
 };
 use crate::{
@@ -22,45 +24,45 @@ use crate::{
     event::Event,
     idempotency::IdempotencyKey,
     message::{Message, Role},
-    quotas::{Exceeded, Quotas},
+    quotas::{QuotaExceeded, Quotas},
     run::{Run, RunStatus, SubmitMode},
 };
 
-/// The conversation, its row locked, and the message's place in it.
-struct Place {
+/// The conversation with its locked row, and the message's position in it.
+struct LockedConversation {
     conversation: Conversation,
     position: i64,
 }
 
 #[derive(FromRow)]
-struct PlaceRow {
+struct LockedConversationRow {
     position: i64,
     #[sqlx(flatten)]
     conversation: ConversationRow,
 }
 
-impl Place {
-    /// Whether nothing was ever said before.
+impl LockedConversation {
+    /// Returns whether the message is the conversation's first.
     const fn is_first(&self) -> bool {
         self.position == 1
     }
 }
 
-impl From<PlaceRow> for Place {
-    fn from(row: PlaceRow) -> Self {
+impl From<LockedConversationRow> for LockedConversation {
+    fn from(row: LockedConversationRow) -> Self {
         Self { conversation: row.conversation.into(), position: row.position }
     }
 }
 
-/// Times that a conversation is looked for by its handle, and made if it is not there.
+/// Attempts to find a conversation by its handle, or else to create it.
 pub(super) const HANDLE_TRIES: usize = 5;
 
 impl Storage {
-    /// What an earlier request with this key has come to: `Repeated` or `KeyReused`; `None` if there is none. It stores nothing,
-    /// so a repeated request needs no admission.
-    pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<Submitted>, Error> {
+    /// Returns the result of an earlier request with this key: `Repeated` or `KeyReused`. `None` for a new key. It
+    /// stores nothing, so a repeated request needs no admission.
+    pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
         let doing = || Error::doing("look up an idempotency key");
-        // A caller may send any key before admission, and SQLite has one writer: an unknown key costs one read.
+        // A caller may send any key before admission, and SQLite has one writer. So an unknown key costs only one read.
         let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
         let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
         if known.map_err(doing())?.is_none() {
@@ -72,34 +74,33 @@ impl Storage {
         Ok(earlier)
     }
 
-    /// Commits message and run, or says why not. The same key and request give the same run, however often and from
-    /// wherever they come, and no quota refuses it.
-    pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
+    /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
+    pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         match self.try_submit(owner, quotas, new).await {
-            // Another request with the same key was faster by a moment; now its run can be seen.
+            // Another request with this key was faster by a moment, and its run is visible now.
             Err(error) if error.is_unique_violation() => match self.try_submit(owner, quotas, new).await {
-                // Or another one with the same name for its message.
-                Err(error) if error.is_unique_violation() => Ok(Submitted::MessageExists),
+                // Another message of the conversation has this client id.
+                Err(error) if error.is_unique_violation() => Ok(SubmitOutcome::MessageExists),
                 submitted => submitted,
             },
             submitted => submitted,
         }
     }
 
-    async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
-        // A key may have been used before; only the agent and the quotas can speak against a new conversation.
-        if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.said, &new.key) {
-            let opened = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
-            let opened = opened.map_err(Error::doing("store a conversation's first message"))?;
-            // The transaction tells which of them has spoken against it.
-            if let Some(accepted) = opened {
+    async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
+        // A key may be known already. Without one, only the agent and the quotas can refuse a new conversation.
+        if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.input, &new.key) {
+            let outcome = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
+            let outcome = outcome.map_err(Error::doing("store a conversation's first message"))?;
+            // The transaction finds out which of them refused.
+            if let Some(accepted) = outcome {
                 return Ok(accepted);
             }
         }
         let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
         let stored = store(&mut tx, owner, quotas, new).await;
         let settled = match &stored {
-            Ok(Submitted::Accepted(_)) => tx.commit().await,
+            Ok(SubmitOutcome::Accepted(_)) => tx.commit().await,
             _ => tx.rollback().await,
         };
         let stored = stored?;
@@ -107,159 +108,164 @@ impl Storage {
         Ok(stored)
     }
 
-    /// Stores the first message of a new conversation, with one statement; `None` if there is no such agent, or if the owner
-    /// has come near a quota.
+    /// Stores the first message of a new conversation with one statement. `None` without its agent, or near a quota.
     async fn open_conversation(
         &self,
         owner: &str,
         quotas: &Quotas,
         new: &NewRun,
         (agent_id, content): (Option<Uuid>, &str),
-    ) -> Result<Option<Submitted>, sqlx::Error> {
+    ) -> Result<Option<SubmitOutcome>, sqlx::Error> {
         let id = Uuid::now_v7();
-        let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, Input::New(content));
+        let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
-        let opening = acceptance.behind(creation(id, owner, None, agent_id, share));
-        let Some(row) = self.database.write_fenced::<PlaceRow>(opening).await?.into_iter().next() else {
+        let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
+        let Some(row) = self.database.write_fenced::<LockedConversationRow>(opening).await?.into_iter().next() else {
             return Ok(None);
         };
-        let Place { conversation, .. } = row.into();
-        let written = acceptance.written(conversation.created_at);
-        Ok(Some(accepted(conversation, written, &new.said, Vec::new(), Vec::new())))
+        let LockedConversation { conversation, .. } = row.into();
+        let written = acceptance.into_parts(conversation.created_at);
+        Ok(Some(accepted(conversation, written, &new.input, Vec::new(), Vec::new())))
     }
 }
 
-async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<Submitted, Error> {
+async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
     let doing = || Error::doing("store a message");
     if let Some(key) = &new.key
         && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
     {
         return Ok(earlier);
     }
-    let place = match find_place(tx, owner, new).await.map_err(doing())? {
-        Ok(place) => place,
+    let locked = match find_conversation(tx, owner, new).await.map_err(doing())? {
+        Ok(locked) => locked,
         Err(refused) => return Ok(refused),
     };
-    // Order matters: whoever was faster with the same key is seen only now that the conversation is locked.
+    // Order matters: a faster request with this key is visible only after the lock of the conversation.
     if let Some(key) = &new.key
         && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
     {
         return Ok(earlier);
     }
-    if exceeds_metadata(tx, new, &place).await.map_err(doing())? {
-        return Ok(Submitted::MetadataTooLarge);
+    if exceeds_metadata(tx, new, &locked).await.map_err(doing())? {
+        return Ok(SubmitOutcome::MetadataTooLarge);
     }
-    let (version_of, ended, cancel_requested) = match make_room(tx, new, &place).await? {
+    let (version_of, ended, cancel_requested) = match make_room(tx, new, &locked).await? {
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
-    // Runs that the message has asked to stop make room for it.
+    // Runs with a cancel request make room for the message.
     let room = Quotas { runs: quotas.runs.map(|max| max + cancel_requested.len()), ..*quotas };
     let is_near = match quota::nearness(tx, owner, room, new.bytes()).await.map_err(doing())? {
         Nearness::Beyond(exceeded) => return Ok(refused(exceeded, quotas)),
         nearness => matches!(nearness, Nearness::Near),
     };
-    let input = match new.said.content() {
-        Some(content) => Input::New(content),
-        None => match supersede::last_said(tx, place.conversation.id).await.map_err(doing())? {
-            Some(message) if message.role == Role::User => Input::Earlier(Box::new(message)),
-            _ => return Ok(Submitted::NothingToAnswer),
+    let input = match new.input.content() {
+        Some(content) => RunInput::New(content),
+        None => match supersede::last_dialogue_message(tx, locked.conversation.id).await.map_err(doing())? {
+            Some(message) if message.role == Role::User => RunInput::Earlier(Box::new(message)),
+            _ => return Ok(SubmitOutcome::NothingToAnswer),
         },
     };
-    let Place { mut conversation, position } = place;
+    let LockedConversation { mut conversation, position } = locked;
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
-        .as_version_of(version_of);
+        .with_version_of(version_of);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
     let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
     if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await.map_err(doing())? {
         return Ok(refused(exceeded, quotas));
     }
-    Ok(accepted(conversation, acceptance.written(created_at), &new.said, ended, cancel_requested))
+    Ok(accepted(conversation, acceptance.into_parts(created_at), &new.input, ended, cancel_requested))
 }
 
-fn refused(exceeded: Exceeded, quotas: &Quotas) -> Submitted {
+fn refused(exceeded: QuotaExceeded, quotas: &Quotas) -> SubmitOutcome {
     match exceeded {
-        Exceeded::Bytes(max) => Submitted::QuotaExceeded(max),
-        Exceeded::Runs(room) => Submitted::TooManyRuns(quotas.runs.unwrap_or(room)),
+        QuotaExceeded::Bytes(max) => SubmitOutcome::QuotaExceeded(max),
+        QuotaExceeded::Runs(room) => SubmitOutcome::TooManyRuns(quotas.runs.unwrap_or(room)),
     }
 }
 
 fn accepted(
     mut conversation: Conversation,
     (message, run, queued): (Message, Run, Event),
-    said: &MessageInput,
+    input: &MessageInput,
     ended: Vec<EndedRun>,
     cancel_requested: Vec<Uuid>,
-) -> Submitted {
-    conversation.title = conversation.title.or_else(|| title_of(said.content()?));
+) -> SubmitOutcome {
+    conversation.title = conversation.title.or_else(|| title_of(input.content()?));
     conversation.live_run_id = conversation.live_run_id.or(Some(run.id));
-    Submitted::Accepted(Box::new(Accepted { conversation, message, run, queued, ended, cancel_requested }))
+    SubmitOutcome::Accepted(Box::new(CommittedMessage { conversation, message, run, queued, ended, cancel_requested }))
 }
 
-/// The conversation that is meant, found or made, with its row locked.
-async fn find_place(tx: &mut Tx, owner: &str, new: &NewRun) -> Result<Result<Place, Submitted>, sqlx::Error> {
+/// Finds or creates the target conversation, and locks its row.
+async fn find_conversation(
+    tx: &mut Tx,
+    owner: &str,
+    new: &NewRun,
+) -> Result<Result<LockedConversation, SubmitOutcome>, sqlx::Error> {
     let brings = new.bytes();
     Ok(match &new.target {
-        Target::Existing(id) => lock_conversation(tx, owner, *id, brings).await?.ok_or(Submitted::ConversationNotFound),
+        Target::Existing(id) => {
+            lock_conversation(tx, owner, *id, brings).await?.ok_or(SubmitOutcome::ConversationNotFound)
+        }
         Target::New { agent_id } => {
-            create_conversation(tx, owner, None, *agent_id, brings).await?.ok_or(Submitted::AgentNotFound)
+            create_conversation(tx, owner, None, *agent_id, brings).await?.ok_or(SubmitOutcome::AgentNotFound)
         }
         Target::Named { handle, agent_id } => {
             let handle = handle.to_string();
-            // Somebody else may make it meanwhile, or delete it again.
+            // Another request may create the conversation meanwhile, or delete it again.
             for _ in 0..HANDLE_TRIES {
-                if let Some(place) = lock_by_handle(tx, owner, &handle, brings).await? {
-                    return Ok(Ok(place));
+                if let Some(locked) = lock_by_handle(tx, owner, &handle, brings).await? {
+                    return Ok(Ok(locked));
                 }
-                if let Some(place) = create_conversation(tx, owner, Some(&handle), *agent_id, brings).await? {
-                    return Ok(Ok(place));
+                if let Some(locked) = create_conversation(tx, owner, Some(&handle), *agent_id, brings).await? {
+                    return Ok(Ok(locked));
                 }
             }
-            agent_id.map(|_| Err(Submitted::AgentNotFound)).ok_or(sqlx::Error::RowNotFound)?
+            agent_id.map(|_| Err(SubmitOutcome::AgentNotFound)).ok_or(sqlx::Error::RowNotFound)?
         }
     })
 }
 
-/// Supersedes what the message replaces, and cancels what it interrupts. Returns the first version of what it replaces, the
-/// runs that have ended, and those whose workers the caller notifies.
+/// Supersedes the messages that the new one replaces, and cancels the runs that it interrupts. Returns the first
+/// version of the replaced message, the ended runs, and those whose workers the caller signals.
 async fn make_room(
     tx: &mut Tx,
     new: &NewRun,
-    place: &Place,
-) -> Result<Result<(Option<Uuid>, Vec<EndedRun>, Vec<Uuid>), Submitted>, Error> {
+    locked: &LockedConversation,
+) -> Result<Result<(Option<Uuid>, Vec<EndedRun>, Vec<Uuid>), SubmitOutcome>, Error> {
     let doing = || Error::doing("make room for a message");
-    let conversation_id = place.conversation.id;
-    let replaced = match new.said.replace_from() {
+    let conversation_id = locked.conversation.id;
+    let replaced = match new.input.replace_from() {
         None => None,
-        Some(id) => match supersede::replaced_by(tx, conversation_id, id, &new.said).await.map_err(doing())? {
-            None => return Ok(Err(Submitted::MessageNotFound)),
+        Some(id) => match supersede::replacement_for(tx, conversation_id, id, &new.input).await.map_err(doing())? {
+            None => return Ok(Err(SubmitOutcome::MessageNotFound)),
             replaced => replaced,
         },
     };
-    let cut = replaced.map(|replaced| replaced.cut);
-    let unfinished = match place.is_first() {
+    let point = replaced.map(|replaced| replaced.point);
+    let unfinished = match locked.is_first() {
         true => Vec::new(),
         false => unfinished_runs(tx, conversation_id).await.map_err(doing())?,
     };
     let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
-        unfinished.into_iter().partition(|run| cut.is_some_and(|cut| cut.covers(run.position)));
+        unfinished.into_iter().partition(|run| point.is_some_and(|point| point.covers(run.position)));
     let mut rolled_back = Vec::new();
     match new.mode {
-        SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(Submitted::Busy)),
+        SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(SubmitOutcome::Busy)),
         SubmitMode::Interrupt | SubmitMode::Rollback => {
-            // A question that is to be answered again is behind the cut, and stays.
+            // A run that answers again comes after the point, so no rollback removes its question.
             rolled_back.extend(unfinished.iter().map(|run| run.id));
             to_cancel.extend(unfinished);
         }
-        _ if unfinished.len() >= new.max_unfinished => return Ok(Err(Submitted::TooMany)),
-        // Whoever goes on talking does not answer what the waiting run has asked.
+        _ if unfinished.len() >= new.max_unfinished => return Ok(Err(SubmitOutcome::TooMany)),
+        // A new message ends the wait, because it does not answer the run's question.
         _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
     }
-    // Order matters: what the cancelled runs leave behind is then superseded from the start.
-    if let Some(cut) = cut {
-        supersede::everything_from(tx, conversation_id, cut, new.run_id).await.map_err(doing())?;
+    // Order matters: the messages of the cancelled runs are then superseded from their start.
+    if let Some(point) = point {
+        supersede::everything_from(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
     }
     if new.mode == SubmitMode::Rollback {
         supersede::turns_of(tx, rolled_back, new.run_id).await.map_err(doing())?;
@@ -268,29 +274,29 @@ async fn make_room(
     Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))
 }
 
-/// Whether the conversation's metadata, with what this message brings, is larger than it may be.
-async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, place: &Place) -> Result<bool, sqlx::Error> {
-    let (false, Some(own)) = (place.is_first(), &new.options.metadata) else { return Ok(false) };
+/// Returns whether the conversation's metadata, merged with the message's, is too large.
+async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, sqlx::Error> {
+    let (false, Some(own)) = (locked.is_first(), &new.options.metadata) else { return Ok(false) };
     let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
-    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![place.conversation.id]).await?.map(|row| row.0.0);
+    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![locked.conversation.id]).await?.map(|row| row.0.0);
     Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
-/// The run that the key stands for, if it was used before.
-async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<Submitted>, sqlx::Error> {
+/// Returns the run of this key, if the key was used before.
+async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, sqlx::Error> {
     let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
     let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
     let Some((run_id, conversation_id, message_id, fingerprint)) = earlier else { return Ok(None) };
     if fingerprint != key.fingerprint {
-        return Ok(Some(Submitted::KeyReused));
+        return Ok(Some(SubmitOutcome::KeyReused));
     }
     let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
     let message = tx.fetch_one::<MessageRow>(sql, args![message_id]).await?;
     let repeated = (read_conversation(tx, conversation_id).await?, message.into(), read_run(tx, run_id).await?);
-    Ok(Some(Submitted::Repeated(Box::new(repeated))))
+    Ok(Some(SubmitOutcome::Repeated(Box::new(repeated))))
 }
 
-/// Locks a conversation and takes the next position in it. The text ends with how it is found.
+/// Locks a conversation and takes its next position. The text ends with the condition that finds it.
 macro_rules! lock_conversation {
     ($found:literal) => {
         concat!(
@@ -300,34 +306,47 @@ macro_rules! lock_conversation {
             " returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
             "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
             "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id, ",
-            first_said!("chat_conversations")
+            first_user_text!("chat_conversations")
         )
     };
 }
 
-async fn lock_conversation(tx: &mut Tx, owner: &str, id: Uuid, brings: usize) -> Result<Option<Place>, sqlx::Error> {
+async fn lock_conversation(
+    tx: &mut Tx,
+    owner: &str,
+    id: Uuid,
+    brings: usize,
+) -> Result<Option<LockedConversation>, sqlx::Error> {
     let sql = lock_conversation!("id = $2");
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, id, brings]).await?.map(Place::from))
+    Ok(tx.fetch_optional::<LockedConversationRow>(sql, args![owner, id, brings]).await?.map(LockedConversation::from))
 }
 
-async fn lock_by_handle(tx: &mut Tx, owner: &str, handle: &str, brings: usize) -> Result<Option<Place>, sqlx::Error> {
+async fn lock_by_handle(
+    tx: &mut Tx,
+    owner: &str,
+    handle: &str,
+    brings: usize,
+) -> Result<Option<LockedConversation>, sqlx::Error> {
     let sql = lock_conversation!("handle = $2");
-    Ok(tx.fetch_optional::<PlaceRow>(sql, args![owner, handle, brings]).await?.map(Place::from))
+    Ok(tx
+        .fetch_optional::<LockedConversationRow>(sql, args![owner, handle, brings])
+        .await?
+        .map(LockedConversation::from))
 }
 
-/// Makes a conversation, unless there is no such agent, or another one of this handle.
+/// Creates a conversation; `None` if there is no such agent, or if the handle is taken.
 async fn create_conversation(
     tx: &mut Tx,
     owner: &str,
     handle: Option<&str>,
     agent_id: Option<Uuid>,
     brings: usize,
-) -> Result<Option<Place>, sqlx::Error> {
+) -> Result<Option<LockedConversation>, sqlx::Error> {
     let creation = creation(Uuid::now_v7(), owner, handle, agent_id, Share::unchecked(brings));
-    Ok(tx.fetch_optional::<PlaceRow>(creation.sql, creation.args).await?.map(Place::from))
+    Ok(tx.fetch_optional::<LockedConversationRow>(creation.sql, creation.args).await?.map(LockedConversation::from))
 }
 
-/// Makes the conversation `id` as `create_conversation` does, unless the owner's share has no room for it.
+/// Returns the statement that creates the conversation `id`, unless the owner's share has no room for it.
 fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, share: Share) -> Statement {
     let sql = concat!(
         "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
@@ -347,48 +366,34 @@ fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>,
 
 /// A run that has not ended.
 #[derive(FromRow)]
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedRun {
     pub id: Uuid,
     pub position: i64,
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
 }
 
-/// The conversation's runs that have not ended, in the order of its queue, locked.
-pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<Unfinished>, sqlx::Error> {
+/// Locks the conversation's unfinished runs, and returns them in the order of its queue.
+pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, sqlx::Error> {
     let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     tx.fetch_all(sql, args![conversation_id]).await
 }
 
-/// Ends what nobody holds and asks for the end of what is running; answers both.
+/// Ends runs without a holder, and requests the end of running ones. Returns both.
 pub(super) async fn cancel_all(
     tx: &mut Tx,
-    runs: Vec<Unfinished>,
+    runs: Vec<UnfinishedRun>,
     unanswered: ApprovalStatus,
 ) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
     let (mut ended, mut requested) = (Vec::new(), Vec::new());
-    for Unfinished { id: run_id, status, .. } in runs {
+    for UnfinishedRun { id: run_id, status, .. } in runs {
         if status == RunStatus::Running {
             let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-            tx.execute(sql, args![run_id]).await.map_err(Error::doing("ask for the end of a run"))?;
+            tx.execute(sql, args![run_id]).await.map_err(Error::doing("request the end of a run"))?;
             requested.push(run_id);
         } else {
             ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);
         }
     }
     Ok((ended, requested))
-}
-
-async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {
-    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
-}
-
-async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
-    let sql = concat!(
-        "select ",
-        run_columns!(),
-        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
-    );
-    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
 }

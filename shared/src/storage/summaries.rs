@@ -1,9 +1,9 @@
-//! Summaries: what stands for messages that the model no longer reads word by word.
+//! Summaries, which replace older messages for the model.
 
 use super::{Claim, Error, Storage, Summary, database::args, end::lock_conversation};
 
-/// The newest summary that holds for a run of the conversation `$2` at the position `$3`: made for it or for an earlier run,
-/// and of messages that are still part of the conversation.
+/// The newest valid summary for a run of the conversation `$2` at the position `$3`. It was made for this or an earlier
+/// run, of messages that are still part of the conversation.
 macro_rules! newest_summary {
     () => {
         "select s.up_to, s.content from chat_summaries s join agent_runs r on r.id = s.run_id \
@@ -14,7 +14,7 @@ macro_rules! newest_summary {
 pub(super) use newest_summary;
 
 impl Storage {
-    /// Keeps a summary for this run and those after it, if the run is still held and part of the conversation.
+    /// Stores a summary for this run and later ones. It stores nothing if the claim is fenced or the run is superseded.
     pub async fn keep_summary(&self, claim: &Claim, summary: &Summary) -> Result<(), Error> {
         let keep = async {
             let mut tx = self.database.begin().await?;

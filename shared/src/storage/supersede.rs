@@ -1,6 +1,6 @@
 //! Superseding: messages that are no longer part of their conversation, and the runs that wrote them.
 //!
-//! They are kept, and no context has them any more. Everything here happens under the conversation's lock.
+//! Storage keeps them, but no later context has them. Each function needs the conversation's lock.
 
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -12,39 +12,39 @@ use super::{
 };
 use crate::message::{Message, Role};
 
-/// A place between two messages of a conversation, in the order in which the model reads them.
+/// A point between two messages of a conversation, in the order of the model's context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
-pub(super) struct Cut {
+pub(super) struct SupersedePoint {
     turn: i64,
     position: i64,
 }
 
-/// A message that gives way to another version of it.
+/// A message that a new version replaces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Replaced {
-    pub cut: Cut,
-    /// The first version; `None` where nothing stood there yet.
+pub(super) struct Replacement {
+    pub point: SupersedePoint,
+    /// The first version; `None` if the message is new.
     pub version_of: Option<Uuid>,
 }
 
-impl Cut {
-    /// Whether the answer of the run at this place of the queue comes after it.
+impl SupersedePoint {
+    /// Returns whether the answer of the run at this queue position comes after the point.
     pub const fn covers(&self, run_position: i64) -> bool {
         run_position >= self.turn
     }
 }
 
-/// What gives way so that this message can be said in another way; `None` if the conversation has no such message.
-pub(super) async fn replaced_by(
+/// Returns the message that the input replaces; `None` if the conversation has no such message.
+pub(super) async fn replacement_for(
     tx: &mut Tx,
     conversation_id: Uuid,
     message_id: Uuid,
-    said: &MessageInput,
-) -> Result<Option<Replaced>, sqlx::Error> {
+    input: &MessageInput,
+) -> Result<Option<Replacement>, sqlx::Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(flatten)]
-        cut: Cut,
+        point: SupersedePoint,
         #[sqlx(try_from = "String")]
         role: Role,
         first: Uuid,
@@ -56,31 +56,35 @@ pub(super) async fn replaced_by(
                 order by r.position desc limit 1) as first_answer \
                from chat_messages m where id = $1 and conversation_id = $2 and superseded_at is null";
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
-    Ok(row.map(|Row { cut, role, first, first_answer }| {
-        if matches!(said, MessageInput::Again { .. }) && role == Role::User {
-            // The question stays, and its answer gives way.
-            return Replaced { cut: Cut { position: cut.position + 1, ..cut }, version_of: first_answer };
+    Ok(row.map(|Row { point, role, first, first_answer }| {
+        if matches!(input, MessageInput::Again { .. }) && role == Role::User {
+            // The question stays, and the new answer replaces its answer.
+            return Replacement {
+                point: SupersedePoint { position: point.position + 1, ..point },
+                version_of: first_answer,
+            };
         }
-        Replaced { cut, version_of: Some(first) }
+        Replacement { point, version_of: Some(first) }
     }))
 }
 
-/// Supersedes every message after the cut, and every run whose answer is or will be there. `change` names this change.
+/// Supersedes each message after the point, and each run whose answer is or will be there. `change` is the id of this
+/// change.
 pub(super) async fn everything_from(
     tx: &mut Tx,
     conversation_id: Uuid,
-    cut: Cut,
+    point: SupersedePoint,
     change: Uuid,
 ) -> Result<(), sqlx::Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $4 \
                where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
-    tx.execute(sql, args![conversation_id, cut.turn, cut.position, change]).await?;
+    tx.execute(sql, args![conversation_id, point.turn, point.position, change]).await?;
     let sql = "update agent_runs set superseded_at = {now}, superseded_in = $3 \
                where conversation_id = $1 and superseded_at is null and position >= $2";
-    tx.execute(sql, args![conversation_id, cut.turn, change]).await.map(drop)
+    tx.execute(sql, args![conversation_id, point.turn, change]).await.map(drop)
 }
 
-/// Supersedes the questions and the answers of these runs. `change` names this change.
+/// Supersedes the questions and the answers of these runs. `change` is the id of this change.
 pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), sqlx::Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
                and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
@@ -90,8 +94,8 @@ pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Resu
     tx.execute(sql, args![runs, change]).await.map(drop)
 }
 
-/// The newest message of the dialogue.
-pub(super) async fn last_said(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
+/// Returns the newest message of a user or of the assistant.
+pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
     let sql = concat!(
         "select ",
         message_columns!(),

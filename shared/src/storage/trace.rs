@@ -1,4 +1,4 @@
-//! The trace of a run, its tool calls and what it has asked, for readers and for the next attempt.
+//! The trace of a run, its tool calls and its questions, for readers and for the next attempt.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    cut::{Cut, cut_page, page_of},
     database::args,
+    pages::{PageRow, page_of, page_query},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
@@ -52,14 +52,14 @@ struct CallRow {
 }
 
 #[derive(FromRow)]
-struct PlacedCall {
+struct CallPageRow {
     #[sqlx(flatten)]
     call: CallRow,
     position: i64,
 }
 
-impl From<PlacedCall> for ToolCall {
-    fn from(row: PlacedCall) -> Self {
+impl From<CallPageRow> for ToolCall {
+    fn from(row: CallPageRow) -> Self {
         Self::from(row.call)
     }
 }
@@ -92,7 +92,7 @@ macro_rules! approval_columns {
 pub(super) use approval_columns;
 
 impl Storage {
-    /// All messages of a run's trace so far, in order.
+    /// Returns all messages of a run's trace, in order.
     pub async fn trace(&self, run_id: Uuid) -> Result<Vec<TraceMessage>, Error> {
         let sql = "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at \
                    from agent_run_messages where run_id = $1 order by position";
@@ -100,7 +100,7 @@ impl Storage {
         Ok(rows.map_err(Error::doing("read a run's trace"))?.into_iter().map(TraceMessage::from).collect())
     }
 
-    /// All tool calls of a run so far, in the order in which the model asked for them.
+    /// Returns all tool calls of a run, in the order of the model's requests.
     pub async fn tool_calls(&self, run_id: Uuid) -> Result<Vec<ToolCall>, Error> {
         let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
                    from agent_run_tool_calls where run_id = $1 order by step, position";
@@ -108,7 +108,7 @@ impl Storage {
         Ok(rows.map_err(Error::doing("read a run's tool calls"))?.into_iter().map(ToolCall::from).collect())
     }
 
-    /// A page of a run's trace. `None` for a cursor that no page gave out.
+    /// Returns a page of a run's trace. `None` for an unknown cursor.
     pub async fn trace_page(
         &self,
         run_id: Uuid,
@@ -116,7 +116,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<TraceMessage>>, Error> {
         let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at, \
              octet_length(content) + coalesce(octet_length(cast(tool_calls as text)), 0) + 300 as page_bytes \
              from agent_run_messages where run_id = $1 and ($2 is null or position > $2) order by position limit $3",
@@ -124,28 +124,28 @@ impl Storage {
             "$4"
         );
         let rows =
-            self.database.fetch_all::<Cut<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
+            self.database.fetch_all::<PageRow<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
         let rows = rows.map_err(Error::doing("list a run's trace"))?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
 
-    /// A page of a run's tool calls. `None` for a cursor that no page gave out.
+    /// Returns a page of a run's tool calls. `None` for an unknown cursor.
     pub async fn tool_calls_page(
         &self,
         run_id: Uuid,
         size: PageSize,
         cursor: Option<&str>,
     ) -> Result<Option<Page<ToolCall>>, Error> {
-        // `<step>.<position>`, of the last call of the page before.
-        let place = |text: &str| -> Option<(i64, i64)> {
+        // The cursor is `<step>.<position>` of the previous page's last call.
+        let position = |text: &str| -> Option<(i64, i64)> {
             let (step, position) = text.split_once('.')?;
             Some((step.parse().ok()?, position.parse().ok()?))
         };
-        let after = match cursor.map(place) {
+        let after = match cursor.map(position) {
             Some(None) => return Ok(None),
             after => after.flatten(),
         };
-        let list = cut_page!(
+        let list = page_query!(
             "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, \
              completed_at, position, octet_length(cast(input as text)) + coalesce(octet_length(output), 0) \
              + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes from agent_run_tool_calls \
@@ -155,13 +155,13 @@ impl Storage {
         );
         let (step, position) = after.unzip();
         let args = args![run_id, step, position, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<PlacedCall>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<CallPageRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's tool calls"))?;
         Ok(Some(page_of(rows, size, |last| format!("{}.{}", last.call.step, last.position))))
     }
 
-    /// A page of a run's trace up to a message, each counted with the calls that it asks for. `None` for a cursor that no
-    /// page gave out.
+    /// Returns a page of a run's trace up to a message. The size of a message includes its calls. `None` for an unknown
+    /// cursor.
     pub(super) async fn trace_up_to(
         &self,
         run_id: Uuid,
@@ -170,7 +170,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<TraceMessage>>, Error> {
         let Ok(after) = cursor.map(str::parse::<i64>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             "select m.position, m.step, m.role, m.content, m.tool_calls, m.call_id, m.is_error, m.usage, m.created_at, \
              octet_length(m.content) + coalesce(octet_length(cast(m.tool_calls as text)), 0) + 300 \
              + coalesce((select cast(sum(octet_length(cast(c.input as text)) + coalesce(octet_length(c.output), 0) \
@@ -182,19 +182,19 @@ impl Storage {
             "$5"
         );
         let args = args![run_id, messages, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<TraceRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<TraceRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's trace up to a checkpoint"))?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
 
-    /// The calls whose results a run's trace has up to a message.
+    /// Returns the ids of the calls whose results a run's trace has up to a message.
     pub(super) async fn calls_answered_up_to(&self, run_id: Uuid, messages: u32) -> Result<Vec<String>, Error> {
         let sql = "select call_id from agent_run_messages where run_id = $1 and position <= $2 and call_id is not null";
         let rows = self.database.fetch_all::<(String,)>(sql, args![run_id, messages]).await;
         Ok(rows.map_err(Error::doing("list the answered calls"))?.into_iter().map(|(call_id,)| call_id).collect())
     }
 
-    /// The tool calls of some steps of a run, in the order in which the model asked for them.
+    /// Returns the tool calls of some steps of a run, in the order of the model's requests.
     pub(super) async fn tool_calls_of_steps(&self, run_id: Uuid, from: u32, to: u32) -> Result<Vec<ToolCall>, Error> {
         let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
                    from agent_run_tool_calls where run_id = $1 and step >= $2 and step <= $3 order by step, position";
@@ -202,7 +202,7 @@ impl Storage {
         Ok(rows.map_err(Error::doing("read the tool calls of some steps"))?.into_iter().map(ToolCall::from).collect())
     }
 
-    /// A page of what a run has asked humans, in order. `None` for a cursor that no page gave out.
+    /// Returns a page of a run's questions to humans, in order. `None` for an unknown cursor.
     pub async fn approvals_page(
         &self,
         run_id: Uuid,
@@ -210,7 +210,7 @@ impl Storage {
         cursor: Option<&str>,
     ) -> Result<Option<Page<Approval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = cut_page!(
+        let list = page_query!(
             concat!(
                 "select ",
                 approval_columns!(),
@@ -223,12 +223,12 @@ impl Storage {
             "$4"
         );
         let args = args![run_id, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<Cut<ApprovalRow>>(list, args).await;
+        let rows = self.database.fetch_all::<PageRow<ApprovalRow>>(list, args).await;
         let rows = rows.map_err(Error::doing("list a run's approvals"))?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
-    /// All that a run has asked humans, in order.
+    /// Returns all questions of a run to humans, in order.
     pub async fn approvals(&self, run_id: Uuid) -> Result<Vec<Approval>, Error> {
         let sql = concat!(
             "select ",

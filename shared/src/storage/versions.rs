@@ -1,7 +1,7 @@
-//! Versions of a message: what an edit or another answer replaced, and its restoration.
+//! Versions of a message: an edit or another answer creates them, and a client can restore one.
 //!
-//! An edit supersedes messages and runs in one change (`supersede`), and the rows remember which. A restoration supersedes
-//! the version that stands there now, and takes the change back that superseded the other one.
+//! An edit supersedes messages and runs in one change (`supersede`), and each row has the change's id. A restoration
+//! supersedes the current version, and reverts the change that superseded the other one.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{
     database::{Tx, args},
     rows::{MessageRow, message_columns},
     submit::{cancel_all, unfinished_runs},
-    supersede::{self, Cut},
+    supersede::{self, SupersedePoint},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -22,18 +22,21 @@ use crate::{
 
 /// The outcome of a restoration.
 #[derive(Debug)]
-pub enum Restored {
-    /// The message is part of the conversation.
+pub enum RestoreOutcome {
+    /// The message is part of the conversation again.
     Done {
+        /// The restored message.
         message: Box<Message>,
-        /// Runs that have ended with it.
+        /// Runs that the restoration ended.
         ended: Vec<EndedRun>,
-        /// Runs whose workers the caller notifies.
+        /// Running runs with a cancel request. The caller signals their workers.
         cancel_requested: Vec<Uuid>,
     },
-    /// No version of the message is part of the conversation now, so there is no place for it.
+    /// No version of the message is part of the conversation now, so the message has no position in it.
     NoPlace,
+    /// There is no such conversation of this owner.
     ConversationNotFound,
+    /// The conversation has no such message.
     MessageNotFound,
 }
 
@@ -45,21 +48,21 @@ struct VersionRow {
 }
 
 impl Storage {
-    /// Makes a superseded version part of its conversation again, with all that followed it then. The version that stands
-    /// there now is superseded, and its unfinished runs are cancelled.
-    pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+    /// Makes a superseded version part of its conversation again, with all that followed it. The current version is
+    /// superseded, and its unfinished runs are cancelled.
+    pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
         let doing = || Error::doing("restore a version of a message");
         let mut tx = self.database.begin().await.map_err(doing())?;
         let restored = restore(&mut tx, owner, conversation_id, id).await?;
         match &restored {
-            Restored::Done { .. } => tx.commit().await.map_err(doing())?,
+            RestoreOutcome::Done { .. } => tx.commit().await.map_err(doing())?,
             _ => tx.rollback().await.map_err(doing())?,
         }
         Ok(restored)
     }
 
-    /// The versions of these messages of a conversation, and of answers whose runs have left no message; only of those that
-    /// have several.
+    /// Returns the versions of these messages of a conversation, for those with several. The ids may include answers
+    /// whose runs stored no message.
     pub async fn versions(&self, conversation_id: Uuid, ids: Vec<Uuid>) -> Result<HashMap<Uuid, Version>, Error> {
         #[derive(FromRow)]
         struct Row {
@@ -95,36 +98,42 @@ impl Storage {
     }
 }
 
-async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Restored, Error> {
+async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
     let doing = || Error::doing("restore a version of a message");
     // Order matters: the conversation is locked before its runs.
     let sql = "update chat_conversations set last_message_at = {now}, activity_at = {now} \
                where id = $1 and owner_id = $2 and deleted_at is null";
     if tx.execute(sql, args![conversation_id, owner]).await.map_err(doing())? == 0 {
-        return Ok(Restored::ConversationNotFound);
+        return Ok(RestoreOutcome::ConversationNotFound);
     }
     let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
                from chat_messages where id = $1 and conversation_id = $2";
     let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await.map_err(doing())?;
-    let Some(VersionRow { is_superseded, superseded_in, first }) = target else { return Ok(Restored::MessageNotFound) };
+    let Some(VersionRow { is_superseded, superseded_in, first }) = target else {
+        return Ok(RestoreOutcome::MessageNotFound);
+    };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
     if is_superseded {
         let current = current_version(tx, conversation_id, first).await.map_err(doing())?;
-        let Some((cut, change)) = current.zip(superseded_in) else { return Ok(Restored::NoPlace) };
+        let Some((point, change)) = current.zip(superseded_in) else { return Ok(RestoreOutcome::NoPlace) };
         let unfinished = unfinished_runs(tx, conversation_id).await.map_err(doing())?;
-        let to_cancel = unfinished.into_iter().filter(|run| cut.covers(run.position)).collect();
-        // Order matters: what the cancelled runs leave behind is superseded from the start.
-        supersede::everything_from(tx, conversation_id, cut, Uuid::now_v7()).await.map_err(doing())?;
+        let to_cancel = unfinished.into_iter().filter(|run| point.covers(run.position)).collect();
+        // Order matters: the messages of the cancelled runs are then superseded from their start.
+        supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await.map_err(doing())?;
         (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
         take_back(tx, conversation_id, change).await.map_err(doing())?;
     }
     let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
     let message = tx.fetch_one::<MessageRow>(sql, args![id]).await.map_err(doing())?;
-    Ok(Restored::Done { message: Box::new(message.into()), ended, cancel_requested })
+    Ok(RestoreOutcome::Done { message: Box::new(message.into()), ended, cancel_requested })
 }
 
-/// Where the version begins that is part of the conversation now; a run counts although it has no answer yet.
-async fn current_version(tx: &mut Tx, conversation_id: Uuid, first: Uuid) -> Result<Option<Cut>, sqlx::Error> {
+/// Returns the start of the current version. A run without an answer counts too.
+async fn current_version(
+    tx: &mut Tx,
+    conversation_id: Uuid,
+    first: Uuid,
+) -> Result<Option<SupersedePoint>, sqlx::Error> {
     let sql = "select turn, position from (\
                    select turn, position from chat_messages \
                    where conversation_id = $1 and superseded_at is null and (version_of = $2 or id = $2) \
@@ -135,7 +144,7 @@ async fn current_version(tx: &mut Tx, conversation_id: Uuid, first: Uuid) -> Res
     tx.fetch_optional(sql, args![conversation_id, first]).await
 }
 
-/// Makes all that one change superseded part of the conversation again.
+/// Makes all messages and runs of one change part of the conversation again.
 async fn take_back(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
     let sql = "insert into chat_message_absences (message_id, superseded_at, restored_at) \
                select id, superseded_at, {now} from chat_messages \

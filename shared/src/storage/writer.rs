@@ -1,7 +1,7 @@
-//! SQLite's one writer: its connection, and whether the file has refused the last write.
+//! SQLite's one writer: its connection, and whether the file refused the last write.
 //!
-//! SQLite ends a transaction by itself when the disk is full, and sqlx then counts one that is no longer there. The pool
-//! closes such a connection; the next transaction opens another.
+//! SQLite itself ends a transaction when the disk is full, but sqlx still counts it as open. The pool closes such a
+//! connection, and the next transaction opens another.
 
 use std::sync::{
     Arc,
@@ -13,19 +13,19 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, s
 use super::{database::within, error::is_of_the_file};
 
 #[derive(Clone)]
-pub(super) struct Writer {
+pub(super) struct SqliteWriter {
     pool: SqlitePool,
-    /// Whether the last write failed because of the file. The next write that succeeds clears it.
+    /// True if the last write failed because of the file. The next successful write clears it.
     failing: Arc<AtomicBool>,
 }
 
 /// A transaction of the writer. Dropping it rolls it back.
-pub(super) struct Tx {
+pub(super) struct SqliteTransaction {
     tx: Transaction<'static, Sqlite>,
     failing: Arc<AtomicBool>,
 }
 
-impl Writer {
+impl SqliteWriter {
     pub(super) fn new(pool: SqlitePool) -> Self {
         Self { pool, failing: Arc::default() }
     }
@@ -38,31 +38,31 @@ impl Writer {
         self.failing.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn begin(&self) -> Result<Tx, sqlx::Error> {
-        let begun = within(self.pool.begin_with("begin immediate")).await;
-        // A transaction that has begun proves nothing about the disk.
-        let tx = begun.inspect_err(|error| note_failure(&self.failing, error))?;
-        Ok(Tx { tx, failing: Arc::clone(&self.failing) })
+    pub(super) async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
+        let transaction = within(self.pool.begin_with("begin immediate")).await;
+        // The begin of a transaction proves nothing about the disk.
+        let tx = transaction.inspect_err(|error| note_failure(&self.failing, error))?;
+        Ok(SqliteTransaction { tx, failing: Arc::clone(&self.failing) })
     }
 
-    /// Remembers the outcome of a write outside any transaction.
+    /// Stores the outcome of a write outside any transaction.
     pub(super) fn note<T>(&self, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         note(&self.failing, written)
     }
 
-    /// Writes one page that carries nothing.
+    /// Writes one page without a change of data.
     pub(super) async fn probe(&self) -> Result<(), sqlx::Error> {
         let written = within(sqlx::raw_sql("pragma user_version = 0").execute(&self.pool)).await;
         self.note(written).map(drop)
     }
 }
 
-impl Tx {
+impl SqliteTransaction {
     pub(super) fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.tx
     }
 
-    /// Remembers a statement that failed because of the file.
+    /// Stores the failure of a statement because of the file.
     pub(super) fn note<T>(&self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         answer.inspect_err(|error| note_failure(&self.failing, error))
     }
@@ -76,11 +76,11 @@ impl Tx {
     }
 }
 
-/// Has the pool close each connection that comes back with a transaction.
+/// Has the pool close each connection that returns with a transaction.
 pub(super) fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.after_release(|connection, _| {
         Box::pin(async move {
-            // Order matters: the answer comes after the rollback of a transaction that was dropped.
+            // Order matters: the ping returns after the rollback of a dropped transaction.
             connection.ping().await?;
             Ok(!connection.is_in_transaction())
         })

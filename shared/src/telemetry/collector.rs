@@ -1,4 +1,4 @@
-//! The collector, as the log hears of it: once when it does not take spans, not with every batch that it does not take.
+//! An exporter that logs a failing collector once, and not for each batch.
 
 use std::{
     sync::Mutex,
@@ -12,37 +12,37 @@ use opentelemetry_sdk::{
     trace::{SpanData, SpanExporter},
 };
 
-/// Time after which it is said again.
+/// Time after which the exporter repeats the warning.
 const REMINDER: Duration = Duration::from_secs(600);
 
-/// An OTLP exporter that says in the log when it fails.
+/// An OTLP exporter that logs its failures.
 #[derive(Debug)]
-pub struct Collector {
+pub struct LoggingExporter {
     otlp: Otlp,
-    /// When it was last said that spans are lost; none while all is well.
-    complained: Mutex<Option<Instant>>,
+    /// Time of the last warning about lost spans; `None` while the collector accepts spans.
+    last_warning: Mutex<Option<Instant>>,
 }
 
-impl Collector {
+impl LoggingExporter {
     pub fn new(otlp: Otlp) -> Self {
-        Self { otlp, complained: Mutex::new(None) }
+        Self { otlp, last_warning: Mutex::new(None) }
     }
 
     fn note(&self, exported: &OTelSdkResult, spans: usize) {
-        let mut complained = self.complained.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last_warning = self.last_warning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match exported {
-            Ok(()) if complained.take().is_some() => tracing::info!("the collector takes spans again"),
+            Ok(()) if last_warning.take().is_some() => tracing::info!("the collector takes spans again"),
             Ok(()) => {}
-            Err(_) if complained.is_some_and(|last| last.elapsed() < REMINDER) => {}
+            Err(_) if last_warning.is_some_and(|last| last.elapsed() < REMINDER) => {}
             Err(error) => {
-                *complained = Some(Instant::now());
+                *last_warning = Some(Instant::now());
                 tracing::warn!(%error, spans, "spans are lost: the collector does not take them");
             }
         }
     }
 }
 
-impl SpanExporter for Collector {
+impl SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let exported = self.otlp.export(batch).await;

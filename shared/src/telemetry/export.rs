@@ -1,7 +1,7 @@
-//! The exporter: set up once per process, as OpenTelemetry's own variables say.
+//! The exporter of spans: one per process, configured by OpenTelemetry's own variables.
 //!
-//! Spans are sent in batches by a thread of their own. When its queue is full, further ones are dropped: nothing waits for
-//! a collector, neither a run nor, for long, the end of the process.
+//! A separate thread sends the spans in batches, and drops spans when its queue is full. No run waits for a collector,
+//! and the end of the process waits only briefly.
 
 use std::{env, sync::OnceLock, time::Duration};
 
@@ -13,12 +13,12 @@ use opentelemetry_sdk::{
 };
 use uuid::Uuid;
 
-use super::collector::Collector;
+use super::collector::LoggingExporter;
 
-/// Either of them turns it on.
+/// Either variable turns the export on.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Time that the end of the process gives to the last batch.
+/// Time-out of the last batch at the end of the process.
 const LAST_BATCH: Duration = Duration::from_secs(2);
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
@@ -28,24 +28,24 @@ static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 #[error("OTEL_EXPORTER_OTLP_ENDPOINT, or another OTEL_ variable: traces cannot be exported as it says")]
 pub struct Error(#[from] ExporterBuildError);
 
-/// What is to be finished before the process ends.
-pub struct Exporting(SdkTracerProvider);
+/// The running exporter. The process calls `finish` at its end.
+pub struct ExporterGuard(SdkTracerProvider);
 
-/// Begins to record and export, if an endpoint is set.
-pub fn start(role: &'static str, version: &'static str) -> Result<Option<Exporting>, Error> {
+/// Starts to record and export, if an endpoint is set. Fails for unusable OTEL_ variables.
+pub fn start(role: &'static str, version: &'static str) -> Result<Option<ExporterGuard>, Error> {
     if !is_wanted() {
         return Ok(None);
     }
     let exporter = SpanExporter::builder().with_http().build()?;
     let provider = SdkTracerProvider::builder()
-        .with_batch_exporter(Collector::new(exporter))
+        .with_batch_exporter(LoggingExporter::new(exporter))
         .with_resource(resource(role, version))
         .build();
     let _ = TRACER.set(provider.tracer("holdfast"));
-    Ok(Some(Exporting(provider)))
+    Ok(Some(ExporterGuard(provider)))
 }
 
-/// Whether spans are recorded in this process.
+/// Returns whether this process records spans.
 pub fn is_on() -> bool {
     TRACER.get().is_some()
 }
@@ -54,11 +54,11 @@ pub(super) fn tracer() -> Option<&'static SdkTracer> {
     TRACER.get()
 }
 
-impl Exporting {
-    /// Sends what is left. Blocks, though not for long: a collector that does not take it does not get it.
+impl ExporterGuard {
+    /// Sends the remaining spans. It blocks for a short time, and then drops them.
     pub fn finish(self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST_BATCH) {
-            tracing::warn!(%error, "the last spans were not exported");
+            tracing::warn!(%error, "failed to export the last spans");
         }
     }
 }
@@ -68,7 +68,7 @@ fn is_wanted() -> bool {
     !disabled && ENDPOINTS.iter().any(|variable| env::var(variable).is_ok_and(|url| !url.is_empty()))
 }
 
-/// Who exports. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say goes before it.
+/// Returns the attributes of this process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have priority.
 fn resource(role: &'static str, version: &'static str) -> Resource {
     let ours = [
         KeyValue::new("service.name", "holdfast"),
@@ -76,10 +76,10 @@ fn resource(role: &'static str, version: &'static str) -> Resource {
         KeyValue::new("service.instance.id", Uuid::now_v7().to_string()),
         KeyValue::new("holdfast.role", role),
     ];
-    let said = Resource::builder().build();
-    let is_unsaid = |key: &Key| match said.get(key) {
+    let environment = Resource::builder().build();
+    let is_unset = |key: &Key| match environment.get(key) {
         None => true,
         Some(value) => key.as_str() == "service.name" && value.as_str().starts_with("unknown_service"),
     };
-    Resource::builder().with_attributes(ours.into_iter().filter(|ours| is_unsaid(&ours.key))).build()
+    Resource::builder().with_attributes(ours.into_iter().filter(|ours| is_unset(&ours.key))).build()
 }

@@ -1,45 +1,46 @@
-//! One span: a piece of work with its time, its attributes and its outcome. Where nothing is recorded, it is nothing.
+//! One span: a piece of work with its duration, attributes and outcome. It is empty if this process records nothing.
 
 use std::{borrow::Cow, time::SystemTime};
 
 use opentelemetry::{
     Context, KeyValue, Value,
     trace::{
-        Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
-        TraceState, Tracer,
+        Link, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind as OtelKind, Status, TraceContextExt, TraceFlags,
+        TraceId, TraceState, Tracer,
     },
 };
 use opentelemetry_sdk::trace::Span as SdkSpan;
 
 use super::{Traceparent, export};
 
-/// What a span is beside its neighbours.
+/// The role of a span in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A request that is answered.
+pub enum SpanKind {
+    /// This process answers a request.
     Server,
-    /// A question to somebody else.
+    /// This process sends a request to another one.
     Client,
+    /// Work inside this process.
     Internal,
 }
 
-/// A span under way; it ends when it is dropped.
+/// A span of current work. Dropping it ends it.
 #[derive(Default)]
 pub struct Span(Option<SdkSpan>);
 
 impl Span {
-    /// Begins a span under another one, if that is recorded.
-    pub fn begin(parent: Option<Traceparent>, kind: Kind, name: impl Into<Cow<'static, str>>) -> Self {
+    /// Begins a span under `parent`. The span is empty if the parent is not recorded.
+    pub fn begin(parent: Option<Traceparent>, kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
         match parent.filter(|parent| parent.is_sampled()) {
             Some(parent) => Self::build(Some(parent), kind, name.into(), None),
             None => Self::default(),
         }
     }
 
-    /// The same for what has begun already.
-    pub fn begun(
+    /// Begins a span under `parent` for work that began at `since`.
+    pub fn begin_since(
         parent: Option<Traceparent>,
-        kind: Kind,
+        kind: SpanKind,
         name: impl Into<Cow<'static, str>>,
         since: SystemTime,
     ) -> Self {
@@ -49,17 +50,17 @@ impl Span {
         }
     }
 
-    /// Begins a trace, or goes on with the caller's. The sampler decides whether it is recorded.
+    /// Begins a trace, or continues the caller's. The sampler decides whether it is recorded.
     pub fn begin_trace(caller: Option<Traceparent>, name: impl Into<Cow<'static, str>>) -> Self {
-        Self::build(caller, Kind::Server, name.into(), None)
+        Self::build(caller, SpanKind::Server, name.into(), None)
     }
 
-    fn build(parent: Option<Traceparent>, kind: Kind, name: Cow<'static, str>, since: Option<SystemTime>) -> Self {
+    fn build(parent: Option<Traceparent>, kind: SpanKind, name: Cow<'static, str>, since: Option<SystemTime>) -> Self {
         let Some(tracer) = export::tracer() else { return Self::default() };
         let mut builder = SpanBuilder::from_name(name).with_kind(match kind {
-            Kind::Server => SpanKind::Server,
-            Kind::Client => SpanKind::Client,
-            Kind::Internal => SpanKind::Internal,
+            SpanKind::Server => OtelKind::Server,
+            SpanKind::Client => OtelKind::Client,
+            SpanKind::Internal => OtelKind::Internal,
         });
         builder.start_time = since;
         let within = match parent {
@@ -69,29 +70,31 @@ impl Span {
         Self(Some(tracer.build_with_context(builder, &within)))
     }
 
-    /// What other spans begin under, here and elsewhere.
+    /// Returns the parent for other spans, in this process or another.
     pub fn traceparent(&self) -> Option<Traceparent> {
         self.0.as_ref().map(|span| span.span_context().into())
     }
 
-    /// Whether anybody will see it.
+    /// Returns whether the span will be exported.
     pub fn is_recorded(&self) -> bool {
         self.0.as_ref().is_some_and(SdkSpan::is_recording)
     }
 
+    /// Sets an attribute.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(span) = &mut self.0 {
             span.set_attribute(KeyValue::new(key, value));
         }
     }
 
+    /// Replaces the name.
     pub fn rename(&mut self, name: impl Into<Cow<'static, str>>) {
         if let Some(span) = &mut self.0 {
             span.update_name(name.into());
         }
     }
 
-    /// Marks it as failed, with a code and never with a message, which may quote somebody.
+    /// Marks the span as failed, with a code. A message could quote a user's text.
     pub fn fail(&mut self, code: &str) {
         if let Some(span) = &mut self.0 {
             span.set_attribute(KeyValue::new("error.type", code.to_owned()));
@@ -99,7 +102,7 @@ impl Span {
         }
     }
 
-    /// Names a span of another trace that has brought this one about.
+    /// Links the span of another trace that caused this one.
     pub fn link(&mut self, to: Option<Traceparent>) {
         if let (Some(span), Some(to)) = (&mut self.0, to) {
             let Link { span_context, attributes, .. } = Link::with_context(to.into());
@@ -107,7 +110,7 @@ impl Span {
         }
     }
 
-    /// Ends it as of a moment that is past.
+    /// Ends the span at a past time.
     pub fn end_at(mut self, at: SystemTime) {
         if let Some(span) = &mut self.0 {
             span.end_with_timestamp(at);

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// Which span of which trace, and whether the trace is recorded.
+/// The ids of a span and its trace, and whether the trace is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traceparent {
     pub(super) trace_id: u128,
@@ -16,12 +16,12 @@ pub struct Traceparent {
 pub struct MalformedTraceparent;
 
 impl Traceparent {
-    /// Whether the trace is recorded.
+    /// Returns whether the trace is recorded.
     pub const fn is_sampled(self) -> bool {
         self.sampled
     }
 
-    /// The trace's id as its readers know it, 32 hexadecimal digits, if the trace is recorded.
+    /// Returns the trace's id as 32 hexadecimal digits, if the trace is recorded.
     pub fn trace_id(self) -> Option<String> {
         self.sampled.then(|| format!("{:032x}", self.trace_id))
     }
@@ -36,7 +36,7 @@ impl fmt::Display for Traceparent {
 impl FromStr for Traceparent {
     type Err = MalformedTraceparent;
 
-    /// Of a later version, the parts that this one has are read, as the specification asks for.
+    /// Reads the known parts of a later version, as the specification requires.
     fn from_str(text: &str) -> Result<Self, MalformedTraceparent> {
         let mut parts = text.split('-');
         let version = hexadecimal(parts.next(), 2)?;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_traceparent_can_be_read() {
         for text in [
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "00-0000000000000000000000000000000a-000000000000000b-00",
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_forbids_is_refused() {
+    fn a_traceparent_against_the_specification_is_refused() {
         let refused = [
             "",
             "00",

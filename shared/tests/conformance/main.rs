@@ -1,13 +1,13 @@
-//! The conformance suite: what storage, run log, queue and rate limit promise, held against every back end.
+//! The conformance suite: it checks the promises of storage, run log, queue and rate limit on each back end.
 #![allow(clippy::unwrap_used)]
 
+mod backends;
 mod briefings;
 mod conversations;
+mod dropped_requests;
 mod erasure;
-mod given_up;
 mod owners;
 mod pages;
-mod places;
 mod queue;
 mod quotas;
 mod races;
@@ -21,28 +21,28 @@ mod suspects;
 mod versions;
 mod waiting;
 
-/// Makes a test per back end of an async function that takes the meeting places.
+/// Makes a test per back end of an async function that takes `TestBackends`.
 #[macro_export]
 macro_rules! on_each_backend {
     ($($fact:ident),+ $(,)?) => {
         mod embedded {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::places::Places::embedded().await).await;
+                super::$fact($crate::backends::TestBackends::embedded().await).await;
             })+
         }
 
         mod in_memory {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::places::Places::in_memory().await).await;
+                super::$fact($crate::backends::TestBackends::in_memory().await).await;
             })+
         }
 
         mod scaled_out {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::places::Places::scaled_out().await).await;
+                super::$fact($crate::backends::TestBackends::scaled_out().await).await;
             })+
         }
     };

@@ -1,31 +1,31 @@
-//! Pages that end at a number of bytes: nothing is left out, nothing comes twice, and each page has something.
+//! Pages with a limit of bytes: they omit no item, repeat none, and have at least one each.
 
 use std::future::Future;
 
 use holdfast_shared::{
     page::{Page, PageSize},
-    storage::{Error, NewBriefing, RunFilter, Target, Which},
+    storage::{Error, MessageFilter, NewBriefing, RunFilter, Target},
 };
 
 use crate::{
+    backends::{TestBackends, briefing},
     conversations::agent,
     on_each_backend,
-    places::{Places, briefing},
 };
 
 on_each_backend!(
     messages_are_listed_in_pages_of_any_bytes,
     runs_are_listed_without_their_answers,
     briefings_and_agents_are_listed_in_pages_of_any_bytes,
-    the_newest_messages_are_those_that_fit,
+    the_newest_messages_fill_the_page,
 );
 
-/// A text of three kilobytes.
+/// Returns a text of three kilobytes.
 fn long() -> String {
     "ü".repeat(1_500)
 }
 
-/// All that a list has, and the items of each of its pages.
+/// Returns all items of a list, and the number of items of each page.
 pub async fn pages<T, F>(mut list: impl FnMut(Option<String>) -> F) -> (Vec<T>, Vec<usize>)
 where
     F: Future<Output = Result<Option<Page<T>>, Error>>,
@@ -42,22 +42,22 @@ where
     }
 }
 
-async fn conversation_of(places: &Places, texts: &[String]) -> uuid::Uuid {
-    let (_, conversation) = places.submit(Target::New { agent_id: None }, &texts[0]).await;
+async fn conversation_of(backends: &TestBackends, texts: &[String]) -> uuid::Uuid {
+    let (_, conversation) = backends.submit(Target::New { agent_id: None }, &texts[0]).await;
     for text in &texts[1..] {
-        places.submit(Target::Existing(conversation), text).await;
+        backends.submit(Target::Existing(conversation), text).await;
     }
     conversation
 }
 
-async fn messages_are_listed_in_pages_of_any_bytes(places: Places) {
+async fn messages_are_listed_in_pages_of_any_bytes(backends: TestBackends) {
     let texts: Vec<String> = (0..7).map(|n| if n == 3 { long() } else { n.to_string() }).collect();
-    let conversation = conversation_of(&places, &texts).await;
+    let conversation = conversation_of(&backends, &texts).await;
     let check = async |items: usize, bytes: usize, expected: &[usize]| {
         let size = PageSize { items, bytes };
         let (listed, sizes) = pages(|cursor| {
-            let storage = &places.storage;
-            async move { storage.messages("ann", conversation, Which::Current, size, cursor.as_deref()).await }
+            let storage = &backends.storage;
+            async move { storage.messages("ann", conversation, MessageFilter::Current, size, cursor.as_deref()).await }
         })
         .await;
         let listed: Vec<String> = listed.iter().map(|message| message.content.to_stored()).collect();
@@ -72,12 +72,12 @@ async fn messages_are_listed_in_pages_of_any_bytes(places: Places) {
     check(6, 1_000_000, &[6, 1]).await;
 }
 
-async fn runs_are_listed_without_their_answers(places: Places) {
+async fn runs_are_listed_without_their_answers(backends: TestBackends) {
     let texts: Vec<String> = (0..5).map(|n| n.to_string()).collect();
-    conversation_of(&places, &texts).await;
+    conversation_of(&backends, &texts).await;
     let size = PageSize { items: 100, bytes: 1_000 };
     let (listed, sizes) = pages(|cursor| {
-        let storage = &places.storage;
+        let storage = &backends.storage;
         async move { storage.runs("ann", RunFilter::default(), size, cursor.as_deref()).await }
     })
     .await;
@@ -86,15 +86,15 @@ async fn runs_are_listed_without_their_answers(places: Places) {
     assert!(listed.iter().all(|run| run.output_message.is_none()));
 }
 
-async fn briefings_and_agents_are_listed_in_pages_of_any_bytes(places: Places) {
-    let mut agent_id = agent(&places).await;
+async fn briefings_and_agents_are_listed_in_pages_of_any_bytes(backends: TestBackends) {
+    let mut agent_id = agent(&backends).await;
     for n in 0..3 {
         let new = NewBriefing { summary: long(), ..briefing(agent_id, &n.to_string()) };
-        places.storage.create_briefing("ann", new).await.unwrap();
-        agent_id = agent(&places).await;
+        backends.storage.create_briefing("ann", new).await.unwrap();
+        agent_id = agent(&backends).await;
     }
     let size = PageSize { items: 100, bytes: 4_000 };
-    let storage = &places.storage;
+    let storage = &backends.storage;
     let (_, sizes) = pages(|cursor| async move { storage.briefings("ann", size, cursor.as_deref()).await }).await;
     assert_eq!(sizes, [2, 1]);
     let size = PageSize { items: 100, bytes: 1 };
@@ -102,13 +102,13 @@ async fn briefings_and_agents_are_listed_in_pages_of_any_bytes(places: Places) {
     assert_eq!(sizes, [1, 1, 1, 1]);
 }
 
-async fn the_newest_messages_are_those_that_fit(places: Places) {
+async fn the_newest_messages_fill_the_page(backends: TestBackends) {
     let texts: Vec<String> = (0..6).map(|n| if n == 2 { long() } else { n.to_string() }).collect();
-    let conversation = conversation_of(&places, &texts).await;
+    let conversation = conversation_of(&backends, &texts).await;
     let newest = async |items: usize, bytes: usize| {
         let size = PageSize { items, bytes };
-        let said = places.storage.newest_messages("ann", conversation, size).await.unwrap();
-        said.iter().map(|message| message.content.to_stored().chars().next().unwrap()).collect::<String>()
+        let messages = backends.storage.newest_messages("ann", conversation, size).await.unwrap();
+        messages.iter().map(|message| message.content.to_stored().chars().next().unwrap()).collect::<String>()
     };
     assert_eq!(newest(100, 1).await, "5");
     assert_eq!(newest(100, 1_000).await, "345");

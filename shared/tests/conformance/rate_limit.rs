@@ -1,61 +1,61 @@
-//! The rate limit: exactly so many at once, then a wait that is told.
+//! The rate limit: an exact number at once, then the time to wait.
 
 use std::time::Duration;
 
 use holdfast_shared::rate_limit::Rate;
 
-use crate::{on_each_backend, places::Places};
+use crate::{backends::TestBackends, on_each_backend};
 
 on_each_backend!(
-    a_bucket_gives_exactly_what_it_holds_and_then_tells_the_wait,
+    a_bucket_gives_exactly_its_size_and_then_the_time_to_wait,
     buckets_do_not_disturb_each_other,
     a_bucket_is_refilled_one_by_one,
-    one_bucket_is_shared_by_all_who_take_at_once,
+    concurrent_callers_share_one_bucket,
 );
 
 fn rate(text: &str) -> Rate {
     Rate::parse(text).unwrap().unwrap()
 }
 
-async fn a_bucket_gives_exactly_what_it_holds_and_then_tells_the_wait(places: Places) {
+async fn a_bucket_gives_exactly_its_size_and_then_the_time_to_wait(backends: TestBackends) {
     for text in ["1/day", "7/hour", "1000/day"] {
         let rate = rate(text);
         for _ in 0..rate.count.get() {
-            places.rate_limit.take("ann", rate).await.unwrap();
+            backends.rate_limit.take("ann", rate).await.unwrap();
         }
-        let wait = places.rate_limit.take("ann", rate).await.unwrap_err().wait;
+        let wait = backends.rate_limit.take("ann", rate).await.unwrap_err().wait;
         assert!(wait <= rate.interval() && wait > Duration::ZERO, "{text}: {wait:?}");
-        let again = places.rate_limit.take("ann", rate).await.unwrap_err().wait;
-        assert!(again <= wait, "to be refused costs nothing");
+        let again = backends.rate_limit.take("ann", rate).await.unwrap_err().wait;
+        assert!(again <= wait, "a refusal costs nothing");
     }
 }
 
-async fn buckets_do_not_disturb_each_other(places: Places) {
+async fn buckets_do_not_disturb_each_other(backends: TestBackends) {
     let hourly = rate("1/hour");
-    places.rate_limit.take("ann", hourly).await.unwrap();
-    places.rate_limit.take("bob", hourly).await.unwrap();
-    places.rate_limit.take("ann", hourly).await.unwrap_err();
+    backends.rate_limit.take("ann", hourly).await.unwrap();
+    backends.rate_limit.take("bob", hourly).await.unwrap();
+    backends.rate_limit.take("ann", hourly).await.unwrap_err();
     // Another rate is another limit.
-    places.rate_limit.take("ann", rate("20/hour")).await.unwrap();
+    backends.rate_limit.take("ann", rate("20/hour")).await.unwrap();
 }
 
-async fn a_bucket_is_refilled_one_by_one(places: Places) {
+async fn a_bucket_is_refilled_one_by_one(backends: TestBackends) {
     let rate = rate("20/second");
     let mut waited = Duration::ZERO;
     while waited.is_zero() {
-        if let Err(empty) = places.rate_limit.take("ann", rate).await {
+        if let Err(empty) = backends.rate_limit.take("ann", rate).await {
             waited = empty.wait;
         }
     }
-    // A reason to sleep: what was told is to be true.
+    // This test sleeps, because the returned wait must be long enough.
     tokio::time::sleep(waited).await;
-    places.rate_limit.take("ann", rate).await.unwrap();
+    backends.rate_limit.take("ann", rate).await.unwrap();
 }
 
-async fn one_bucket_is_shared_by_all_who_take_at_once(places: Places) {
+async fn concurrent_callers_share_one_bucket(backends: TestBackends) {
     let rate = rate("5/hour");
     let takes = (0..20).map(|_| {
-        let rate_limit = places.rate_limit.clone();
+        let rate_limit = backends.rate_limit.clone();
         tokio::spawn(async move { rate_limit.take("ann", rate).await })
     });
     let mut taken = 0;
@@ -67,11 +67,11 @@ async fn one_bucket_is_shared_by_all_who_take_at_once(places: Places) {
 
 #[tokio::test]
 async fn while_redis_is_away_the_process_decides_alone() {
-    let mut places = Places::scaled_out().await;
+    let mut backends = TestBackends::scaled_out().await;
     let rate = rate("2/hour");
-    places.rate_limit.take("ann", rate).await.unwrap();
-    places.stop_redis();
-    places.rate_limit.take("ann", rate).await.unwrap();
-    places.rate_limit.take("ann", rate).await.unwrap();
-    places.rate_limit.take("ann", rate).await.unwrap_err();
+    backends.rate_limit.take("ann", rate).await.unwrap();
+    backends.stop_redis();
+    backends.rate_limit.take("ann", rate).await.unwrap();
+    backends.rate_limit.take("ann", rate).await.unwrap();
+    backends.rate_limit.take("ann", rate).await.unwrap_err();
 }

@@ -1,4 +1,4 @@
-//! A database behind the storage's back: rows that no use case makes, and a look at all that is stored.
+//! A direct connection to the database: rows that no use case creates, and a search in all tables.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ impl Raw {
         }
     }
 
-    /// The tables that have this text anywhere, as it is or as bytes.
+    /// Returns the tables that contain this text, as text or as bytes.
     pub async fn tables_with(&mut self, text: &str) -> Vec<String> {
         let bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
         let mut found = Vec::new();

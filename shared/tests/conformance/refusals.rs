@@ -1,4 +1,4 @@
-//! What a database that refuses a row costs: a checkpoint only itself, anything else the whole transaction.
+//! A database that refuses a row: a refused checkpoint costs only itself, another row the whole transaction.
 
 use bytes::Bytes;
 use holdfast_shared::{
@@ -7,8 +7,8 @@ use holdfast_shared::{
     event_id::EventId,
     run::{RunError, RunStatus},
     storage::{
-        Answer, ArchiveChunk, BeginResult, CallState, Claim, Finished, Flushed, Leave, Left, NewCheckpoint,
-        NewTraceMessage, Progress, Target,
+        Answer, ArchiveChunk, BeginResult, CallState, Claim, FinishOutcome, FlushOutcome, NewCheckpoint,
+        NewTraceMessage, Progress, Release, ReleaseOutcome, Target,
     },
     tool::ToolCallStatus,
     trace::{Node, TraceRole},
@@ -17,21 +17,21 @@ use holdfast_shared::{
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::places::{ALL, LEASE, Places};
+use crate::backends::{ALL, LEASE, TestBackends};
 
 macro_rules! on_each_file {
     ($($fact:ident),+ $(,)?) => {
         mod embedded {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact(crate::places::Places::embedded().await).await;
+                super::$fact(crate::backends::TestBackends::embedded().await).await;
             })+
         }
 
         mod scaled_out {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact(crate::places::Places::scaled_out().await).await;
+                super::$fact(crate::backends::TestBackends::scaled_out().await).await;
             })+
         }
     };
@@ -40,20 +40,20 @@ macro_rules! on_each_file {
 on_each_file!(
     a_refused_checkpoint_costs_a_flush_nothing_else,
     a_refused_checkpoint_costs_the_end_of_a_run_nothing_else,
-    a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else,
+    a_refused_checkpoint_costs_a_release_nothing_else,
     a_refused_tool_call_refuses_the_whole_flush,
 );
 
-async fn executing(places: &Places) -> Claim {
-    places.submit(Target::New { agent_id: None }, "hi").await;
-    let claim = places.claim(1).await.remove(0);
-    let BeginResult::Executing(_) = places.storage.begin(&claim, "test/test", ALL).await.unwrap() else {
+async fn executing(backends: &TestBackends) -> Claim {
+    backends.submit(Target::New { agent_id: None }, "hi").await;
+    let claim = backends.claim(1).await.remove(0);
+    let BeginResult::Executing(_) = backends.storage.begin(&claim, "test/test", ALL).await.unwrap() else {
         panic!("fenced")
     };
     claim
 }
 
-/// The end of a step at this event: a message, a call and a checkpoint.
+/// Returns the end of a step at this event: a message, a call and a checkpoint.
 fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     let id = EventId::new(claim.attempt, n);
     let mut body = Vec::new();
@@ -102,63 +102,70 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
     ArchiveChunk { last: id, body: Bytes::from(body), progress }
 }
 
-/// How many messages, calls and checkpoints there are of a run.
-async fn kept(places: &Places, claim: &Claim) -> (usize, usize, usize) {
-    let checkpoints = places.storage.checkpoints("ann", claim.conversation_id, 50, None).await.unwrap().unwrap();
+/// Returns the numbers of a run's messages, calls and checkpoints.
+async fn kept(backends: &TestBackends, claim: &Claim) -> (usize, usize, usize) {
+    let checkpoints = backends.storage.checkpoints("ann", claim.conversation_id, 50, None).await.unwrap().unwrap();
     (
-        places.storage.trace(claim.run_id).await.unwrap().len(),
-        places.storage.tool_calls(claim.run_id).await.unwrap().len(),
+        backends.storage.trace(claim.run_id).await.unwrap().len(),
+        backends.storage.tool_calls(claim.run_id).await.unwrap().len(),
         checkpoints.items.len(),
     )
 }
 
-async fn a_refused_checkpoint_costs_a_flush_nothing_else(places: Places) {
-    let claim = executing(&places).await;
-    assert_eq!(places.storage.flush(&claim, &step(&claim, 2), LEASE).await.unwrap(), Flushed::Durable);
-    assert_eq!(kept(&places, &claim).await, (1, 1, 1));
-    places.refuse_rows_of("agent_run_checkpoints").await;
+async fn a_refused_checkpoint_costs_a_flush_nothing_else(backends: TestBackends) {
+    let claim = executing(&backends).await;
+    assert_eq!(backends.storage.flush(&claim, &step(&claim, 2), LEASE).await.unwrap(), FlushOutcome::Durable);
+    assert_eq!(kept(&backends, &claim).await, (1, 1, 1));
+    backends.refuse_rows_of("agent_run_checkpoints").await;
     let next = step(&claim, 3);
-    assert_eq!(places.storage.flush(&claim, &next, LEASE).await.unwrap(), Flushed::WithoutCheckpoint);
-    assert_eq!(kept(&places, &claim).await, (2, 2, 1), "the checkpoint before is the newest");
-    assert_eq!(places.storage.flush(&claim, &next, LEASE).await.unwrap(), Flushed::Durable, "it can be repeated");
-    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    assert_eq!(backends.storage.flush(&claim, &next, LEASE).await.unwrap(), FlushOutcome::WithoutCheckpoint);
+    assert_eq!(kept(&backends, &claim).await, (2, 2, 1), "the checkpoint before is the newest");
+    assert_eq!(
+        backends.storage.flush(&claim, &next, LEASE).await.unwrap(),
+        FlushOutcome::Durable,
+        "it can be repeated"
+    );
+    let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.last_event_id), (RunStatus::Running, EventId::new(1, 3)));
-    // The next attempt goes on behind the step, whose rows are there.
-    places.expire(claim.run_id).await;
-    let taken = places.take_over().await.remove(0);
+    // The next attempt resumes after the step, whose rows are stored.
+    backends.expire(claim.run_id).await;
+    let taken = backends.take_over().await.remove(0);
     assert_eq!(taken.started.base, Some(EventId::new(1, 3)));
-    assert_eq!(places.storage.flush(&claim, &step(&claim, 4), LEASE).await.unwrap(), Flushed::Fenced);
+    assert_eq!(backends.storage.flush(&claim, &step(&claim, 4), LEASE).await.unwrap(), FlushOutcome::Fenced);
 }
 
-async fn a_refused_checkpoint_costs_the_end_of_a_run_nothing_else(places: Places) {
-    places.refuse_rows_of("agent_run_checkpoints").await;
+async fn a_refused_checkpoint_costs_the_end_of_a_run_nothing_else(backends: TestBackends) {
+    backends.refuse_rows_of("agent_run_checkpoints").await;
     let failed = Ending::Failed(RunError::new("model_failed", "no"));
     for (ending, status) in [(Ending::Completed, RunStatus::Completed), (failed, RunStatus::Failed)] {
-        let claim = executing(&places).await;
+        let claim = executing(&backends).await;
         let (tail, last) = (step(&claim, 2), EventId::new(1, 2));
         let answer = Answer { text: "x".into(), ..Answer::default() };
-        let finished = places.storage.finish(&claim, Some(&tail), last, &answer, &ending).await.unwrap();
-        assert!(matches!(finished, Finished::Ended { .. }), "{finished:?}");
-        let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+        let finished = backends.storage.finish(&claim, Some(&tail), last, &answer, &ending).await.unwrap();
+        assert!(matches!(finished, FinishOutcome::Ended { .. }), "{finished:?}");
+        let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
         assert_eq!((run.status, run.output_message.is_some()), (status, true));
-        assert_eq!(kept(&places, &claim).await, (1, 1, 0));
+        assert_eq!(kept(&backends, &claim).await, (1, 1, 0));
     }
 }
 
-async fn a_refused_checkpoint_costs_a_run_that_is_let_go_nothing_else(places: Places) {
-    places.refuse_rows_of("agent_run_checkpoints").await;
-    let claim = executing(&places).await;
+async fn a_refused_checkpoint_costs_a_release_nothing_else(backends: TestBackends) {
+    backends.refuse_rows_of("agent_run_checkpoints").await;
+    let claim = executing(&backends).await;
     let (tail, last) = (step(&claim, 2), EventId::new(1, 2));
-    assert_eq!(places.storage.leave(&claim, Some(&tail), last, Leave::Queued).await.unwrap(), Left::Gone);
-    assert_eq!(kept(&places, &claim).await, (1, 1, 0));
-    assert_eq!(places.claim(1).await[0].started.base, Some(EventId::new(1, 2)));
+    assert_eq!(
+        backends.storage.release(&claim, Some(&tail), last, Release::Queued).await.unwrap(),
+        ReleaseOutcome::Released
+    );
+    assert_eq!(kept(&backends, &claim).await, (1, 1, 0));
+    assert_eq!(backends.claim(1).await[0].started.base, Some(EventId::new(1, 2)));
 }
 
-async fn a_refused_tool_call_refuses_the_whole_flush(places: Places) {
-    let claim = executing(&places).await;
-    places.refuse_rows_of("agent_run_tool_calls").await;
-    assert!(places.storage.flush(&claim, &step(&claim, 2), LEASE).await.is_err());
-    assert_eq!(kept(&places, &claim).await, (0, 0, 0));
-    let run = places.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+async fn a_refused_tool_call_refuses_the_whole_flush(backends: TestBackends) {
+    let claim = executing(&backends).await;
+    backends.refuse_rows_of("agent_run_tool_calls").await;
+    assert!(backends.storage.flush(&claim, &step(&claim, 2), LEASE).await.is_err());
+    assert_eq!(kept(&backends, &claim).await, (0, 0, 0));
+    let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     assert_eq!(run.last_event_id, EventId::new(1, 1));
 }

@@ -1,4 +1,4 @@
-//! Schemas of other versions of the program.
+//! Schemas of other versions of this program.
 
 use clap::Parser;
 use holdfast_shared::{
@@ -10,7 +10,7 @@ use test_servers::Postgres;
 use uuid::Uuid;
 
 #[derive(Parser)]
-struct Settings {
+struct MigrationArgs {
     #[command(flatten)]
     stores: StoresConfig,
 }
@@ -18,10 +18,10 @@ struct Settings {
 #[tokio::test]
 async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
-    let config = Settings::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
+    let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
     let stores = config.stores().unwrap();
     drop(storage::connect(&stores, &config).await.unwrap());
-    // As a version before a migration would have left it.
+    // The file of a version without the last migrations.
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
     for sql in ["drop table chat_summaries", "delete from _sqlx_migrations where version = 13"] {
         sqlx::query(sql).execute(&mut file).await.unwrap();
@@ -36,7 +36,7 @@ async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
 #[tokio::test]
 async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
     let folder = tempfile::tempdir().unwrap();
-    let config = Settings::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
+    let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
     let stores = config.stores().unwrap();
     drop(storage::connect(&stores, &config).await.unwrap());
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
@@ -47,10 +47,10 @@ async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
 }
 
 #[tokio::test]
-async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
+async fn messages_of_a_version_without_turns_get_the_turn_of_their_run() {
     let database = Postgres::database();
     let config =
-        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+        MigrationArgs::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
     storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
     let mut server = PgConnection::connect(database.url()).await.unwrap();
     let (conversation, run) = (Uuid::now_v7(), Uuid::now_v7());
@@ -82,10 +82,10 @@ async fn messages_of_a_version_without_turns_take_their_runs_or_their_own() {
 }
 
 #[tokio::test]
-async fn four_may_migrate_a_fresh_database_at_once() {
+async fn four_processes_can_migrate_a_fresh_database_at_once() {
     let database = Postgres::database();
     let config =
-        Settings::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
+        MigrationArgs::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
     let stores = config.stores().unwrap();
     let migrate = || storage::migrate(&stores, &config);
     for migrated in <[_; 4]>::from(tokio::join!(migrate(), migrate(), migrate(), migrate())) {

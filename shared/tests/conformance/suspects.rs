@@ -1,4 +1,4 @@
-//! Probation by halves: suspects, the deaths that separate them, and the one that fails a run.
+//! Probation by halves: suspects, the deaths that separate them, and the death that fails a run.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,94 +7,95 @@ use holdfast_shared::{
     event_id::EventId,
     run::RunStatus,
     storage::{
-        Answer, ArchiveChunk, BeginResult, Claim, ClaimTerms, Holder, Leave, Left, Progress, Room, Suspects, Target,
+        Answer, ArchiveChunk, BeginResult, Claim, ClaimTerms, Holder, Progress, Release, ReleaseOutcome, Room,
+        Suspects, Target,
     },
 };
 use uuid::Uuid;
 
 use crate::{
+    backends::{ALL, LEASE, TestBackends, terms},
     on_each_backend,
-    places::{ALL, LEASE, Places, terms},
 };
 
 on_each_backend!(
     a_death_halves_the_suspects_that_may_be_executed_together,
     a_suspect_that_dies_alone_is_failed,
-    a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it,
+    a_suspect_that_died_beside_another_run_needs_a_worker_alone,
     of_busy_workers_the_least_busy_makes_room,
-    one_poisonous_run_is_found_in_as_many_deaths_as_halvings,
-    two_dead_workers_are_settled_apart,
+    halvings_find_one_poisonous_run,
+    two_deaths_are_settled_separately,
     a_worker_that_dies_without_suspects_narrows_none,
     a_completed_step_ends_probation,
-    a_suspect_that_was_handed_over_is_still_one,
-    a_suspect_that_needs_a_worker_is_not_kept_waiting_by_suspects_at_work,
-    nobody_waits_for_a_worker_that_no_longer_renews_its_leases,
-    a_suspect_that_has_waited_has_the_least_busy_worker_hand_its_runs_over,
+    a_hand_over_keeps_a_suspect,
+    suspects_at_work_do_not_delay_one_that_needs_a_worker_alone,
+    no_suspect_waits_for_a_worker_that_stopped_renewing,
+    the_least_busy_worker_hands_its_runs_over_for_a_waiting_suspect,
 );
 
 const NEW: Target = Target::New { agent_id: None };
 
-/// A worker, as far as the database knows it.
-struct Worker<'a> {
-    places: &'a Places,
+/// A worker, as the database sees it.
+struct TestWorker<'a> {
+    backends: &'a TestBackends,
     holder: Holder,
 }
 
-impl<'a> Worker<'a> {
-    fn new(places: &'a Places) -> Self {
-        Self { places, holder: Holder::new() }
+impl<'a> TestWorker<'a> {
+    fn new(backends: &'a TestBackends) -> Self {
+        Self { backends, holder: Holder::new() }
     }
 
     async fn begin(&self, claims: Vec<Claim>) -> Vec<Claim> {
         for claim in &claims {
-            let begun = self.places.storage.begin(claim, "test/test", ALL).await.unwrap();
-            assert!(matches!(begun, BeginResult::Executing(_)));
+            let result = self.backends.storage.begin(claim, "test/test", ALL).await.unwrap();
+            assert!(matches!(result, BeginResult::Executing(_)));
         }
         claims
     }
 
-    /// Claims queued runs and those of dead workers, suspects excepted.
+    /// Claims queued runs and those of dead workers, without suspects.
     async fn takes_others(&self) -> Vec<Claim> {
-        let mut claims = self.places.storage.claim_expired(&terms(&self.holder), 100).await.unwrap();
-        claims.extend(self.places.storage.claim_queued(&terms(&self.holder), 100).await.unwrap());
+        let mut claims = self.backends.storage.claim_expired(&terms(&self.holder), 100).await.unwrap();
+        claims.extend(self.backends.storage.claim_queued(&terms(&self.holder), 100).await.unwrap());
         self.begin(claims).await
     }
 
     async fn takes_suspects(&self) -> Suspects {
-        let suspects = self.places.storage.claim_suspects(&terms(&self.holder), 100).await.unwrap();
+        let suspects = self.backends.storage.claim_suspects(&terms(&self.holder), 100).await.unwrap();
         Suspects { claims: self.begin(suspects.claims).await, room: suspects.room }
     }
 
     async fn dies(self) {
-        self.places.storage.renew(&self.holder, Duration::ZERO).await.unwrap();
-        // The lease is over when the database's clock has gone on.
+        self.backends.storage.renew(&self.holder, Duration::ZERO).await.unwrap();
+        // The lease ends with the next tick of the database's clock.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Looks as the sweeper of another worker does, which settles deaths, and answers the runs that it has ended.
-async fn sweep(places: &Places) -> BTreeSet<Uuid> {
-    let ended = places.storage.end_expired(&terms(&Holder::new())).await.unwrap();
+/// Settles deaths as another worker's sweeper does, and returns the runs that it ended.
+async fn sweep(backends: &TestBackends) -> BTreeSet<Uuid> {
+    let ended = backends.storage.end_expired(&terms(&Holder::new())).await.unwrap();
     ended.into_iter().inspect(|run| assert_eq!(run.status, RunStatus::Failed)).map(|run| run.run_id).collect()
 }
 
-/// Submits runs whose workers die twice, which makes suspects of them.
-async fn suspects(places: &Places, runs: usize) -> Vec<Uuid> {
+/// Submits runs whose workers die twice, so that the runs are suspects.
+async fn suspects(backends: &TestBackends, runs: usize) -> Vec<Uuid> {
     let mut submitted = Vec::new();
     for _ in 0..runs {
-        submitted.push(places.submit(NEW, "hi").await.0);
+        submitted.push(backends.submit(NEW, "hi").await.0);
     }
     for _ in 0..2 {
-        let worker = Worker::new(places);
+        let worker = TestWorker::new(backends);
         assert_eq!(worker.takes_others().await.len(), runs);
         worker.dies().await;
     }
-    assert!(sweep(places).await.is_empty());
+    assert!(sweep(backends).await.is_empty());
     submitted
 }
 
-async fn complete(places: &Places, claim: &Claim) {
-    let ended = places.storage.finish(claim, None, claim.started.id, &Answer::default(), &Ending::Completed).await;
+async fn complete(backends: &TestBackends, claim: &Claim) {
+    let ended = backends.storage.finish(claim, None, claim.started.id, &Answer::default(), &Ending::Completed).await;
     ended.unwrap();
 }
 
@@ -102,163 +103,164 @@ fn ids(claims: &[Claim]) -> BTreeSet<Uuid> {
     claims.iter().map(|claim| claim.run_id).collect()
 }
 
-async fn status(places: &Places, run_id: Uuid) -> RunStatus {
-    places.storage.run("ann", run_id).await.unwrap().unwrap().status
+async fn status(backends: &TestBackends, run_id: Uuid) -> RunStatus {
+    backends.storage.run("ann", run_id).await.unwrap().unwrap().status
 }
 
-async fn a_death_halves_the_suspects_that_may_be_executed_together(places: Places) {
-    suspects(&places, 9).await;
+async fn a_death_halves_the_suspects_that_may_be_executed_together(backends: TestBackends) {
+    suspects(&backends, 9).await;
     for (expected, room) in [(9, Room::Enough), (5, Room::Scarce)] {
-        let worker = Worker::new(&places);
+        let worker = TestWorker::new(&backends);
         assert!(worker.takes_others().await.is_empty(), "a suspect was claimed like any other run");
         let claimed = worker.takes_suspects().await;
         assert_eq!((claimed.claims.len(), claimed.room), (expected, room));
         worker.dies().await;
     }
-    sweep(&places).await;
-    // Of those with the width 5 there are four: they go first. The others have the width 3.
-    let worker = Worker::new(&places);
+    sweep(&backends).await;
+    // Four suspects have the width 5 and go first. The others have the width 3.
+    let worker = TestWorker::new(&backends);
     let first = worker.takes_suspects().await.claims;
     assert_eq!(first.len(), 4);
     assert!(worker.takes_suspects().await.claims.is_empty());
-    // Ends make room for another, and the worker is as wide as the narrowest of those at work.
-    complete(&places, &first[0]).await;
+    // An end makes room for another suspect. The narrowest one at work limits the worker.
+    complete(&backends, &first[0]).await;
     assert!(worker.takes_suspects().await.claims.is_empty());
-    complete(&places, &first[1]).await;
+    complete(&backends, &first[1]).await;
     assert_eq!(worker.takes_suspects().await.claims.len(), 1);
     for claim in &first[2..] {
-        complete(&places, claim).await;
+        complete(&backends, claim).await;
     }
     assert_eq!(worker.takes_suspects().await.claims.len(), 2);
     assert!(worker.takes_suspects().await.claims.is_empty());
 }
 
-async fn a_suspect_that_dies_alone_is_failed(places: Places) {
-    let run_id = suspects(&places, 1).await[0];
-    let worker = Worker::new(&places);
+async fn a_suspect_that_dies_alone_is_failed(backends: TestBackends) {
+    let run_id = suspects(&backends, 1).await[0];
+    let worker = TestWorker::new(&backends);
     assert_eq!(worker.takes_suspects().await.claims.len(), 1);
     worker.dies().await;
-    assert_eq!(sweep(&places).await, BTreeSet::from([run_id]));
+    assert_eq!(sweep(&backends).await, BTreeSet::from([run_id]));
 }
 
-async fn a_suspect_beside_a_run_that_is_none_is_tried_alone_and_nothing_is_beside_it(places: Places) {
-    let run_id = suspects(&places, 1).await[0];
-    let (other, _) = places.submit(NEW, "hi").await;
-    let worker = Worker::new(&places);
+async fn a_suspect_that_died_beside_another_run_needs_a_worker_alone(backends: TestBackends) {
+    let run_id = suspects(&backends, 1).await[0];
+    let (other, _) = backends.submit(NEW, "hi").await;
+    let worker = TestWorker::new(&backends);
     assert_eq!(worker.takes_suspects().await.claims.len(), 1);
     assert_eq!(worker.takes_others().await.len(), 1);
     worker.dies().await;
-    // Either may be to blame.
-    let worker = Worker::new(&places);
+    // Either run may be to blame.
+    let worker = TestWorker::new(&backends);
     assert_eq!(ids(&worker.takes_others().await), BTreeSet::from([other]));
-    assert_eq!(status(&places, run_id).await, RunStatus::Running);
+    assert_eq!(status(&backends, run_id).await, RunStatus::Running);
     let claimed = worker.takes_suspects().await;
     assert_eq!((claimed.claims.len(), claimed.room), (0, Room::Clearing));
-    let idle = Worker::new(&places);
+    let idle = TestWorker::new(&backends);
     let claimed = idle.takes_suspects().await;
     assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([run_id]), Room::Alone));
     idle.dies().await;
-    assert_eq!(sweep(&places).await, BTreeSet::from([run_id]));
-    assert_eq!(status(&places, other).await, RunStatus::Running);
+    assert_eq!(sweep(&backends).await, BTreeSet::from([run_id]));
+    assert_eq!(status(&backends, other).await, RunStatus::Running);
 }
 
-async fn of_busy_workers_the_least_busy_makes_room(places: Places) {
-    suspects(&places, 1).await;
-    places.submit(NEW, "hi").await;
-    let worker = Worker::new(&places);
+async fn of_busy_workers_the_least_busy_makes_room(backends: TestBackends) {
+    suspects(&backends, 1).await;
+    backends.submit(NEW, "hi").await;
+    let worker = TestWorker::new(&backends);
     worker.takes_suspects().await;
     assert_eq!(worker.takes_others().await.len(), 1);
     worker.dies().await;
-    let (busier, busy) = (Worker::new(&places), Worker::new(&places));
+    let (busier, busy) = (TestWorker::new(&backends), TestWorker::new(&backends));
     for _ in 0..2 {
-        places.submit(NEW, "hi").await;
+        backends.submit(NEW, "hi").await;
     }
     assert_eq!(busier.takes_others().await.len(), 3);
-    assert_eq!(busier.takes_suspects().await.room, Room::Clearing, "the other one is not known to live");
-    places.submit(NEW, "hi").await;
+    assert_eq!(busier.takes_suspects().await.room, Room::Clearing, "the other worker has no lease yet");
+    backends.submit(NEW, "hi").await;
     let claimed = busy.takes_others().await;
     assert_eq!(claimed.len(), 1);
     assert_eq!(busier.takes_suspects().await.room, Room::Scarce);
     assert_eq!(busy.takes_suspects().await.room, Room::Clearing);
-    complete(&places, &claimed[0]).await;
+    complete(&backends, &claimed[0]).await;
     let claimed = busy.takes_suspects().await;
     assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Alone));
 }
 
-/// A suspect that needs a worker for itself, because it was beside another run when its worker died. That run goes too.
-async fn a_narrow_suspect(places: &Places) -> Uuid {
-    let run_id = suspects(places, 1).await[0];
-    let (other, _) = places.submit(NEW, "hi").await;
-    let worker = Worker::new(places);
+/// Returns a suspect that needs a worker alone, because it ran beside another run when its worker died. The other run
+/// completes.
+async fn a_narrow_suspect(backends: &TestBackends) -> Uuid {
+    let run_id = suspects(backends, 1).await[0];
+    let (other, _) = backends.submit(NEW, "hi").await;
+    let worker = TestWorker::new(backends);
     worker.takes_suspects().await;
     assert_eq!(worker.takes_others().await.len(), 1);
     worker.dies().await;
-    let worker = Worker::new(places);
+    let worker = TestWorker::new(backends);
     let claimed = worker.takes_others().await;
     assert_eq!(ids(&claimed), BTreeSet::from([other]));
-    complete(places, &claimed[0]).await;
+    complete(backends, &claimed[0]).await;
     run_id
 }
 
-async fn a_suspect_that_needs_a_worker_is_not_kept_waiting_by_suspects_at_work(places: Places) {
-    let wide = suspects(&places, 2).await;
-    let worker = Worker::new(&places);
+async fn suspects_at_work_do_not_delay_one_that_needs_a_worker_alone(backends: TestBackends) {
+    let wide = suspects(&backends, 2).await;
+    let worker = TestWorker::new(&backends);
     assert_eq!(ids(&worker.takes_suspects().await.claims), wide.into_iter().collect());
-    let narrow = a_narrow_suspect(&places).await;
+    let narrow = a_narrow_suspect(&backends).await;
     let claimed = worker.takes_suspects().await;
     assert_eq!((claimed.claims.len(), claimed.room), (0, Room::Clearing));
-    // An idle worker takes it at once.
-    let idle = Worker::new(&places);
+    // An idle worker claims it at once.
+    let idle = TestWorker::new(&backends);
     let claimed = idle.takes_suspects().await;
     assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([narrow]), Room::Alone));
     assert_eq!(worker.takes_suspects().await.room, Room::Enough);
 }
 
-async fn nobody_waits_for_a_worker_that_no_longer_renews_its_leases(places: Places) {
-    let narrow = a_narrow_suspect(&places).await;
-    let (busy, stopped) = (Worker::new(&places), Worker::new(&places));
+async fn no_suspect_waits_for_a_worker_that_stopped_renewing(backends: TestBackends) {
+    let narrow = a_narrow_suspect(&backends).await;
+    let (busy, stopped) = (TestWorker::new(&backends), TestWorker::new(&backends));
     for _ in 0..2 {
-        places.submit(NEW, "hi").await;
+        backends.submit(NEW, "hi").await;
     }
     assert_eq!(busy.takes_others().await.len(), 2);
-    places.submit(NEW, "hi").await;
+    backends.submit(NEW, "hi").await;
     let claims = stopped.takes_others().await;
     assert_eq!(claims.len(), 1);
     assert_eq!(busy.takes_suspects().await.room, Room::Scarce, "the other worker executes fewer");
-    // Its lease has not expired, so nobody has taken its run over yet.
-    places.storage.renew(&stopped.holder, LEASE / 3).await.unwrap();
+    // Its lease has not expired, so no worker has claimed its run yet.
+    backends.storage.renew(&stopped.holder, LEASE / 3).await.unwrap();
     assert_eq!(busy.takes_suspects().await.room, Room::Clearing);
-    assert_eq!(status(&places, narrow).await, RunStatus::Running);
+    assert_eq!(status(&backends, narrow).await, RunStatus::Running);
 }
 
-async fn a_suspect_that_has_waited_has_the_least_busy_worker_hand_its_runs_over(places: Places) {
-    let narrow = a_narrow_suspect(&places).await;
-    places.submit(NEW, "hi").await;
-    let busy = Worker::new(&places);
+async fn the_least_busy_worker_hands_its_runs_over_for_a_waiting_suspect(backends: TestBackends) {
+    let narrow = a_narrow_suspect(&backends).await;
+    backends.submit(NEW, "hi").await;
+    let busy = TestWorker::new(&backends);
     let claims = busy.takes_others().await;
     assert_eq!(claims.len(), 1);
     assert_eq!(busy.takes_suspects().await.room, Room::Clearing, "an idle worker may take it");
-    // With so short a lease, each idle worker has looked for it by now.
+    // With this short lease, each idle worker has polled for it already.
     let soon = ClaimTerms { lease: Duration::from_millis(3), ..terms(&busy.holder) };
     tokio::time::sleep(Duration::from_millis(5)).await;
-    assert_eq!(places.storage.claim_suspects(&soon, 100).await.unwrap().room, Room::Cleared);
-    let left = places.storage.leave(&claims[0], None, claims[0].started.id, Leave::Queued).await.unwrap();
-    assert_eq!(left, Left::Gone);
+    assert_eq!(backends.storage.claim_suspects(&soon, 100).await.unwrap().room, Room::Cleared);
+    let left = backends.storage.release(&claims[0], None, claims[0].started.id, Release::Queued).await.unwrap();
+    assert_eq!(left, ReleaseOutcome::Released);
     let claimed = busy.takes_suspects().await;
     assert_eq!((ids(&claimed.claims), claimed.room), (BTreeSet::from([narrow]), Room::Alone));
-    // What was handed over goes on elsewhere, and nobody makes room a second time.
-    let other = Worker::new(&places);
+    // Another worker resumes the released run, and no worker makes room again.
+    let other = TestWorker::new(&backends);
     assert_eq!(ids(&other.takes_others().await), ids(&claims));
     assert_eq!(other.takes_suspects().await.room, Room::Enough);
 }
 
-async fn one_poisonous_run_is_found_in_as_many_deaths_as_halvings(places: Places) {
+async fn halvings_find_one_poisonous_run(backends: TestBackends) {
     for place in [0, 16, 32] {
-        let runs = suspects(&places, 33).await;
+        let runs = suspects(&backends, 33).await;
         let poison = runs[place];
         let mut deaths = 0;
-        while sweep(&places).await.is_empty() {
-            let worker = Worker::new(&places);
+        while sweep(&backends).await.is_empty() {
+            let worker = TestWorker::new(&backends);
             let claims = worker.takes_suspects().await.claims;
             assert!(!claims.is_empty());
             if ids(&claims).contains(&poison) {
@@ -266,71 +268,74 @@ async fn one_poisonous_run_is_found_in_as_many_deaths_as_halvings(places: Places
                 deaths += 1;
             } else {
                 for claim in &claims {
-                    complete(&places, claim).await;
+                    complete(&backends, claim).await;
                 }
             }
         }
         assert!(deaths <= 7, "33, 17, 9, 5, 3 and 2 at once, and then alone, but not {deaths} deaths");
-        let worker = Worker::new(&places);
+        let worker = TestWorker::new(&backends);
         for claim in worker.takes_suspects().await.claims {
-            complete(&places, &claim).await;
+            complete(&backends, &claim).await;
         }
         for run_id in runs {
             let expected = if run_id == poison { RunStatus::Failed } else { RunStatus::Completed };
-            assert_eq!(status(&places, run_id).await, expected);
+            assert_eq!(status(&backends, run_id).await, expected);
         }
     }
 }
 
-async fn two_dead_workers_are_settled_apart(places: Places) {
-    suspects(&places, 4).await;
-    let (one, two) = (Worker::new(&places), Worker::new(&places));
-    let first = places.storage.claim_suspects(&terms(&one.holder), 3).await.unwrap().claims;
+async fn two_deaths_are_settled_separately(backends: TestBackends) {
+    suspects(&backends, 4).await;
+    let (one, two) = (TestWorker::new(&backends), TestWorker::new(&backends));
+    let first = backends.storage.claim_suspects(&terms(&one.holder), 3).await.unwrap().claims;
     one.begin(first).await;
     let last = ids(&two.takes_suspects().await.claims);
     assert_eq!(last.len(), 1);
     one.dies().await;
     two.dies().await;
-    let (left, right) = tokio::join!(sweep(&places), sweep(&places));
-    let failed: BTreeSet<Uuid> = left.into_iter().chain(right).chain(sweep(&places).await).collect();
-    assert_eq!(failed, last, "the three that were together are not charged");
-    assert_eq!(Worker::new(&places).takes_suspects().await.claims.len(), 2);
+    let (left, right) = tokio::join!(sweep(&backends), sweep(&backends));
+    let failed: BTreeSet<Uuid> = left.into_iter().chain(right).chain(sweep(&backends).await).collect();
+    assert_eq!(failed, last, "the three runs of one worker are not charged");
+    assert_eq!(TestWorker::new(&backends).takes_suspects().await.claims.len(), 2);
 }
 
-async fn a_worker_that_dies_without_suspects_narrows_none(places: Places) {
-    suspects(&places, 4).await;
+async fn a_worker_that_dies_without_suspects_narrows_none(backends: TestBackends) {
+    suspects(&backends, 4).await;
     for _ in 0..3 {
-        places.submit(NEW, "hi").await;
+        backends.submit(NEW, "hi").await;
     }
-    let worker = Worker::new(&places);
+    let worker = TestWorker::new(&backends);
     assert_eq!(worker.takes_others().await.len(), 3);
     worker.dies().await;
-    sweep(&places).await;
-    assert_eq!(Worker::new(&places).takes_suspects().await.claims.len(), 4);
+    sweep(&backends).await;
+    assert_eq!(TestWorker::new(&backends).takes_suspects().await.claims.len(), 4);
 }
 
-async fn a_completed_step_ends_probation(places: Places) {
-    suspects(&places, 2).await;
-    let worker = Worker::new(&places);
+async fn a_completed_step_ends_probation(backends: TestBackends) {
+    suspects(&backends, 2).await;
+    let worker = TestWorker::new(&backends);
     assert_eq!(worker.takes_suspects().await.claims.len(), 2);
     worker.dies().await;
-    sweep(&places).await;
-    let worker = Worker::new(&places);
+    sweep(&backends).await;
+    let worker = TestWorker::new(&backends);
     let claimed = worker.takes_suspects().await;
     assert_eq!((claimed.claims.len(), claimed.room), (1, Room::Scarce));
     let claim = &claimed.claims[0];
     let progress = Progress { step_completed: true, ..Progress::default() };
     let chunk = ArchiveChunk { last: EventId::new(claim.attempt, 2), body: Default::default(), progress };
-    places.storage.flush(claim, &chunk, LEASE).await.unwrap();
-    assert_eq!(worker.takes_suspects().await.claims.len(), 1, "what has completed a step is no suspect");
+    backends.storage.flush(claim, &chunk, LEASE).await.unwrap();
+    assert_eq!(worker.takes_suspects().await.claims.len(), 1, "a run with a completed step is no suspect");
 }
 
-async fn a_suspect_that_was_handed_over_is_still_one(places: Places) {
-    let run_id = suspects(&places, 1).await[0];
-    let worker = Worker::new(&places);
+async fn a_hand_over_keeps_a_suspect(backends: TestBackends) {
+    let run_id = suspects(&backends, 1).await[0];
+    let worker = TestWorker::new(&backends);
     let claim = worker.takes_suspects().await.claims.remove(0);
-    assert_eq!(places.storage.leave(&claim, None, claim.started.id, Leave::Queued).await.unwrap(), Left::Gone);
-    let next = Worker::new(&places);
+    assert_eq!(
+        backends.storage.release(&claim, None, claim.started.id, Release::Queued).await.unwrap(),
+        ReleaseOutcome::Released
+    );
+    let next = TestWorker::new(&backends);
     assert!(next.takes_others().await.is_empty());
     assert_eq!(ids(&next.takes_suspects().await.claims), BTreeSet::from([run_id]));
 }

@@ -217,7 +217,7 @@ impl<'a> Attempt<'a> {
         if let Some(prompt) = &self.definition.system_prompt {
             self.memory.push(TraceRole::System, prompt.clone(), 0);
         }
-        let input = self.memory.input.content.told(self.definition.language);
+        let input = self.memory.input.content.model_text(self.definition.language);
         // The run's usage is that of its trace: what a summary has taken belongs to the input.
         let usage = (self.memory.usage != Usage::default()).then_some(self.memory.usage);
         self.memory.push(TraceRole::User, input, 0).usage = usage;

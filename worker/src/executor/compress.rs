@@ -10,7 +10,7 @@ use holdfast_shared::{
     event::{ContextUsage, EventBody},
     excerpt,
     storable::storable,
-    storage::{Earlier, Summary},
+    storage::{EarlierMessage, Summary},
     tokens,
     usage::Usage,
 };
@@ -40,7 +40,7 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let is_fresh = attempt.memory.trace.is_empty();
     let mut compressed = false;
     if older > 0 {
-        let left_out: Vec<Earlier> = attempt.memory.earlier.drain(..older).collect();
+        let left_out: Vec<EarlierMessage> = attempt.memory.earlier.drain(..older).collect();
         if is_fresh {
             compressed = summarise(attempt, &left_out, budget / SUMMARY).await?;
         }
@@ -65,7 +65,7 @@ fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
     for earlier in attempt.memory.earlier.iter_mut().rev() {
         let mut block = cost(RESULTS);
         earlier.results.retain_mut(|result| {
-            result.cut(most);
+            result.truncate(most);
             let more = block + tokens::estimate(&line_of_result(result)) + 1;
             is_full |= tokens + more > room;
             if !is_full {
@@ -84,11 +84,11 @@ fn used(attempt: &Attempt<'_>) -> u32 {
     let memory = &attempt.memory;
     let summary = memory.summary.as_ref().map_or(0, |summary| cost(&summary.content));
     let earlier: u32 = memory.earlier.iter().map(|earlier| cost_of(attempt, earlier)).sum();
-    summary + earlier + cost(&memory.input.content.told(attempt.definition.language))
+    summary + earlier + cost(&memory.input.content.model_text(attempt.definition.language))
 }
 
-fn cost_of(attempt: &Attempt<'_>, earlier: &Earlier) -> u32 {
-    cost(&earlier.message.content.told(attempt.definition.language))
+fn cost_of(attempt: &Attempt<'_>, earlier: &EarlierMessage) -> u32 {
+    cost(&earlier.message.content.model_text(attempt.definition.language))
 }
 
 fn cost(text: &str) -> u32 {
@@ -98,7 +98,7 @@ fn cost(text: &str) -> u32 {
 /// How many of the earlier messages are older than the newest turns that, with the input, have at most `room` tokens.
 fn older(attempt: &Attempt<'_>, room: u32) -> usize {
     let earlier = &attempt.memory.earlier;
-    let mut room = room.saturating_sub(cost(&attempt.memory.input.content.told(attempt.definition.language)));
+    let mut room = room.saturating_sub(cost(&attempt.memory.input.content.model_text(attempt.definition.language)));
     let mut kept_from = earlier.len();
     for turn in earlier.chunk_by(|a, b| a.turn == b.turn).rev() {
         let cost: u32 = turn.iter().map(|message| cost_of(attempt, message)).sum();
@@ -110,7 +110,7 @@ fn older(attempt: &Attempt<'_>, room: u32) -> usize {
 }
 
 /// Asks the model for a summary of what is left out, and keeps it. Answers whether there is one.
-async fn summarise(attempt: &mut Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Result<bool, Stop> {
+async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Result<bool, Stop> {
     let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
     let request = request(attempt, left_out, tokens);
     match ask(attempt, &request).await? {
@@ -135,7 +135,7 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[Earlier], tokens: u32)
     Ok(false)
 }
 
-fn request(attempt: &Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Request {
+fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Request {
     let language = attempt.definition.language;
     let before = attempt.memory.summary.as_ref().map(turn_of_summary);
     let said = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));

@@ -69,7 +69,7 @@ pub fn turn_of_summary(summary: &Summary) -> Turn {
 
 /// Providers take no system messages in the middle of a conversation: what the system has put there, the user says.
 pub fn turn_of_message(message: &Message, language: Language) -> Option<Turn> {
-    let text = message.content.told(language);
+    let text = message.content.model_text(language);
     // An answer of no words is nothing to a model, and an error to some providers.
     if text.is_empty() {
         return None;
@@ -108,7 +108,7 @@ mod tests {
     use holdfast_shared::{
         briefing::BriefingCard,
         message::{Content, MessageStatus},
-        storage::{Earlier, History, Start},
+        storage::{EarlierMessage, History, Start},
     };
     use serde_json::json;
     use uuid::Uuid;
@@ -136,7 +136,10 @@ mod tests {
         Memory::of(Start {
             history: History {
                 summary: None,
-                earlier: earlier.into_iter().map(|message| Earlier { turn: 1, message, results: Vec::new() }).collect(),
+                earlier: earlier
+                    .into_iter()
+                    .map(|message| EarlierMessage { turn: 1, message, results: Vec::new() })
+                    .collect(),
                 input: message(Role::User, "c"),
             },
             trace: Vec::new(),

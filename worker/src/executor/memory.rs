@@ -4,7 +4,7 @@ use holdfast_shared::{
     approval::{Approval, ApprovalKind},
     finish_reason::FinishReason,
     message::Message,
-    storage::{CallState, Earlier, NewTraceMessage, Start, Summary},
+    storage::{CallState, EarlierMessage, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
@@ -18,7 +18,7 @@ pub struct Memory {
     /// What stands for all that came before `earlier`.
     pub summary: Option<Summary>,
     /// Messages before the run's own input, oldest first.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierMessage>,
     pub input: Message,
     pub trace: Vec<NewTraceMessage>,
     /// The calls of the newest step, in the order in which the model asked for them.

@@ -18,7 +18,7 @@ use holdfast_shared::{
     ending::Ending,
     event::AttemptReason,
     run::RunError,
-    storage::{Claim, Leave},
+    storage::{Claim, Release},
     telemetry::Span,
     trace::Node,
 };
@@ -96,11 +96,11 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
             }
-            Ended::Left(Leave::Queued) => {
+            Ended::Left(Release::Queued) => {
                 let _ = worker.queue.wake().await;
                 tracing::info!("run handed over");
             }
-            Ended::Left(Leave::Waiting) => tracing::info!("run waits for an answer"),
+            Ended::Left(Release::Waiting) => tracing::info!("run waits for an answer"),
             Ended::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
         }
     }
@@ -118,8 +118,8 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
             recorder.finish(Ending::Failed(error)).await
         }
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
-        Err(Stop::Drained) => recorder.leave(Leave::Queued).await,
-        Err(Stop::Waiting) => recorder.leave(Leave::Waiting).await,
+        Err(Stop::Drained) => recorder.leave(Release::Queued).await,
+        Err(Stop::Waiting) => recorder.leave(Release::Waiting).await,
         Err(Stop::Fenced) => Ended::Fenced,
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     event_id::EventId,
-    run_log::{Appended, Batch, Error, Gap, Mark, RunLog},
+    run_log::{AppendOutcome, Error, EventBatch, Gap, Mark, RunLog},
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -30,7 +30,7 @@ const APPEND_BYTES: usize = 64 << 10;
 const WAITING_BYTES: usize = 8 << 20;
 
 /// What the log has said, and where the append has left it.
-type Answer = (Result<Appended, Error>, Option<Mark>);
+type Answer = (Result<AppendOutcome, Error>, Option<Mark>);
 
 pub struct Appends {
     run_log: RunLog,
@@ -41,7 +41,7 @@ pub struct Appends {
     first: u32,
     /// The newest number that was pushed.
     last: u32,
-    in_flight: Option<(Batch, BoxFuture<'static, Answer>)>,
+    in_flight: Option<(EventBatch, BoxFuture<'static, Answer>)>,
     mark: Option<Mark>,
     gap: Gap,
     /// Nothing is appended until a flush has proved that the run is still held.
@@ -176,7 +176,7 @@ impl Appends {
     }
 
     /// Takes what waits, or as much of it as one append should carry.
-    fn next_batch(&mut self) -> Batch {
+    fn next_batch(&mut self) -> EventBatch {
         let (attempt, first) = (self.attempt, self.first);
         let end = match self.waiting.len() <= APPEND_BYTES {
             true => self.waiting.len(),
@@ -191,21 +191,21 @@ impl Appends {
             false => first + memchr::memchr_iter(b'\n', &lines).count() as u32 - 1,
         };
         self.first = last + 1;
-        Batch { attempt, first, last, lines }
+        EventBatch { attempt, first, last, lines }
     }
 
-    fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<Step, Fenced> {
-        let stored = matches!(appended, Ok(Appended::Stored)).then(|| batch.last + 1 - batch.first);
+    fn settle(&mut self, batch: EventBatch, appended: Result<AppendOutcome, Error>) -> Result<Step, Fenced> {
+        let stored = matches!(appended, Ok(AppendOutcome::Stored)).then(|| batch.last + 1 - batch.first);
         self.stretches.add(self.begun.take(), stored);
         match appended {
-            Ok(Appended::Stored) => {
+            Ok(AppendOutcome::Stored) => {
                 metrics::counter!("holdfast_events_appended_total").increment(u64::from(batch.last + 1 - batch.first));
                 self.gap = Gap::Refuse;
                 self.backoff = BACKOFF;
                 Ok(Step::Stored)
             }
-            Ok(Appended::Fenced) => Err(Fenced),
-            Ok(Appended::Behind) => {
+            Ok(AppendOutcome::Fenced) => Err(Fenced),
+            Ok(AppendOutcome::Behind) => {
                 self.take_back(batch);
                 self.behind = true;
                 Ok(Step::Behind)
@@ -225,7 +225,7 @@ impl Appends {
     }
 
     /// Puts a batch back in front of what waits.
-    fn take_back(&mut self, batch: Batch) {
+    fn take_back(&mut self, batch: EventBatch) {
         let later = std::mem::replace(&mut self.waiting, batch.lines.to_vec());
         self.waiting.extend(later);
         self.first = batch.first;

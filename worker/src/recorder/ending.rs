@@ -9,7 +9,7 @@ use bytes::Bytes;
 use holdfast_shared::{
     ending::Ending,
     run::RunError,
-    storage::{Answer, ArchiveChunk, Finished, Leave, Left},
+    storage::{Answer, ArchiveChunk, FinishOutcome, Release, ReleaseOutcome},
 };
 
 use super::{Ended, Fenced, Recorder};
@@ -33,23 +33,23 @@ impl Recorder {
     }
 
     /// Lets go of the run without an end; what was said so far stays readable.
-    pub async fn leave(mut self, leave: Leave) -> Ended {
+    pub async fn leave(mut self, leave: Release) -> Ended {
         let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         loop {
             let mut span = self.spans.commit("leave", tail.as_ref());
-            let left = self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await;
+            let left = self.flushes.storage().release(&self.claim, tail.as_ref(), self.last, leave).await;
             let left = left.inspect_err(|error| spans::refused(&mut span, error));
             drop(span);
             match left {
-                Ok(Left::Gone) => {
+                Ok(ReleaseOutcome::Released) => {
                     self.release();
                     self.append_rest().await;
                     return Ended::Left(leave);
                 }
-                Ok(Left::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
-                Ok(Left::Fenced) => return Ended::Fenced,
+                Ok(ReleaseOutcome::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
+                Ok(ReleaseOutcome::Fenced) => return Ended::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet");
@@ -85,7 +85,7 @@ impl Recorder {
             let finished = finish.await.inspect_err(|error| spans::refused(&mut span, error));
             drop(span);
             match finished {
-                Ok(Finished::Ended { events, next_waits }) => {
+                Ok(FinishOutcome::Ended { events, next_waits }) => {
                     self.release();
                     if let Ending::Failed(error) = ending {
                         metrics::counter!("holdfast_run_failures_total", "code" => error.code.clone()).increment(1);
@@ -96,7 +96,7 @@ impl Recorder {
                     self.append_rest().await;
                     return Ended::Finished { status: ending.status(), next_waits };
                 }
-                Ok(Finished::Fenced) => return Ended::Fenced,
+                Ok(FinishOutcome::Fenced) => return Ended::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     if refusals >= REFUSALS {

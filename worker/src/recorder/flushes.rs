@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     event_id::EventId,
-    storage::{ArchiveChunk, Claim, Error, Flushed, Progress, Storage},
+    storage::{ArchiveChunk, Claim, Error, FlushOutcome, Progress, Storage},
 };
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ pub struct Flushes {
     chunk: Option<ArchiveChunk>,
     /// When it was tried first.
     begun: Option<Instant>,
-    in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
+    in_flight: Option<BoxFuture<'static, Result<FlushOutcome, Error>>>,
     /// Times that the database was there and refused the chunk.
     refusals: usize,
     /// Whether it has refused something for good.
@@ -203,10 +203,10 @@ impl Flushes {
         ArchiveChunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
     }
 
-    fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
+    fn settle(&mut self, flushed: Result<FlushOutcome, Error>) -> Result<Step, Fenced> {
         match flushed {
-            Ok(flushed @ (Flushed::Durable | Flushed::WithoutCheckpoint)) => {
-                self.lacks_checkpoint |= flushed == Flushed::WithoutCheckpoint;
+            Ok(flushed @ (FlushOutcome::Durable | FlushOutcome::WithoutCheckpoint)) => {
+                self.lacks_checkpoint |= flushed == FlushOutcome::WithoutCheckpoint;
                 self.backoff = BACKOFF;
                 self.refusals = 0;
                 let took = self.begun.take().expect("the flush was begun").elapsed();
@@ -215,7 +215,7 @@ impl Flushes {
                 self.archived_to = chunk.last;
                 Ok(Step::Durable(chunk.last))
             }
-            Ok(Flushed::Fenced) => Err(Fenced),
+            Ok(FlushOutcome::Fenced) => Err(Fenced),
             Err(error) => {
                 metrics::counter!("holdfast_flush_failures_total").increment(1);
                 self.refusals += usize::from(error.refuses_data());

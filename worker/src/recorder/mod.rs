@@ -16,7 +16,7 @@ use holdfast_shared::{
     event::{Event, EventBody, WarningRaised},
     event_id::EventId,
     run::{RunError, RunStatus},
-    storage::{Answer, Claim, Leave, Progress},
+    storage::{Answer, Claim, Progress, Release},
 };
 
 use crate::{Worker, spans::Spans};
@@ -55,7 +55,7 @@ pub enum Ended {
         next_waits: bool,
     },
     /// The run is queued again, or waits for an answer.
-    Left(Leave),
+    Left(Release),
     Fenced,
 }
 

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
-    schema::{Schema, SchemaChecks, Unchecked},
+    schema::{Schema, SchemaCheckError, SchemaChecks},
     storable::{storable, storable_json},
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
@@ -181,18 +181,18 @@ impl Tool {
             Err(busy) => Err(busy),
         };
         checked.map_err(|unchecked| match unchecked {
-            Unchecked::Invalid(problem) => invalid(problem),
-            Unchecked::Busy => {
+            SchemaCheckError::Invalid(problem) => invalid(problem),
+            SchemaCheckError::Busy => {
                 ToolError::new("arguments_unchecked", "this call was not made: checking its arguments took too long")
             }
         })
     }
 
-    async fn compiled(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, Unchecked> {
+    async fn compiled(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, SchemaCheckError> {
         let compile = || async {
             match checks.compile(owner, self.spec.input_schema.clone()).await {
                 Ok(schema) => Ok(Some(schema)),
-                Err(Unchecked::Invalid(problem)) => {
+                Err(SchemaCheckError::Invalid(problem)) => {
                     tracing::debug!(tool.name = self.spec.name, problem, "arguments stay unchecked");
                     Ok(None)
                 }

@@ -159,7 +159,7 @@ fn new_run(
     NewRun {
         run_id: Uuid::now_v7(),
         target: chat.target.clone(),
-        said,
+        input: said,
         client_message_id,
         mode: SubmitMode::default(),
         options,

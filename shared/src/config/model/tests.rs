@@ -1,20 +1,20 @@
-//! The decision table of `ModelConfig::choice`, and addresses.
+//! The decision table of `ModelConfig::choice`, and the providers' addresses.
 
 use clap::Parser;
 
 use super::*;
 
 #[derive(Parser)]
-struct Cli {
+struct ModelArgs {
     #[command(flatten)]
     model: ModelConfig,
 }
 
 fn config(flags: &[&str]) -> ModelConfig {
-    Cli::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
+    ModelArgs::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
-/// The choice as `provider/name`, or the variable that the error names.
+/// Checks the choice as `provider/name`, or the variable that the error names.
 #[track_caller]
 fn check(flags: &[&str], expected: &str) {
     let found = match config(flags).choice() {
@@ -25,7 +25,7 @@ fn check(flags: &[&str], expected: &str) {
 }
 
 #[test]
-fn the_settings_decide_who_answers() {
+fn the_settings_decide_about_the_model() {
     const NAME: &str = "--chat-model-name=m";
     check(&[], "scripted/scripted");
     check(&[NAME], "error: CHAT_MODEL_NAME");
@@ -68,7 +68,7 @@ fn the_settings_decide_who_answers() {
     check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", "--chat-model-name=claude-x"], "vertex/claude-x");
 }
 
-/// The choice for an agent, as `check` has it.
+/// Checks the choice for an agent, as `check` does.
 #[track_caller]
 fn check_agent(flags: &[&str], provider: Option<&str>, name: Option<&str>, expected: &str) {
     let found = match config(flags).choice_for(provider, name) {
@@ -88,7 +88,7 @@ fn an_agent_may_name_a_provider_or_a_model_or_both() {
     check_agent(&OWN, Some("openai"), None, "openai/m");
     check_agent(&OWN, Some("openai"), Some("n"), "openai/n");
 
-    // Another provider's model is never the one that the deployment's provider knows.
+    // The deployment's model is unknown to another provider.
     check_agent(&OWN, Some("gemini"), None, "gemini/gemini-1.5-flash");
     check_agent(&OWN, Some("scripted"), Some("n"), "scripted/scripted");
     check_agent(&OWN, Some("ollama"), None, "error: model.name of the agent");
@@ -127,7 +127,7 @@ fn addresses_end_with_one_slash_and_have_a_version() {
 }
 
 #[test]
-fn keys_are_not_shown_by_debug() {
+fn debug_output_has_no_keys() {
     let shown = format!("{:?}", config(&["--openai-api-key=secret-value", "--gemini-api-key=secret-value"]));
     assert!(!shown.contains("secret-value"), "{shown}");
 }

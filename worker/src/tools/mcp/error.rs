@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_shared::agent::Unavailable;
+use holdfast_shared::agent::SecretUnavailable;
 
 /// A server that cannot be used, where it is, and what to do about it. Never holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub struct Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("{0}")]
-    Secret(#[from] Unavailable),
+    Secret(#[from] SecretUnavailable),
     #[error("the command could not be started: {0}; check that it is installed on the worker's host")]
     Command(String),
     #[error("the client could not be made: {0}; check the URL and the secret")]

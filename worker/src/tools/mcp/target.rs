@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env};
 
 use holdfast_shared::{
-    agent::{Auth, McpServer, Secret, Transport},
+    agent::{McpAuth, McpServer, Secret, Transport},
     config::{SECRET_FILE_SUFFIX, read_secret_file},
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -86,7 +86,7 @@ impl Target {
 
 fn way(server: &McpServer, variables: &[String]) -> Result<Way, Problem> {
     let reveal = |secret: &Secret| Ok::<_, Problem>(secret.reveal(variables, variable)?);
-    let bearer = |auth: Option<&Auth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
+    let bearer = |auth: Option<&McpAuth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
     let caller_header = server.caller_header.clone();
     Ok(match &server.transport {
         Transport::Stdio { command, args, env } => Way::Stdio {

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use holdfast_shared::agent::Auth;
+use holdfast_shared::agent::McpAuth;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::{fake::Fake, *};
@@ -58,7 +58,7 @@ impl<'a> MakeWriter<'a> for Log {
 
 fn with_bearer(mut server: McpServer) -> McpServer {
     if let Transport::Http { auth, .. } | Transport::Rpc { auth, .. } = &mut server.transport {
-        *auth = Some(Auth { bearer: secret(SECRET) });
+        *auth = Some(McpAuth { bearer: secret(SECRET) });
     }
     server
 }
@@ -126,7 +126,7 @@ async fn a_child_sees_its_secret_and_little_else() {
 async fn a_secret_that_is_not_set_or_not_allowed_is_named() {
     let mut server = rpc("http://user:password@127.0.0.1:1/mcp?key=hunter2");
     if let Transport::Rpc { auth, .. } = &mut server.transport {
-        *auth = Some(Auth { bearer: serde_json::from_value(json!({"env": "NOT_SET_ANYWHERE"})).unwrap() });
+        *auth = Some(McpAuth { bearer: serde_json::from_value(json!({"env": "NOT_SET_ANYWHERE"})).unwrap() });
     }
     for (allowed, problem) in [("NOT_SET_ANYWHERE", "is not set"), ("OTHER", "HOLDFAST_AGENT_SECRETS")] {
         let settings = format!("--agent-secrets={allowed}");

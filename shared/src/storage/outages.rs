@@ -1,6 +1,6 @@
-//! When a connection to the database was last lost. The others may have gone with it, as they do when the server is started
-//! anew, so those that have lain idle since before are tried before they are used. And when a server was last found to be
-//! read-only: a connection from before that moment may lead to a server that was demoted.
+//! The last loss of a connection, and the last read-only server. A restart of the server closes all connections, so the
+//! pool tests those that are idle since before a loss. A connection from before a read-only moment may lead to a
+//! demoted server.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -13,11 +13,11 @@ use super::error::READ_ONLY;
 static LOST: Mutex<Option<Instant>> = Mutex::new(None);
 static WAS_READ_ONLY: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Remembers the moment, if this is what a lost connection fails with.
+/// Stores the moment of an error that a lost connection causes.
 pub(super) fn note(error: &sqlx::Error) {
     let is_lost = match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
-        // An operator ends the connection, or the server.
+        // An operator ended the connection or the server.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
         _ => false,
     };
@@ -29,12 +29,12 @@ pub(super) fn note(error: &sqlx::Error) {
     }
 }
 
-/// Whether any was lost in this time.
+/// Returns whether a connection was lost within this time.
 pub(super) fn within(time: Duration) -> bool {
     LOST.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|lost| lost.elapsed() <= time)
 }
 
-/// The error of a server that answers and takes no writes; remembers the moment.
+/// Returns the error of a read-only server, and stores the moment.
 pub(super) fn read_only() -> sqlx::Error {
     note_read_only();
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::ReadOnlyFilesystem, "the server is read-only"))
@@ -44,7 +44,7 @@ fn note_read_only() {
     *WAS_READ_ONLY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
-/// Whether a server was read-only after this moment.
+/// Returns whether a server was read-only after this moment.
 pub(super) fn was_read_only_since(moment: Instant) -> bool {
     WAS_READ_ONLY.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|seen| seen >= moment)
 }

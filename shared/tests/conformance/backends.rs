@@ -1,4 +1,4 @@
-//! Fresh meeting places of each kind.
+//! Fresh back ends of each mode, for the tests.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use holdfast_shared::{
     quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
-    storage::{self, ClaimTerms, Holder, MessageInput, NewBriefing, NewRun, Storage, Submitted, Target, Window},
+    storage::{self, ClaimTerms, Holder, MessageInput, NewBriefing, NewRun, Storage, SubmitOutcome, Target, Window},
 };
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ use crate::raw::Raw;
 pub const LEASE: Duration = Duration::from_secs(60);
 pub const MAX_CRASHES: usize = 3;
 
-pub struct Places {
+pub struct TestBackends {
     pub storage: Storage,
     pub run_log: RunLog,
     pub pushes: mpsc::UnboundedReceiver<Push>,
@@ -33,12 +33,12 @@ pub struct Places {
 }
 
 #[derive(Parser)]
-struct Settings {
+struct StoresArgs {
     #[command(flatten)]
     stores: StoresConfig,
 }
 
-impl Places {
+impl TestBackends {
     pub async fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = settings(&["--data-dir", folder.path().to_str().unwrap()]);
@@ -65,7 +65,7 @@ impl Places {
         Self { storage, run_log, pushes, queue, rate_limit, holder: Holder::new(), alive }
     }
 
-    /// Has the database refuse every new row of a table, as a rule of an operator's would.
+    /// Has the database refuse each new row of a table, as an operator's rule would.
     pub async fn refuse_rows_of(&self, table: &str) {
         if let Some(database) = &self.alive.2 {
             return database.execute(&format!(
@@ -81,12 +81,12 @@ impl Places {
         file.close().await.unwrap();
     }
 
-    /// Takes Redis away.
+    /// Stops Redis.
     pub fn stop_redis(&mut self) {
         self.alive.1 = None;
     }
 
-    /// The database behind the storage's back; none where it is in memory.
+    /// Returns a direct connection to the database; `None` if it is in memory.
     pub async fn raw(&self) -> Option<Raw> {
         match &self.alive {
             (_, _, Some(database)) => Some(Raw::postgres(database.url()).await),
@@ -95,15 +95,15 @@ impl Places {
         }
     }
 
-    /// Submits a message and answers its run and conversation.
+    /// Submits a message of ann, and returns its run and conversation.
     pub async fn submit(&self, target: Target, content: &str) -> (Uuid, Uuid) {
         self.submit_as("ann", target, content).await
     }
 
-    /// Submits a message of this owner.
+    /// Submits a message of this owner, and returns its run and conversation.
     pub async fn submit_as(&self, owner: &str, target: Target, content: &str) -> (Uuid, Uuid) {
         match self.storage.submit(owner, &NO_QUOTAS, &new_run(target, content)).await.unwrap() {
-            Submitted::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
+            SubmitOutcome::Accepted(accepted) => (accepted.run.id, accepted.conversation.id),
             _ => panic!("the message was not accepted"),
         }
     }
@@ -112,7 +112,7 @@ impl Places {
         self.storage.claim_queued(&terms(&self.holder), limit).await.unwrap()
     }
 
-    /// Claims of another process, of what has expired.
+    /// Claims expired runs for another process.
     pub async fn take_over(&self) -> Vec<storage::Claim> {
         self.storage.claim_expired(&terms(&Holder::new()), 10).await.unwrap()
     }
@@ -123,12 +123,12 @@ impl Places {
     }
 }
 
-/// A message as most tests say it.
+/// Returns the usual message of a test.
 pub fn new_run(target: Target, content: &str) -> NewRun {
     NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said: MessageInput::New(content.into()),
+        input: MessageInput::New(content.into()),
         client_message_id: None,
         mode: Default::default(),
         key: None,
@@ -139,22 +139,22 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
     }
 }
 
-/// What an owner without any quota may have.
+/// The quotas of an owner without limits.
 pub const NO_QUOTAS: Quotas = Quotas { runs: None, bytes: None };
 
 /// More messages than any test has.
 pub const ALL: Window = Window { usual: 1000, standing: 1000, result_chars: 1000 };
 
-/// The terms of a holder.
+/// Returns the terms of a holder.
 pub fn terms(holder: &Holder) -> ClaimTerms {
     ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES }
 }
 
 fn settings(args: &[&str]) -> StoresConfig {
-    Settings::parse_from(["conformance"].iter().chain(args)).stores
+    StoresArgs::parse_from(["conformance"].iter().chain(args)).stores
 }
 
-/// A briefing for an agent.
+/// Returns a briefing for an agent.
 pub fn briefing(agent_id: Uuid, title: &str) -> NewBriefing {
     let created_at = Some("2026-01-07T10:00:00.5Z".parse().unwrap());
     NewBriefing {

@@ -1,0 +1,118 @@
+//! The batcher of appends: it sends the appends of all runs of a process to Redis, many in one write. A separate write
+//! per token would cost more than the rest of the token's way.
+
+use std::{sync::LazyLock, time::Duration};
+
+use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{EventBatch, Gap};
+use crate::redis_link::Link;
+
+static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
+
+/// Pause after a write of several appends, because more will follow. A single append leaves at once.
+const LINGER: Duration = Duration::from_millis(2);
+
+/// Most appends in one write.
+const MAX_BATCH: usize = 256;
+
+/// Sends appends to Redis; cheap to clone.
+#[derive(Clone)]
+pub struct AppendBatcher {
+    pending: mpsc::UnboundedSender<PendingAppend>,
+}
+
+struct PendingAppend {
+    append: Cmd,
+    answer: oneshot::Sender<RedisResult<String>>,
+}
+
+/// The expiry of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Expiry {
+    /// Time until the stream expires.
+    pub after: Duration,
+    /// Whether the script sets the expiry of an existing stream too.
+    pub renew: bool,
+}
+
+impl AppendBatcher {
+    /// Starts the batcher, which ends with the last clone.
+    pub fn start(connection: Link) -> Self {
+        let (pending, appends) = mpsc::unbounded_channel();
+        tokio::spawn(send_batches(appends, connection));
+        Self { pending }
+    }
+
+    /// Appends a batch to the stream of this name, after this number of entries if it is known. Returns the script's
+    /// answer.
+    pub async fn append(
+        &self,
+        name: String,
+        batch: &EventBatch,
+        gap: Gap,
+        entries: Option<u64>,
+        expiry: Expiry,
+    ) -> RedisResult<String> {
+        let mut append = redis::cmd("EVALSHA");
+        append.arg(APPEND.get_hash()).arg(1).arg(name).arg(batch.attempt).arg(batch.first).arg(batch.last);
+        append.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
+        append.arg(&batch.lines[..]).arg(expiry.after.as_millis() as u64);
+        append.arg(entries.map_or_else(String::new, |entries| entries.to_string()));
+        append.arg(if expiry.renew { "renew" } else { "keep" });
+        let (answer, response) = oneshot::channel();
+        // The batcher ends only with the process, so a failed send needs no report.
+        let _ = self.pending.send(PendingAppend { append, answer });
+        response.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the process ends").into()))
+    }
+}
+
+async fn send_batches(mut appends: mpsc::UnboundedReceiver<PendingAppend>, connection: Link) {
+    let mut not_before = Instant::now();
+    let mut batch = Vec::new();
+    while let Some(first) = appends.recv().await {
+        tokio::time::sleep_until(not_before).await;
+        batch.push(first);
+        while batch.len() < MAX_BATCH
+            && let Ok(next) = appends.try_recv()
+        {
+            batch.push(next);
+        }
+        if batch.len() > 1 {
+            not_before = Instant::now() + LINGER;
+        }
+        // A slow answer delays only the runs of this write, because a run has one append in flight.
+        tokio::spawn(write(std::mem::take(&mut batch), connection.clone()));
+    }
+}
+
+async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
+    let mut pipe = redis::Pipeline::with_capacity(batch.len());
+    pipe.ignore_errors();
+    let mut pending = Vec::with_capacity(batch.len());
+    for PendingAppend { append, answer } in batch {
+        pipe.add_command(append);
+        pending.push(answer);
+    }
+    let mut answers = pipe.query_async::<Vec<RedisResult<String>>>(&mut connection).await;
+    // Redis was restarted, or its scripts were flushed.
+    if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
+        answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
+            Ok(_) => pipe.query_async(&mut connection).await,
+            Err(error) => Err(error),
+        };
+    }
+    // A caller whose wait timed out repeats its append, and its receiver is gone.
+    match answers {
+        Ok(answers) => pending.into_iter().zip(answers).for_each(|(pending, answer)| drop(pending.send(answer))),
+        Err(error) => pending.into_iter().for_each(|pending| drop(pending.send(Err(error.clone())))),
+    }
+}
+
+fn is_unknown(answer: &RedisResult<String>) -> bool {
+    answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
+}
