@@ -10,14 +10,14 @@ use holdfast_shared::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Shared, executor,
+    WorkerState, executor,
     lease::{Lease, Signal},
 };
 
 /// What apalis gives to each task.
 #[derive(Clone)]
 struct Context {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     tracker: TaskTracker,
 }
 
@@ -25,7 +25,7 @@ struct Context {
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
 /// Executes claims until `shutdown`, then drains.
-pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
+pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
     let settings = ClaimSettings {
         terms: shared.claim_terms(),
@@ -48,19 +48,19 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
         .data(context)
         .build(execute);
     let stop = shutdown.clone();
-    let stopped = async move {
+    let stop_signal = async move {
         stop.cancelled().await;
         Ok::<(), std::io::Error>(())
     };
-    let mut working = std::pin::pin!(worker.run_until(stopped));
+    let mut working = std::pin::pin!(worker.run_until(stop_signal));
     let mut finished = false;
-    let leave = async {
+    let release = async {
         shutdown.cancelled().await;
-        shared.leases.signal_all(Signal::Leave);
+        shared.leases.signal_all(Signal::Release);
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = leave => {}
+        () = release => {}
         result = &mut working => {
             report(result);
             finished = true;
@@ -79,10 +79,10 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
 }
 
 /// Hands the worker's runs over for a suspect that needs the worker for itself.
-fn make_room(shared: Arc<Shared>) -> MakeRoom {
+fn make_room(shared: Arc<WorkerState>) -> MakeRoom {
     Box::new(move |room| {
         let signal = match room {
-            Room::Clearing => Signal::Leave,
+            Room::Clearing => Signal::Release,
             Room::Cleared => Signal::Yield,
             Room::Enough | Room::Scarce | Room::Alone => return,
         };
@@ -110,8 +110,8 @@ async fn execute(claim: Claim, context: Data<Context>) {
     let run_id = claim.run_id;
     // Order matters: the lease is held before the claim's task can be anywhere else than here.
     let lease = Lease::hold(&shared, &claim);
-    let executed = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
-    if let Err(panicked) = executed {
+    let result = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
+    if let Err(panicked) = result {
         tracing::error!(run.id = %run_id, error = %panicked, "executing a run panicked; it counts as a crash");
         if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, vec![run_id]).await {
             tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "the run keeps its lease until it is missed");

@@ -4,13 +4,13 @@ use std::{error::Error, time::Duration};
 
 use holdfast_shared::storage::{self, Erasure};
 
-use crate::{Shared, sweeper::show};
+use crate::{WorkerState, sweeper::show};
 
 /// Owners that one sweep forgets at most, and steps that it takes for each.
 const OWNERS: usize = 10;
 const STEPS: usize = 10;
 
-pub async fn forget(shared: &Shared) {
+pub async fn forget(shared: &WorkerState) {
     let Some(absence) = shared.worker.forgotten_after else { return };
     let absent = match shared.worker.storage.absent_anonymous(absence, OWNERS).await {
         Ok(absent) => absent,
@@ -29,7 +29,7 @@ pub async fn forget(shared: &Shared) {
 }
 
 /// Removes what the owner has, or as much as one sweep may; returns whether nothing is left.
-async fn forget_owner(shared: &Shared, owner: &str, absence: Duration) -> Result<bool, storage::Error> {
+async fn forget_owner(shared: &WorkerState, owner: &str, absence: Duration) -> Result<bool, storage::Error> {
     for _ in 0..STEPS {
         let erased = shared.worker.storage.erase_some(owner, Erasure::Forgotten(absence)).await?;
         for run in &erased.ended {

@@ -52,7 +52,7 @@ pub struct Worker {
 }
 
 /// What the parts of one worker process share.
-struct Shared {
+struct WorkerState {
     worker: Worker,
     holder: Holder,
     leases: Leases,
@@ -61,7 +61,7 @@ struct Shared {
     schemas: SchemaChecks,
 }
 
-impl Shared {
+impl WorkerState {
     /// How this process claims runs.
     fn claim_terms(&self) -> ClaimTerms {
         let config = &self.worker.config;
@@ -73,7 +73,7 @@ impl Worker {
     /// Executes runs until `shutdown`; then claims no more, lets the running ones end for as long as the drain allows, and
     /// hands over the rest.
     pub async fn run(self, shutdown: CancellationToken) {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WorkerState {
             holder: Holder::new(),
             leases: Leases::default(),
             agents: Agents::default(),

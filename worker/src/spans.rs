@@ -16,7 +16,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use crate::{model::Chosen, recorder::Ended};
+use crate::{model::ChosenModel, recorder::RecorderOutcome};
 
 /// Where the spans of an attempt hang.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub struct Spans {
 
 /// Appends to the run log, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch {
+pub struct AppendStats {
     pub since: SystemTime,
     pub until: SystemTime,
     pub appends: i64,
@@ -57,7 +57,7 @@ impl Spans {
 
     /// One attempt at the run, from the question for work on.
     pub fn attempt(self, claim: &Claim) -> Span {
-        let mut span = self.begun(Kind::Internal, "invoke_agent", claim.asked_at);
+        let mut span = self.begin_at(Kind::Internal, "invoke_agent", claim.asked_at);
         span.set("gen_ai.operation.name", "invoke_agent");
         span.set(
             "run.attempt.reason",
@@ -73,7 +73,7 @@ impl Spans {
 
     /// The claim itself, until the run is in the hands of a task.
     pub fn claim(self, claim: &Claim) -> Span {
-        self.begun(Kind::Internal, "claim", claim.asked_at)
+        self.begin_at(Kind::Internal, "claim", claim.asked_at)
     }
 
     /// A model call and the tool calls that it asks for.
@@ -84,13 +84,13 @@ impl Spans {
     }
 
     /// One call of a model, with its retries.
-    pub fn chat(self, chosen: &Chosen) -> Span {
+    pub fn chat(self, chosen_model: &ChosenModel) -> Span {
         if !self.are_recorded() {
             return Span::default();
         }
-        let mut span = self.begin(Kind::Client, format!("chat {}", chosen.choice.name));
+        let mut span = self.begin(Kind::Client, format!("chat {}", chosen_model.choice.name));
         span.set("gen_ai.operation.name", "chat");
-        tell_model(&mut span, chosen);
+        set_model(&mut span, chosen_model);
         span
     }
 
@@ -118,16 +118,16 @@ impl Spans {
     }
 
     /// What was appended to the run log between two transactions.
-    pub fn append(self, stretch: Stretch) {
-        let mut span = self.begun(Kind::Internal, "append", stretch.since);
-        span.set("run.appends", stretch.appends);
-        span.set("run.appends.failed", stretch.failed);
-        span.set("run.appends.longest_ms", stretch.longest.as_secs_f64() * 1000.0);
-        span.set("run.events", stretch.events);
-        if stretch.failed > 0 {
+    pub fn append(self, stats: AppendStats) {
+        let mut span = self.begin_at(Kind::Internal, "append", stats.since);
+        span.set("run.appends", stats.appends);
+        span.set("run.appends.failed", stats.failed);
+        span.set("run.appends.longest_ms", stats.longest.as_secs_f64() * 1000.0);
+        span.set("run.events", stats.events);
+        if stats.failed > 0 {
             span.fail("log_away");
         }
-        span.end_at(stretch.until);
+        span.end_at(stats.until);
     }
 
     /// Whether anybody will see them. What costs more than a span that is not made asks first.
@@ -139,7 +139,7 @@ impl Spans {
         self.about(Span::begin(self.parent, kind, name))
     }
 
-    fn begun(self, kind: Kind, name: &'static str, since: SystemTime) -> Span {
+    fn begin_at(self, kind: Kind, name: &'static str, since: SystemTime) -> Span {
         self.about(Span::begun(self.parent, kind, name, since))
     }
 
@@ -154,7 +154,7 @@ impl Spans {
 }
 
 /// Who answers in this attempt.
-pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen: &Chosen) {
+pub fn set_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen_model: &ChosenModel) {
     if !span.is_recorded() {
         return;
     }
@@ -164,11 +164,11 @@ pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, 
         span.set("gen_ai.agent.name", definition.name.clone());
         span.set("gen_ai.agent.version", version.to_string());
     }
-    tell_model(span, chosen);
+    set_model(span, chosen_model);
 }
 
-fn tell_model(span: &mut Span, chosen: &Chosen) {
-    let provider = match chosen.choice.provider {
+fn set_model(span: &mut Span, chosen_model: &ChosenModel) {
+    let provider = match chosen_model.choice.provider {
         Provider::Gemini => "gcp.gemini",
         Provider::Vertex => "gcp.vertex_ai",
         Provider::Anthropic => "anthropic",
@@ -177,11 +177,11 @@ fn tell_model(span: &mut Span, chosen: &Chosen) {
         Provider::Scripted => "scripted",
     };
     span.set("gen_ai.provider.name", provider);
-    span.set("gen_ai.request.model", chosen.choice.name.clone());
+    span.set("gen_ai.request.model", chosen_model.choice.name.clone());
 }
 
 /// What a model call has used.
-pub fn tell_usage(span: &mut Span, usage: Usage) {
+pub fn set_usage(span: &mut Span, usage: Usage) {
     let tokens = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
     span.set("gen_ai.usage.input_tokens", tokens(usage.input_tokens));
     span.set("gen_ai.usage.output_tokens", tokens(usage.output_tokens));
@@ -190,19 +190,19 @@ pub fn tell_usage(span: &mut Span, usage: Usage) {
 }
 
 /// What has become of the run in this attempt.
-pub fn tell_end(span: &mut Span, ended: Ended) {
+pub fn set_end(span: &mut Span, outcome: RecorderOutcome) {
     span.set(
         "run.status",
-        match ended {
-            Ended::Finished { status, .. } => status.as_str(),
-            Ended::Left(Leave::Queued) => "queued",
-            Ended::Left(Leave::Waiting) => "waiting",
-            Ended::Fenced => "fenced",
+        match outcome {
+            RecorderOutcome::Finished { status, .. } => status.as_str(),
+            RecorderOutcome::Released(Leave::Queued) => "queued",
+            RecorderOutcome::Released(Leave::Waiting) => "waiting",
+            RecorderOutcome::Fenced => "fenced",
         },
     );
 }
 
 /// A transaction that the database has not made.
-pub fn refused(span: &mut Span, error: &storage::Error) {
+pub fn fail_commit(span: &mut Span, error: &storage::Error) {
     span.fail(if error.is_away() { "database_away" } else { "database_refused" });
 }

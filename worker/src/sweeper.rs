@@ -13,10 +13,10 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Shared, forgotten};
+use crate::{WorkerState, forgotten};
 
 /// Sweeps until `stop`.
-pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
+pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval(shared.worker.config.sweep);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -27,7 +27,7 @@ pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-async fn sweep_once(shared: &Shared) {
+async fn sweep_once(shared: &WorkerState) {
     let worker = &shared.worker;
     match worker.storage.end_expired(&shared.claim_terms()).await {
         Ok(ended) => {
@@ -70,7 +70,7 @@ async fn sweep_once(shared: &Shared) {
 }
 
 /// Puts events that are in the archive into the log, which only makes them arrive sooner.
-pub async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
+pub async fn show(shared: &WorkerState, run_id: Uuid, events: &[Event]) {
     if let Some(batch) = Batch::of(events)
         && let Err(error) = shared.worker.run_log.append(run_id, &batch, Gap::Archived).await
     {

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Adapter, Run, Stream};
+use crate::client::{Adapter, RunVars, Stream};
 use crate::stats::{Latency, Procs};
 
 /// What every scenario needs.
@@ -128,10 +128,10 @@ where
 
 /// What many whole runs were like.
 #[derive(Default)]
-pub struct WholeRuns {
+pub struct RunStats {
     pub totals: Totals,
     pub first_delta: Latency,
-    pub whole_run: Latency,
+    pub complete_run: Latency,
 }
 
 impl Bench {
@@ -140,7 +140,7 @@ impl Bench {
     }
 
     /// Starts a run; the connection is made before the clock starts.
-    pub async fn start(&self, message: &str) -> Result<(Run, Stream)> {
+    pub async fn start(&self, message: &str) -> Result<(RunVars, Stream)> {
         let mut run = self.adapter.prepare(message).await?;
         let connection = self.adapter.connect().await?;
         let stream = self.adapter.start(connection, &mut run).await?;
@@ -155,19 +155,19 @@ impl Bench {
     }
 
     /// `n` runs of `tokens` tokens with at most `concurrency` at a time, each read to its end.
-    pub async fn whole_runs(
+    pub async fn complete_runs(
         self: &Arc<Self>,
         n: usize,
         concurrency: usize,
         message: &str,
         tokens: u32,
-    ) -> Arc<WholeRuns> {
-        let runs = Arc::new(WholeRuns::default());
+    ) -> Arc<RunStats> {
+        let runs = Arc::new(RunStats::default());
         let (bench, message, shared) = (self.clone(), Arc::<str>::from(message), runs.clone());
         closed_loop(n, concurrency, move |_| {
             let (bench, message, runs) = (bench.clone(), message.clone(), shared.clone());
             async move {
-                let outcome = bench.guarded(bench.whole_run(&message, tokens, &runs)).await;
+                let outcome = bench.guarded(bench.complete_run(&message, tokens, &runs)).await;
                 runs.totals.finish(outcome);
             }
         })
@@ -175,7 +175,7 @@ impl Bench {
         runs
     }
 
-    pub async fn whole_run(&self, message: &str, tokens: u32, runs: &WholeRuns) -> Result<Tally> {
+    pub async fn complete_run(&self, message: &str, tokens: u32, runs: &RunStats) -> Result<Tally> {
         let (_, mut stream) = self.start(message).await?;
         let mut tally = Tally::new(tokens);
         let mut waiting = Some(&runs.first_delta);
@@ -187,7 +187,7 @@ impl Bench {
             tally.add(seq);
         })
         .await?;
-        runs.whole_run.record(sent.elapsed());
+        runs.complete_run.record(sent.elapsed());
         Ok(tally)
     }
 
@@ -196,7 +196,7 @@ impl Bench {
         self: &Arc<Self>,
         n: usize,
         concurrency: usize,
-        run: &Arc<Run>,
+        run: &Arc<RunVars>,
         totals: &Arc<Totals>,
     ) -> Vec<Stream> {
         let run = run.clone();
@@ -219,12 +219,13 @@ impl Bench {
         F: Fn(Arc<Bench>) -> Fut,
         Fut: Future<Output = Result<Stream>> + Send + 'static,
     {
-        let gate = Arc::new(Semaphore::new(concurrency));
+        let semaphore = Arc::new(Semaphore::new(concurrency));
         let mut tasks = JoinSet::new();
         for _ in 0..n {
-            let (bench, gate, totals, opening) = (self.clone(), gate.clone(), totals.clone(), opener(self.clone()));
+            let (bench, semaphore, totals, opening) =
+                (self.clone(), semaphore.clone(), totals.clone(), opener(self.clone()));
             tasks.spawn(async move {
-                let _permit = gate.acquire().await.ok()?;
+                let _permit = semaphore.acquire().await.ok()?;
                 bench.guarded(opening).await.map_err(|error| totals.finish(Err(error))).ok()
             });
         }

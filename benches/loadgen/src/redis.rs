@@ -8,17 +8,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
-pub struct Redis(SocketAddr);
+pub struct RedisClient(SocketAddr);
 
-impl FromStr for Redis {
+impl FromStr for RedisClient {
     type Err = std::net::AddrParseError;
 
-    fn from_str(address: &str) -> Result<Redis, Self::Err> {
-        address.parse().map(Redis)
+    fn from_str(address: &str) -> Result<RedisClient, Self::Err> {
+        address.parse().map(RedisClient)
     }
 }
 
-impl Redis {
+impl RedisClient {
     /// Bytes that it has allocated for its data and its clients.
     pub async fn used_memory(&self) -> Result<f64> {
         let answer = self.ask("INFO memory").await?;

@@ -17,33 +17,33 @@ use holdfast_shared::{
 use tokio::time::Sleep;
 use uuid::Uuid;
 
-use super::{Stop, age, compress, limits::Limits, memory::Memory};
+use super::{Stop, age, compress, limits::RunLimits, memory::Memory};
 use crate::{
-    Shared,
+    WorkerState,
     lease::{Lease, Signal},
-    model::Chosen,
+    model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{Missing, Toolbox},
+    tools::{Toolbox, UnavailableServer},
 };
 
 /// Wait after a question that the database has not answered.
-const RETRY: Duration = Duration::from_millis(250);
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Times that a database may be there and not answer.
 const REFUSALS: usize = 20;
 
 /// One attempt at a run.
 pub struct Attempt<'a> {
-    pub shared: &'a Shared,
+    pub shared: &'a WorkerState,
     pub claim: &'a Claim,
     pub lease: &'a mut Lease,
     pub recorder: &'a mut Recorder,
     /// The agent as the run was submitted with it; a plain conversation has an empty definition.
     pub definition: Arc<AgentDefinition>,
-    pub chosen: Chosen,
+    pub chosen_model: ChosenModel,
     pub toolbox: Toolbox,
-    pub limits: Limits,
+    pub limits: RunLimits,
     pub memory: Memory,
     /// Where spans hang that belong to no step.
     pub spans: Spans,
@@ -57,7 +57,7 @@ pub struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     /// Reads all that the attempt goes on from, as soon as the database lets it, and connects to the agent's servers.
     pub async fn begin(
-        shared: &'a Shared,
+        shared: &'a WorkerState,
         claim: &'a Claim,
         lease: &'a mut Lease,
         recorder: &'a mut Recorder,
@@ -76,29 +76,33 @@ impl<'a> Attempt<'a> {
             Some((id, version)) => {
                 let read = || shared.agents.definition(&worker.storage, id, version);
                 let gone = || RunError::new("agent_gone", "the definition of the run's agent has been removed");
-                answered(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(gone()))?
+                retry_query(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(gone()))?
             }
         };
-        let chosen = worker.models.get(definition.model.as_ref()).map_err(|error| {
+        let chosen_model = worker.models.get(definition.model.as_ref()).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
-        let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
+        let model = format!("{}/{}", chosen_model.choice.provider, chosen_model.choice.name);
         let window = window(&definition, &worker.config);
-        let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
-        let BeginResult::Executing(mut start) = begun else { return Err(Stop::Fenced) };
+        let result = retry_query(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
+        let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
         let client_tools = std::mem::take(&mut start.client_tools);
-        let limits = Limits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
+        let limits = RunLimits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
-        recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage, finish_reason: memory.finish_reason });
+        recorder.continue_from(Answer {
+            text: memory.text(),
+            usage: memory.usage,
+            finish_reason: memory.finish_reason,
+        });
         let mut attempt = Self {
             shared,
             claim,
             lease,
             recorder,
             definition,
-            chosen,
+            chosen_model,
             toolbox: Toolbox::default(),
             limits,
             memory,
@@ -165,7 +169,7 @@ impl<'a> Attempt<'a> {
         let progress = Progress { checkpoints: vec![checkpoint], resume_at: Some(event_id), ..progress };
         match node {
             // Nothing has happened yet that would be worth a commit of its own.
-            Node::Input => self.recorder.note_without_haste(progress),
+            Node::Input => self.recorder.note_for_next_flush(progress),
             _ => self.recorder.note(progress),
         }
     }
@@ -179,7 +183,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Measures the time to the first piece of the answer.
-    pub fn saw_token(&mut self) {
+    pub fn record_first_token(&mut self) {
         if std::mem::take(&mut self.first_token) && self.memory.step <= 1 {
             let waited = age(self.claim);
             metrics::histogram!("holdfast_first_token_seconds").record(waited.as_secs_f64());
@@ -190,16 +194,16 @@ impl<'a> Attempt<'a> {
     async fn gather_tools(&mut self, client_tools: Vec<ClientTool>) -> Result<(), Stop> {
         if !self.definition.mcp_servers.is_empty() {
             let (mcp, definition, claim) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition), self.claim);
-            let gathered = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
-            let (toolbox, missing) = self.alongside(gathered).await?;
+            let gather = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
+            let (toolbox, unavailable) = self.alongside(gather).await?;
             self.toolbox = toolbox;
-            for Missing { server, problem } in missing {
+            for UnavailableServer { server, problem } in unavailable {
                 tracing::warn!(mcp.server = server, %problem, "the run goes on without the tools of a server");
                 let reason = problem.reason();
                 self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
             }
         }
-        if self.chosen.choice.provider == Provider::Scripted {
+        if self.chosen_model.choice.provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
@@ -236,7 +240,7 @@ fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
 
 /// Asks the database until it answers, while events are written. One that is there and cannot answer fails the run: a run
 /// that nobody can go on with must not be held for ever.
-pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
+pub(super) async fn retry_query<T, F: Future<Output = Result<T, storage::Error>>>(
     lease: &mut Lease,
     recorder: &mut Recorder,
     mut ask: impl FnMut() -> F,
@@ -245,7 +249,7 @@ pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
     loop {
         let answer = tokio::select! {
             answer = recorder.alongside(ask()) => answer?,
-            signal = lease.signalled() => return Err(signal.into()),
+            signal = lease.stop_signal() => return Err(signal.into()),
         };
         let error = match answer {
             Ok(answer) => return Ok(answer),
@@ -258,8 +262,8 @@ pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
             return Err(Stop::Failed(RunError::new("state_unreadable", message)));
         }
         tokio::select! {
-            waited = recorder.alongside(tokio::time::sleep(RETRY)) => waited?,
-            signal = lease.signalled() => return Err(signal.into()),
+            pause = recorder.alongside(tokio::time::sleep(RETRY_PAUSE)) => pause?,
+            signal = lease.stop_signal() => return Err(signal.into()),
         }
     }
 }

@@ -17,23 +17,23 @@ use holdfast_shared::{
 
 use super::{
     Stop,
-    attempt::{Attempt, answered},
+    attempt::{Attempt, retry_query},
     context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
 };
 use crate::{
-    model::{self, Delta, Request, Turn},
+    model::{self, AnswerDelta, Request, Turn},
     spans,
 };
 
 /// Of the budget, the part of newest messages that stay as they are, and the part that a summary is to have.
-const KEPT: u32 = 2;
-const SUMMARY: u32 = 4;
+const KEPT_SHARE: u32 = 2;
+const SUMMARY_SHARE: u32 = 4;
 
 /// Brings the conversation of a run within the budget of its agent, and tells how much of it is used.
 pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
     let older = match used(attempt) > budget {
-        true => older(attempt, budget / KEPT),
+        true => older(attempt, budget / KEPT_SHARE),
         false => 0,
     };
     // Behind its first checkpoint, a run has told this and goes on with what it was told then.
@@ -42,7 +42,7 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     if older > 0 {
         let left_out: Vec<Earlier> = attempt.memory.earlier.drain(..older).collect();
         if is_fresh {
-            compressed = summarise(attempt, &left_out, budget / SUMMARY).await?;
+            compressed = summarise(attempt, &left_out, budget / SUMMARY_SHARE).await?;
         }
     }
     let recalled = recall(attempt, budget);
@@ -109,14 +109,14 @@ fn older(attempt: &Attempt<'_>, room: u32) -> usize {
 async fn summarise(attempt: &mut Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Result<bool, Stop> {
     let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
     let request = request(attempt, left_out, tokens);
-    match ask(attempt, &request).await? {
+    match ask_for_summary(attempt, &request).await? {
         Ok((text, usage)) if !text.trim().is_empty() => {
             // A model that does not keep to what it was asked must not fill the budget again.
             let content = excerpt::bytes(storable(text), tokens as usize * 8);
             let summary = Summary { up_to, content };
             let storage = &attempt.shared.worker.storage;
             let claim = attempt.claim;
-            answered(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
+            retry_query(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
             attempt.memory.usage += usage;
             attempt.memory.summary = Some(summary);
             return Ok(true);
@@ -134,40 +134,46 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[Earlier], tokens: u32)
 fn request(attempt: &Attempt<'_>, left_out: &[Earlier], tokens: u32) -> Request {
     let language = attempt.definition.language;
     let before = attempt.memory.summary.as_ref().map(turn_of_summary);
-    let said = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
+    let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
     let words = tokens * 3 / 4;
     let task = format!(
         "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep what is needed to go on: \
          facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
          at most {words} words, and nothing but the summary."
     );
-    Request { turns: before.into_iter().chain(said).chain([Turn::User(task)]).collect(), ..Request::default() }
+    Request { turns: before.into_iter().chain(messages).chain([Turn::User(task)]).collect(), ..Request::default() }
 }
 
 /// The whole text of an answer.
-async fn ask(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut span = attempt.spans.chat(&attempt.chosen);
-    let answered = hear(attempt, request).await;
-    match &answered {
-        Ok(Ok((_, usage))) => spans::tell_usage(&mut span, *usage),
+async fn ask_for_summary(
+    attempt: &mut Attempt<'_>,
+    request: &Request,
+) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let mut span = attempt.spans.chat(&attempt.chosen_model);
+    let result = read_text(attempt, request).await;
+    match &result {
+        Ok(Ok((_, usage))) => spans::set_usage(&mut span, *usage),
         Ok(Err(error)) => span.fail(error.code()),
         Err(_) => {}
     }
-    answered
+    result
 }
 
-async fn hear(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let asked = attempt.chosen.model.ask(request);
-    let mut answer = match attempt.alongside(asked).await? {
+async fn read_text(
+    attempt: &mut Attempt<'_>,
+    request: &Request,
+) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let call = attempt.chosen_model.model.ask(request);
+    let mut answer = match attempt.alongside(call).await? {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error)),
     };
     let mut text = String::new();
     loop {
         match attempt.alongside(answer.next()).await? {
-            Some(Ok(Delta::Text(piece))) => text.push_str(&piece),
-            Some(Ok(Delta::End(usage, _))) => return Ok(Ok((text, usage))),
-            Some(Ok(Delta::Reasoning(_) | Delta::Call(_))) => {}
+            Some(Ok(AnswerDelta::Text(piece))) => text.push_str(&piece),
+            Some(Ok(AnswerDelta::End(usage, _))) => return Ok(Ok((text, usage))),
+            Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_))) => {}
             Some(Err(error)) => return Ok(Err(error)),
             None => return Ok(Ok((String::new(), Usage::default()))),
         }

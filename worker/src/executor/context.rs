@@ -13,10 +13,10 @@ use holdfast_shared::{
 /// `limit` says why the model gets no more tools, if that is so.
 pub fn request(definition: &AgentDefinition, memory: &Memory, tools: Vec<ToolSpec>, limit: Option<&str>) -> Request {
     let conversation = conversation(memory, definition.language);
-    let so_far = memory.trace.iter().filter_map(|said| turn_of_trace(memory, said));
+    let so_far = memory.trace.iter().filter_map(|message| turn_of_trace(memory, message));
     let prompt = definition.system_prompt.clone();
-    let told = limit.map(|limit| format!("{limit}. Call no more tools: answer now, with what you have."));
-    let system: Vec<String> = prompt.into_iter().chain(told).collect();
+    let notice = limit.map(|limit| format!("{limit}. Call no more tools: answer now, with what you have."));
+    let system: Vec<String> = prompt.into_iter().chain(notice).collect();
     Request {
         system: (!system.is_empty()).then(|| system.join("\n\n")),
         turns: conversation.chain(so_far).collect(),
@@ -81,17 +81,17 @@ pub fn turn_of_message(message: &Message, language: Language) -> Option<Turn> {
 }
 
 /// Of the trace, only what the run itself has brought: the rest is in the conversation.
-fn turn_of_trace(memory: &Memory, said: &NewTraceMessage) -> Option<Turn> {
-    match said.role {
+fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
+    match message.role {
         TraceRole::System | TraceRole::User => None,
         TraceRole::Assistant => Some(Turn::Assistant {
-            text: said.content.trim_start().to_owned(),
-            calls: said.tool_calls.iter().map(tool_request).collect(),
+            text: message.content.trim_start().to_owned(),
+            calls: message.tool_calls.iter().map(tool_request).collect(),
         }),
         TraceRole::Tool => {
-            let call_id = said.call_id.clone()?;
-            let name = memory.asked(&call_id)?.name.clone();
-            let (text, is_error) = (said.content.clone(), said.is_error);
+            let call_id = message.call_id.clone()?;
+            let name = memory.requested_call(&call_id)?.name.clone();
+            let (text, is_error) = (message.content.clone(), message.is_error);
             Some(Turn::Tool { call_id, name, text, is_error })
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         })
     }
 
-    fn said(text: &str) -> Turn {
+    fn assistant(text: &str) -> Turn {
         Turn::Assistant { text: text.into(), calls: Vec::new() }
     }
 
@@ -163,8 +163,8 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
         });
         let card = Message { content: card, ..message(Role::System, "") };
-        let told = vec![card, message(Role::User, "a"), message(Role::Assistant, ""), message(Role::Assistant, "b")];
-        let mut memory = memory(told);
+        let notice = vec![card, message(Role::User, "a"), message(Role::Assistant, ""), message(Role::Assistant, "b")];
+        let mut memory = memory(notice);
         memory.summary = Some(Summary { up_to: 0, content: "old".into() });
         let definition = AgentDefinition { language: Language::En, ..AgentDefinition::default() };
         let request = request(&definition, &memory, Vec::new(), None);
@@ -172,7 +172,7 @@ mod tests {
             Turn::User("[Summary of the conversation so far]\nold".into()),
             Turn::User("[Briefing 1970-01-01 00:00]\nTitle: t\nSummary: s".into()),
             Turn::User("a".into()),
-            said("b"),
+            assistant("b"),
             Turn::User("c".into()),
         ];
         assert_eq!(request.turns, expected);
@@ -192,7 +192,7 @@ mod tests {
             vec![result("kb__second", None, Some("{\"code\":\"timeout\"}")), result("kb__first", Some("12"), None)];
         let request = request(&AgentDefinition::default(), &memory, Vec::new(), None);
         let block = format!("{RESULTS}\nkb__first {{}}: 12\nkb__second {{}}: error {{\"code\":\"timeout\"}}");
-        assert_eq!(request.turns, [Turn::User("a".into()), Turn::User(block), said("b"), Turn::User("c".into())]);
+        assert_eq!(request.turns, [Turn::User("a".into()), Turn::User(block), assistant("b"), Turn::User("c".into())]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use holdfast_shared::{agent, run::RunError, usage::Usage};
 
 /// The limits that hold for one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RunLimits {
     pub tool_calls: u32,
     pub steps: u32,
     pub duration: Duration,
@@ -14,7 +14,7 @@ pub struct Limits {
     total_tokens: u64,
 }
 
-impl Limits {
+impl RunLimits {
     pub fn of(limits: agent::Limits) -> Self {
         Self {
             tool_calls: limits.max_tool_calls.unwrap_or(u32::MAX),
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn limits_hold_at_their_edges() {
-        let limits = Limits::of(agent::Limits {
+        let limits = RunLimits::of(agent::Limits {
             max_tool_calls: Some(2),
             max_steps: Some(3),
             max_duration_ms: Some(1),

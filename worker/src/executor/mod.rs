@@ -25,9 +25,9 @@ use holdfast_shared::{
 use tracing::Instrument;
 
 use crate::{
-    Shared,
+    WorkerState,
     lease::{Lease, Signal},
-    recorder::{Ended, Fenced, Recorder},
+    recorder::{LeaseLost, Recorder, RecorderOutcome},
     spans::{self, Spans},
 };
 use attempt::Attempt;
@@ -47,8 +47,8 @@ pub enum Stop {
     Fenced,
 }
 
-impl From<Fenced> for Stop {
-    fn from(_: Fenced) -> Self {
+impl From<LeaseLost> for Stop {
+    fn from(_: LeaseLost) -> Self {
         Self::Fenced
     }
 }
@@ -57,20 +57,20 @@ impl From<Signal> for Stop {
     fn from(signal: Signal) -> Self {
         match signal {
             Signal::Cancel => Self::Cancelled,
-            Signal::Leave | Signal::Yield | Signal::Drain => Self::Drained,
+            Signal::Release | Signal::Yield | Signal::Drain => Self::Drained,
             Signal::None | Signal::Fenced => Self::Fenced,
         }
     }
 }
 
 /// Executes a claim to its end, whatever that is.
-pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
+pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
     let spans = Spans::of(&claim);
     let mut span = spans.attempt(&claim);
     let spans = spans.under(&span);
     drop(spans.claim(&claim));
     let (first_token_ms, trace_id) = (tracing::field::Empty, spans.trace_id());
-    let logged =
+    let run_span =
         tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, trace_id, first_token_ms);
     async {
         let worker = &shared.worker;
@@ -84,11 +84,11 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
         let executing = Executing::begin();
         let mut recorder = Recorder::start(worker, claim.clone(), spans);
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
-        let ended = Box::pin(end(recorder, outcome, &mut span)).await;
+        let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
-        spans::tell_end(&mut span, ended);
-        match ended {
-            Ended::Finished { status, next_waits } => {
+        spans::set_end(&mut span, recorder_outcome);
+        match recorder_outcome {
+            RecorderOutcome::Finished { status, next_waits } => {
                 if next_waits {
                     let _ = worker.queue.wake().await;
                 }
@@ -96,20 +96,20 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
             }
-            Ended::Left(Leave::Queued) => {
+            RecorderOutcome::Released(Leave::Queued) => {
                 let _ = worker.queue.wake().await;
                 tracing::info!("run handed over");
             }
-            Ended::Left(Leave::Waiting) => tracing::info!("run waits for an answer"),
-            Ended::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
+            RecorderOutcome::Released(Leave::Waiting) => tracing::info!("run waits for an answer"),
+            RecorderOutcome::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
         }
     }
-    .instrument(logged)
+    .instrument(run_span)
     .await;
 }
 
 /// Does what is to be done next, once nothing is executed any more.
-async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> Ended {
+async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> RecorderOutcome {
     match outcome {
         Ok(()) => recorder.finish(Ending::Completed).await,
         Err(Stop::Failed(error)) => {
@@ -118,9 +118,9 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
             recorder.finish(Ending::Failed(error)).await
         }
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
-        Err(Stop::Drained) => recorder.leave(Leave::Queued).await,
-        Err(Stop::Waiting) => recorder.leave(Leave::Waiting).await,
-        Err(Stop::Fenced) => Ended::Fenced,
+        Err(Stop::Drained) => recorder.release(Leave::Queued).await,
+        Err(Stop::Waiting) => recorder.release(Leave::Waiting).await,
+        Err(Stop::Fenced) => RecorderOutcome::Fenced,
     }
 }
 
@@ -142,7 +142,7 @@ impl Drop for Executing {
 
 /// Where the graph goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextNode {
     Process,
     Tools,
     Respond,
@@ -151,28 +151,28 @@ enum Next {
 /// One attempt's way through the graph. A run listens to its model for most of its life: all else is boxed while it goes on,
 /// so that such a run holds no memory for it.
 async fn work(
-    shared: &Shared,
+    shared: &WorkerState,
     claim: &Claim,
     lease: &mut Lease,
     recorder: &mut Recorder,
     (span, spans): (&mut Span, Spans),
 ) -> Result<(), Stop> {
     let mut attempt = Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await?;
-    spans::tell_agent(span, claim, &attempt.definition, &attempt.chosen);
+    spans::set_agent(span, claim, &attempt.definition, &attempt.chosen_model);
     let mut next = attempt.memory.next();
     loop {
-        let gone_on = match next {
-            Next::Process => process::process(&mut attempt).await,
-            Next::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
-            Next::Respond => {
+        let result = match next {
+            NextNode::Process => process::process(&mut attempt).await,
+            NextNode::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
+            NextNode::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());
             }
         };
-        if let Err(Stop::Failed(error)) = &gone_on {
+        if let Err(Stop::Failed(error)) = &result {
             attempt.step.fail(&error.code);
         }
-        next = gone_on?;
+        next = result?;
     }
 }
 

@@ -14,9 +14,9 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Next, Stop, attempt::Attempt, context};
+use super::{NextNode, Stop, attempt::Attempt, context};
 use crate::{
-    model::{self, CallDelta, Delta},
+    model::{self, AnswerDelta, CallDelta},
     spans,
 };
 
@@ -28,15 +28,15 @@ const MAX_CALLS: usize = 128;
 
 /// What the model has answered in one step.
 #[derive(Default)]
-struct Said {
+struct StepAnswer {
     text: String,
-    calls: Vec<AskedCall>,
+    calls: Vec<CallDraft>,
     usage: Usage,
     /// Why the provider ended it.
     finish_reason: Option<FinishReason>,
 }
 
-impl Said {
+impl StepAnswer {
     /// Why the step has ended. Some providers call it a stop where the model asks for calls.
     fn finish_reason(&self) -> FinishReason {
         match self.finish_reason.unwrap_or(FinishReason::Other) {
@@ -47,7 +47,7 @@ impl Said {
 }
 
 /// A call whose arguments the model is writing, or has written.
-struct AskedCall {
+struct CallDraft {
     index: usize,
     call_id: String,
     name: String,
@@ -56,9 +56,9 @@ struct AskedCall {
 }
 
 /// Asks the model and records its answer.
-pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
+pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     // A step that has not begun is the best place to go on elsewhere.
-    if attempt.memory.step > 0 && attempt.lease.should_leave() {
+    if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
     attempt.memory.step += 1;
@@ -76,12 +76,12 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     }
     let takes_calls = !tools.is_empty();
     let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
-    let said = listen(attempt, &request).await?;
-    attempt.memory.usage += said.usage;
-    let finish_reason = said.finish_reason();
+    let step_answer = ask_model(attempt, &request).await?;
+    attempt.memory.usage += step_answer.usage;
+    let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
     let mut calls: Vec<RequestedCall> = match takes_calls {
-        true => said.calls.into_iter().map(AskedCall::finish).collect(),
+        true => step_answer.calls.into_iter().map(CallDraft::finish).collect(),
         false => Vec::new(),
     };
     if calls.len() > MAX_CALLS {
@@ -89,11 +89,11 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
             .warn("limit_reached", format!("Of the {} tool calls of this step, {MAX_CALLS} are taken.", calls.len()));
         calls.truncate(MAX_CALLS);
     }
-    let message = attempt.memory.push(TraceRole::Assistant, said.text, step);
+    let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
     message.tool_calls = calls.clone();
-    message.usage = Some(said.usage);
+    message.usage = Some(step_answer.usage);
     let message = message.clone();
-    attempt.memory.ask_for(&calls);
+    attempt.memory.add_calls(&calls);
     let mut progress = Progress {
         messages: vec![message],
         calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
@@ -102,83 +102,88 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         ..Progress::default()
     };
     if calls.is_empty() {
-        attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls: 0, usage: said.usage, finish_reason });
+        attempt.recorder.emit(&EventBody::StepCompleted {
+            step,
+            tool_calls: 0,
+            usage: step_answer.usage,
+            finish_reason,
+        });
         attempt.step = Span::default();
         progress.step_completed = true;
     }
     attempt.checkpoint(Node::Process, progress);
     attempt.limits.check(attempt.memory.usage).map_err(Stop::Failed)?;
-    Ok(if calls.is_empty() { Next::Respond } else { Next::Tools })
+    Ok(if calls.is_empty() { NextNode::Respond } else { NextNode::Tools })
 }
 
-async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
-    let mut span = attempt.spans_of_step().chat(&attempt.chosen);
-    let said = hear(attempt, request).await;
-    match &said {
-        Ok(said) => spans::tell_usage(&mut span, said.usage),
+async fn ask_model(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
+    let mut span = attempt.spans_of_step().chat(&attempt.chosen_model);
+    let step_answer = read_answer(attempt, request).await;
+    match &step_answer {
+        Ok(step_answer) => spans::set_usage(&mut span, step_answer.usage),
         Err(Stop::Failed(error)) => span.fail(&error.code),
         Err(_) => {}
     }
-    said
+    step_answer
 }
 
-async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
-    let asked = attempt.chosen.model.ask(request);
-    let mut answer = attempt.alongside(asked).await?.map_err(failed)?;
-    let mut said = Said::default();
+async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
+    let call = attempt.chosen_model.model.ask(request);
+    let mut answer = attempt.alongside(call).await?.map_err(stop_for)?;
+    let mut step_answer = StepAnswer::default();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
     let has_spoken =
-        attempt.memory.trace.iter().any(|said| said.role == TraceRole::Assistant && !said.content.is_empty());
+        attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
             Some(Ok(delta)) => delta,
-            Some(Err(error)) => return Err(failed(error)),
-            None => return Err(broken_off()),
+            Some(Err(error)) => return Err(stop_for(error)),
+            None => return Err(broken_stream()),
         };
         let size = match &delta {
-            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            Delta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
-            Delta::End(usage, reason) => {
-                (said.usage, said.finish_reason) = (*usage, Some(*reason));
-                return Ok(said);
+            AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) => text.len(),
+            AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
+            AnswerDelta::End(usage, reason) => {
+                (step_answer.usage, step_answer.finish_reason) = (*usage, Some(*reason));
+                return Ok(step_answer);
             }
         };
         room = room.checked_sub(size).ok_or_else(|| too_long(attempt))?;
-        attempt.saw_token();
+        attempt.record_first_token();
         let body = match delta {
-            Delta::Text(text) => {
+            AnswerDelta::Text(text) => {
                 let text = storable(text);
-                if said.text.is_empty() && has_spoken {
-                    said.text.push_str(PARAGRAPH);
+                if step_answer.text.is_empty() && has_spoken {
+                    step_answer.text.push_str(PARAGRAPH);
                     attempt.recorder.emit(&EventBody::MessageDelta { message_id, text: PARAGRAPH.to_owned() });
                 }
-                said.text.push_str(&text);
+                step_answer.text.push_str(&text);
                 EventBody::MessageDelta { message_id, text }
             }
-            Delta::Reasoning(text) => EventBody::ReasoningDelta { message_id, text: storable(text) },
-            Delta::Call(call) => match said.take(call) {
+            AnswerDelta::Reasoning(text) => EventBody::ReasoningDelta { message_id, text: storable(text) },
+            AnswerDelta::Call(call) => match step_answer.take(call) {
                 Some(body) => body,
                 None => continue,
             },
-            Delta::End(..) => continue,
+            AnswerDelta::End(..) => continue,
         };
         attempt.recorder.emit(&body);
     }
 }
 
-impl Said {
+impl StepAnswer {
     /// Takes a piece of a call, and answers the event that tells of it, if a reader can see any of it.
     fn take(&mut self, delta: CallDelta) -> Option<EventBody> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
-        let known = self.calls.iter().position(|call| call.index == index);
-        let (call, is_new) = match known {
-            Some(place) => (&mut self.calls[place], false),
+        let existing = self.calls.iter().position(|call| call.index == index);
+        let (call, is_new) = match existing {
+            Some(position) => (&mut self.calls[position], false),
             None => {
                 let call_id = format!("call_{}", Uuid::now_v7().simple());
                 let name = storable(name.unwrap_or_default());
-                self.calls.push(AskedCall { index, call_id, name, arguments: String::new(), signature: None });
+                self.calls.push(CallDraft { index, call_id, name, arguments: String::new(), signature: None });
                 (self.calls.last_mut().expect("a call was just pushed"), true)
             }
         };
@@ -190,7 +195,7 @@ impl Said {
     }
 }
 
-impl AskedCall {
+impl CallDraft {
     /// Arguments that are no JSON, or too deep to be kept, stay the text that they are; the tools node refuses them.
     fn finish(self) -> RequestedCall {
         let Self { call_id, name, arguments, signature, .. } = self;
@@ -211,11 +216,11 @@ fn too_long(attempt: &Attempt<'_>) -> Stop {
     Stop::Failed(RunError::new("answer_too_long", message))
 }
 
-fn broken_off() -> Stop {
+fn broken_stream() -> Stop {
     Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))
 }
 
-fn failed(error: model::Error) -> Stop {
+fn stop_for(error: model::Error) -> Stop {
     // The provider's own words may quote the conversation, and name what users are not to know.
     tracing::warn!(%error, "failed to get an answer of the model");
     Stop::Failed(RunError::new(error.code(), error.reason()))

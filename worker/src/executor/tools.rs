@@ -25,11 +25,11 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{Next, Stop, attempt::Attempt, memory::Pending};
+use super::{NextNode, Stop, attempt::Attempt, memory::StepCall};
 use crate::{lease::Signal, tools::Tool};
 
 /// What is to be done about one call.
-enum Plan {
+enum CallPlan {
     /// It has its outcome.
     Nothing,
     /// It gets this outcome without being made.
@@ -44,20 +44,20 @@ enum Plan {
 }
 
 /// A call that has come to its end: which of the step's, what it brought, and how long it took.
-type Outcome = (usize, Result<String, ToolError>, Duration);
+type CallOutcome = (usize, Result<String, ToolError>, Duration);
 
 /// Brings every call of the step to its outcome.
-pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
-    let mut unfit = check_arguments(attempt).await?;
-    let plans: Vec<Plan> =
-        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, unfit.remove(&index))).collect();
+pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
+    let mut invalid = check_arguments(attempt).await?;
+    let plans: Vec<CallPlan> =
+        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, invalid.remove(&index))).collect();
     let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
-            Plan::Nothing => {}
-            Plan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
-            Plan::Call(tool, input) => to_call.push_back((index, tool, input)),
-            asked => questions.push((index, asked)),
+            CallPlan::Nothing => {}
+            CallPlan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
+            CallPlan::Call(tool, input) => to_call.push_back((index, tool, input)),
+            question => questions.push((index, question)),
         }
     }
     call_all(attempt, to_call).await?;
@@ -65,11 +65,11 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
         // that waits.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
-        attempt.recorder.emit_on_leaving(&EventBody::AgentState { state: AgentState::WaitingOnUser });
+        attempt.recorder.emit_on_release(&EventBody::AgentState { state: AgentState::WaitingOnUser });
         return Err(Stop::Waiting);
     }
     finish_step(attempt);
-    Ok(Next::Process)
+    Ok(NextNode::Process)
 }
 
 /// Checks the arguments of each call that nothing was done about yet; the calls whose arguments do not fit, by their index.
@@ -81,50 +81,50 @@ async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, To
     let (known, checks) = (known.collect::<Vec<_>>(), attempt.shared.schemas.clone());
     let owner = attempt.claim.owner_id.clone();
     let checked = async move {
-        let mut unfit = BTreeMap::new();
+        let mut invalid = BTreeMap::new();
         for (index, tool, input) in known {
             if let Err(error) = tool.check(&checks, &owner, &input).await {
-                unfit.insert(index, error);
+                invalid.insert(index, error);
             }
         }
-        unfit
+        invalid
     };
     attempt.alongside(checked).await
 }
 
 /// Decides about a call from what it is, what has become of it so far, and why its arguments do not fit, if so.
-fn plan(attempt: &Attempt<'_>, index: usize, unfit: Option<ToolError>) -> Plan {
-    let Pending { state, approval } = &attempt.memory.calls[index];
+fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
+    let StepCall { state, approval } = &attempt.memory.calls[index];
     let tool = attempt.toolbox.get(&state.name);
     let call = |input: &Value| match tool {
-        Some(tool) => Plan::Call(Arc::clone(tool), input.clone()),
-        None => Plan::Refuse(tool_gone(state)),
+        Some(tool) => CallPlan::Call(Arc::clone(tool), input.clone()),
+        None => CallPlan::Refuse(tool_gone(state)),
     };
     match state.status {
-        ToolCallStatus::Completed | ToolCallStatus::Abandoned => Plan::Nothing,
-        ToolCallStatus::Client => Plan::Wait,
+        ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
+        ToolCallStatus::Client => CallPlan::Wait,
         ToolCallStatus::Called => match state.effect {
             Effect::ReadOnly | Effect::Idempotent => call(&state.input),
-            Effect::Once => Plan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
+            Effect::Once => CallPlan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
         },
         ToolCallStatus::Waiting => match approval {
-            None => Plan::Wait,
+            None => CallPlan::Wait,
             Some(approval) => match approval.status {
-                ApprovalStatus::Pending => Plan::Wait,
+                ApprovalStatus::Pending => CallPlan::Wait,
                 ApprovalStatus::Approved => call(approval.edited_input.as_ref().unwrap_or(&approval.input)),
-                _ => Plan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
+                _ => CallPlan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
             },
         },
         ToolCallStatus::Requested => {
             let beyond = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
-            let Some(tool) = tool else { return Plan::Refuse(no_such_tool(attempt, &state.name)) };
+            let Some(tool) = tool else { return CallPlan::Refuse(no_such_tool(attempt, &state.name)) };
             if beyond >= attempt.limits.tool_calls {
-                return Plan::Refuse(too_many_calls(attempt.limits.tool_calls));
+                return CallPlan::Refuse(too_many_calls(attempt.limits.tool_calls));
             }
-            match unfit {
-                Some(error) => Plan::Refuse(error),
-                None if tool.is_clients() => Plan::Client(state.input.clone()),
-                None if tool.needs_approval => Plan::Ask(ApprovalKind::Policy, state.input.clone()),
+            match invalid {
+                Some(error) => CallPlan::Refuse(error),
+                None if tool.is_client_tool() => CallPlan::Client(state.input.clone()),
+                None if tool.needs_approval => CallPlan::Ask(ApprovalKind::Policy, state.input.clone()),
                 None => call(&state.input),
             }
         }
@@ -135,7 +135,7 @@ fn plan(attempt: &Attempt<'_>, index: usize, unfit: Option<ToolError>) -> Plan {
 async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<Tool>, Value)>) -> Result<(), Stop> {
     let most = attempt.shared.worker.tools.tool_concurrency;
     // Dropping the set cancels what is still under way.
-    let mut under_way: JoinSet<Outcome> = JoinSet::new();
+    let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
     loop {
         let free = match attempt.lease.should_yield() {
             true => 0,
@@ -143,7 +143,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         };
         let signal = signal_while(attempt, &under_way);
         let next: Vec<_> = to_call.drain(..free).collect();
-        let before: Vec<CallState> =
+        let previous: Vec<CallState> =
             next.iter().map(|(index, ..)| attempt.memory.calls[*index].state.clone()).collect();
         for (index, tool, input) in &next {
             intend(attempt, *index, tool, input.clone());
@@ -152,7 +152,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             && let Err(stop) = attempt.durable_until(signal).await
         {
             // None of them was made, so nobody need wonder.
-            attempt.recorder.note(Progress { calls: before, ..Progress::default() });
+            attempt.recorder.note(Progress { calls: previous, ..Progress::default() });
             return Err(stop);
         }
         let spans = attempt.spans_of_step();
@@ -183,7 +183,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
 
 /// The least signal that ends the run while these calls are under way: one that must not be repeated ends here, or at the end
 /// of the process.
-fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<Outcome>) -> Signal {
+fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Signal {
     let is_once = |state: &CallState| state.status == ToolCallStatus::Called && state.effect == Effect::Once;
     match !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
         true => Signal::Drain,
@@ -209,7 +209,7 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
 }
 
 /// Notes what has become of a call.
-fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
+fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;
     let never_started = attempt.memory.calls[index].never_started();
@@ -243,7 +243,7 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
 }
 
 /// Asks whoever must answer before the call has an outcome.
-fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
+fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
     let expires_at = attempt.claim.clock.now() + attempt.shared.worker.tools.approval_ttl;
     let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
     let schema = tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone());
@@ -252,7 +252,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
     let (call_id, name) = (state.call_id.clone(), state.name.clone());
     let mut approvals = Vec::new();
     let body = match question {
-        Plan::Ask(kind, input) => {
+        CallPlan::Ask(kind, input) => {
             state.status = ToolCallStatus::Waiting;
             let id = Uuid::now_v7();
             let (call_id, name) = (call_id.clone(), name.clone());
@@ -260,7 +260,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
             let (call_id, name) = (state.call_id.clone(), state.name.clone());
             EventBody::ApprovalRequested { approval_id: id, call_id, kind, name, input, expires_at }
         }
-        Plan::Client(input) => {
+        CallPlan::Client(input) => {
             state.status = ToolCallStatus::Client;
             state.schema = Some(schema);
             state.expires_at = Some(expires_at);
@@ -271,7 +271,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
         _ => return,
     };
     let state = state.clone();
-    attempt.recorder.emit_on_leaving(&body);
+    attempt.recorder.emit_on_release(&body);
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], approvals, resume_at, ..Progress::default() });
 }
@@ -288,8 +288,10 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             (None, Some(error)) => format!("error {}: {}", error.code, error.message),
             (None, None) => String::new(),
         };
-        let edited = match attempt.memory.asked_input(&state.call_id) {
-            Some(asked) if *asked != state.input => format!("[a human has changed the arguments to {}]\n", state.input),
+        let edited = match attempt.memory.requested_input(&state.call_id) {
+            Some(requested) if *requested != state.input => {
+                format!("[a human has changed the arguments to {}]\n", state.input)
+            }
             _ => String::new(),
         };
         let text = edited + &excerpt::chars(&text, most);
@@ -297,7 +299,7 @@ fn finish_step(attempt: &mut Attempt<'_>) {
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
     }
-    let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
+    let usage = attempt.memory.trace.iter().rev().find_map(|message| message.usage).unwrap_or_default();
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
     attempt.recorder.emit(&EventBody::StepCompleted { step, tool_calls, usage, finish_reason });
@@ -315,7 +317,7 @@ fn tool_gone(state: &CallState) -> ToolError {
 }
 
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
-    if attempt.toolbox.misses(name) {
+    if attempt.toolbox.is_unavailable(name) {
         return ToolError::new(
             "tool_unavailable",
             format!("this call was not made: the server of {name} cannot be reached now"),

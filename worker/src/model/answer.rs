@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::Error;
 
 /// The deltas of an answer in order. The last item is `Delta::End` or an error, and nothing comes after it.
-pub type Answer = BoxStream<'static, Result<Delta, Error>>;
+pub type AnswerStream = BoxStream<'static, Result<AnswerDelta, Error>>;
 
 /// A piece of an answer, as the provider cut it; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum AnswerDelta {
     Text(String),
     Reasoning(String),
     Call(CallDelta),

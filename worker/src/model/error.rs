@@ -10,10 +10,10 @@ use reqwest::{StatusCode, header::HeaderMap};
 
 use super::subject::Subject;
 
-mod complaint;
+mod provider_error;
 mod retry_after;
 
-use complaint::{Complaint, Verdict};
+use provider_error::{FailureKind, ProviderError};
 
 /// A failure of the model.
 #[derive(Debug, thiserror::Error)]
@@ -23,28 +23,28 @@ pub enum Error {
     Timeout { model: ModelChoice, phase: Phase, limit: Duration },
 
     /// Too many requests, or no credit left.
-    #[error("{model} is rate limited: {said}")]
-    RateLimited { model: ModelChoice, said: String, retry_after: Option<Duration> },
+    #[error("{model} is rate limited: {message}")]
+    RateLimited { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
     /// The provider cannot be reached, or says that it cannot answer now.
-    #[error("{model} is unavailable: {said}")]
-    Unavailable { model: ModelChoice, said: String, retry_after: Option<Duration> },
+    #[error("{model} is unavailable: {message}")]
+    Unavailable { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
     /// The provider has no model of this name.
-    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME, or the name in the agent's model, to one that it offers: {said}", model.provider, model.name)]
-    UnknownModel { model: ModelChoice, said: String },
+    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME, or the name in the agent's model, to one that it offers: {message}", model.provider, model.name)]
+    UnknownModel { model: ModelChoice, message: String },
 
     /// The provider says that the request is wrong; so would every further one be.
-    #[error("{model} refused the request (status {status}): {said}")]
-    Refused { model: ModelChoice, status: u16, said: String },
+    #[error("{model} refused the request (status {status}): {message}")]
+    Refused { model: ModelChoice, status: u16, message: String },
 
     /// The stream ended before the answer did, or is none.
     #[error("the answer of {model} broke off: {cause}")]
     BrokenStream { model: ModelChoice, cause: String },
 
     /// The provider reports a failure of its own.
-    #[error("{model} failed: {said}")]
-    Failed { model: ModelChoice, said: String },
+    #[error("{model} failed: {message}")]
+    Failed { model: ModelChoice, message: String },
 
     /// The scripted model was told to fail.
     #[error("the scripted model failed, as [fail] told it to")]
@@ -121,23 +121,24 @@ impl Error {
 
     /// The answer had a status other than 2xx.
     pub(super) fn from_status(subject: &Subject, status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
-        let complaint = Complaint::read(body);
+        let provider_error = ProviderError::read(body);
         let retry_after = retry_after::read(headers);
-        let verdict = complaint.verdict_on(status.as_u16());
-        let said = format!("{} (status {})", subject.quote(complaint.message().unwrap_or(body)), status.as_u16());
-        Self::judged(subject, verdict, said, retry_after, status.as_u16())
+        let kind = provider_error.kind_for_status(status.as_u16());
+        let message =
+            format!("{} (status {})", subject.quote(provider_error.message().unwrap_or(body)), status.as_u16());
+        Self::of_kind(subject, kind, message, retry_after, status.as_u16())
     }
 
     /// The provider sent an error where an answer, or a piece of one, was expected.
     pub(super) fn from_body(subject: &Subject, body: &str) -> Self {
-        let complaint = Complaint::read(body);
-        let said = subject.quote(complaint.message().unwrap_or(body));
-        Self::judged(subject, complaint.verdict(), said, None, complaint.status().unwrap_or(200))
+        let provider_error = ProviderError::read(body);
+        let message = subject.quote(provider_error.message().unwrap_or(body));
+        Self::of_kind(subject, provider_error.kind(), message, None, provider_error.status().unwrap_or(200))
     }
 
     /// The provider sent JSON where a stream was expected. JSON that names no error says nothing about the next try.
     pub(super) fn from_json(subject: &Subject, body: &str) -> Self {
-        match Complaint::is_in(body) {
+        match ProviderError::is_in(body) {
             true => Self::from_body(subject, body),
             false => Self::broken(subject, format!("it is no event stream: {}", subject.quote(body))),
         }
@@ -153,25 +154,31 @@ impl Error {
         if error.is_body() || error.is_decode() {
             return Self::BrokenStream { model, cause: format!("the connection was lost ({cause})") };
         }
-        let said = match error.is_connect() {
+        let message = match error.is_connect() {
             true => format!("cannot connect ({cause})"),
             false => format!("no answer to the request ({cause})"),
         };
-        Self::Unavailable { model, said, retry_after: None }
+        Self::Unavailable { model, message, retry_after: None }
     }
 
     pub(super) fn broken(subject: &Subject, cause: impl Into<String>) -> Self {
         Self::BrokenStream { model: subject.choice.clone(), cause: cause.into() }
     }
 
-    fn judged(subject: &Subject, verdict: Verdict, said: String, retry_after: Option<Duration>, status: u16) -> Self {
+    fn of_kind(
+        subject: &Subject,
+        kind: FailureKind,
+        message: String,
+        retry_after: Option<Duration>,
+        status: u16,
+    ) -> Self {
         let model = subject.choice.clone();
-        match verdict {
-            Verdict::UnknownModel => Self::UnknownModel { model, said },
-            Verdict::RateLimited => Self::RateLimited { model, said, retry_after },
-            Verdict::Unavailable => Self::Unavailable { model, said, retry_after },
-            Verdict::Refused => Self::Refused { model, status, said },
-            Verdict::Failed => Self::Failed { model, said },
+        match kind {
+            FailureKind::UnknownModel => Self::UnknownModel { model, message },
+            FailureKind::RateLimited => Self::RateLimited { model, message, retry_after },
+            FailureKind::Unavailable => Self::Unavailable { model, message, retry_after },
+            FailureKind::Refused => Self::Refused { model, status, message },
+            FailureKind::Failed => Self::Failed { model, message },
         }
     }
 }

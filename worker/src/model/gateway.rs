@@ -16,9 +16,9 @@ use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::U
 use secrecy::ExposeSecret;
 
 use super::{
-    Delta, Error, Request,
+    AnswerDelta, Error, Request,
     subject::Subject,
-    upstream::{Signal, Signals, Upstream},
+    upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
 
 mod alternation;
@@ -27,7 +27,7 @@ mod conversation;
 mod dialect;
 mod failure;
 
-use calls::Calls;
+use calls::GatewayCalls;
 use dialect::Dialect;
 use failure::Failures;
 
@@ -61,7 +61,7 @@ impl Gateway {
 }
 
 impl Upstream for Gateway {
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
         let (client, target, dialect) = (self.client.clone(), self.target.clone(), self.dialect);
         let failures = self.failures.for_one_call();
         let mut options = dialect.options(&self.options, &request.options).with_raw_frame_fn(failures.listener());
@@ -75,31 +75,31 @@ impl Upstream for Gateway {
         async move {
             let response = client.exec_chat_stream(target, chat, Some(&options)).await;
             let chat = response.map_err(|error| failures.explain(error))?.stream;
-            Ok(signals(Reading { chat, dialect, calls: Calls::new(dialect), end: None, failures }))
+            Ok(boxed_stream(GatewayStream { chat, dialect, calls: GatewayCalls::new(dialect), end: None, failures }))
         }
         .boxed()
     }
 }
 
 /// An answer being read.
-struct Reading {
+struct GatewayStream {
     chat: ChatStream,
     dialect: Dialect,
-    calls: Calls,
+    calls: GatewayCalls,
     /// The end, while something is handed out before it.
     end: Option<(Usage, FinishReason)>,
     failures: Failures,
 }
 
-fn signals(reading: Reading) -> Signals {
-    let items = stream::unfold(reading, |mut reading| async move { Some((reading.next().await, reading)) });
+fn boxed_stream(stream: GatewayStream) -> UpstreamStream {
+    let items = stream::unfold(stream, |mut stream| async move { Some((stream.next().await, stream)) });
     items.boxed()
 }
 
-impl Reading {
-    async fn next(&mut self) -> Result<Signal, Error> {
+impl GatewayStream {
+    async fn next(&mut self) -> Result<UpstreamItem, Error> {
         if let Some((usage, reason)) = self.end.take() {
-            return Ok(Signal::Delta(Delta::End(usage, reason)));
+            return Ok(UpstreamItem::Delta(AnswerDelta::End(usage, reason)));
         }
         loop {
             match self.chat.next().await {
@@ -112,21 +112,23 @@ impl Reading {
         }
     }
 
-    fn read(&mut self, event: ChatStreamEvent) -> Result<Signal, Error> {
+    fn read(&mut self, event: ChatStreamEvent) -> Result<UpstreamItem, Error> {
         let delta = match event {
-            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => Delta::Text(chunk.content),
-            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => Delta::Reasoning(chunk.content),
+            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => AnswerDelta::Text(chunk.content),
+            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => {
+                AnswerDelta::Reasoning(chunk.content)
+            }
             ChatStreamEvent::ToolCallChunk(chunk) => match self.calls.read(chunk.tool_call) {
-                Some(delta) => Delta::Call(delta),
-                None => return Ok(Signal::Alive),
+                Some(delta) => AnswerDelta::Call(delta),
+                None => return Ok(UpstreamItem::Alive),
             },
             ChatStreamEvent::End(end) => self.read_end(end)?,
-            _ => return Ok(Signal::Alive),
+            _ => return Ok(UpstreamItem::Alive),
         };
-        Ok(Signal::Delta(delta))
+        Ok(UpstreamItem::Delta(delta))
     }
 
-    fn read_end(&mut self, end: StreamEnd) -> Result<Delta, Error> {
+    fn read_end(&mut self, end: StreamEnd) -> Result<AnswerDelta, Error> {
         if !self.dialect.is_complete(&end) {
             return Err(self.failures.truncated());
         }
@@ -139,9 +141,9 @@ impl Reading {
         Ok(match thinking {
             Some(delta) => {
                 self.end = Some((usage, reason));
-                Delta::Call(delta)
+                AnswerDelta::Call(delta)
             }
-            None => Delta::End(usage, reason),
+            None => AnswerDelta::End(usage, reason),
         })
     }
 }

@@ -10,8 +10,8 @@ mod connect;
 mod error;
 mod gateway;
 mod openai;
-mod patience;
 mod request;
+mod retry_policy;
 pub mod scripted;
 mod subject;
 #[cfg(test)]
@@ -20,15 +20,15 @@ mod upstream;
 
 use futures::future::BoxFuture;
 
-pub use answer::{Answer, CallDelta, Delta};
-pub use connect::{Chosen, ConnectError, Models};
+pub use answer::{AnswerDelta, AnswerStream, CallDelta};
+pub use connect::{ChosenModel, ConnectError, Models};
 pub use error::{Error, Phase};
 pub use request::{Options, Request, ToolRequest, ToolSpec, Turn};
-pub use scripted::Scripted;
+pub use scripted::ScriptedModel;
 
 /// A source of answers.
 pub trait Model: Send + Sync {
     /// Asks for one answer. The future resolves when the first delta is at hand, after all retries; an error of it means
     /// that nothing of the answer was received. Dropping it, or the stream, cancels the request.
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>>;
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>>;
 }

@@ -3,7 +3,7 @@
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use holdfast_shared::config::ModelConfig;
 
-use super::{Delta, Error, Request};
+use super::{AnswerDelta, Error, Request};
 
 /// Bytes of an error's body that are read; no provider needs more to say what is wrong.
 const ERROR_BODY_BYTES: usize = 64 * 1024;
@@ -11,18 +11,18 @@ const ERROR_BODY_BYTES: usize = 64 * 1024;
 /// One way of reaching a provider.
 pub(super) trait Upstream: Send + Sync + 'static {
     /// Makes one try. Dropping the future, or the stream, cancels the request.
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>>;
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>>;
 }
 
 /// What comes from the provider in order. Nothing after `Delta::End` or the first error counts; a stream that ends
 /// without either was truncated.
-pub(super) type Signals = BoxStream<'static, Result<Signal, Error>>;
+pub(super) type UpstreamStream = BoxStream<'static, Result<UpstreamItem, Error>>;
 
 /// A sign of life.
 #[derive(Debug)]
-pub(super) enum Signal {
+pub(super) enum UpstreamItem {
     /// A piece of the answer.
-    Delta(Delta),
+    Delta(AnswerDelta),
     /// Bytes without a piece of the answer, such as a keep-alive comment while a model thinks in silence.
     Alive,
 }

@@ -11,13 +11,13 @@ use holdfast_shared::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Fenced, stretch::Stretches};
+use super::{LeaseLost, append_spans::AppendSpans};
 
 /// Under load, the shortest time between two appends: it widens the batches.
 const LINGER: Duration = Duration::from_millis(2);
 
 /// Appends in a hurry after which it is load: a run's first words come right behind what announces them.
-const HURRIED: u32 = 3;
+const RAPID_APPENDS: u32 = 3;
 
 /// Wait after a failed append; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ const APPEND_BYTES: usize = 64 << 10;
 const WAITING_BYTES: usize = 8 << 20;
 
 /// What the log has said, and where the append has left it.
-type Answer = (Result<Appended, Error>, Option<Mark>);
+type AppendOutcome = (Result<Appended, Error>, Option<Mark>);
 
 pub struct Appends {
     run_log: RunLog,
@@ -41,39 +41,39 @@ pub struct Appends {
     first: u32,
     /// The newest number that was pushed.
     last: u32,
-    in_flight: Option<(Batch, BoxFuture<'static, Answer>)>,
+    in_flight: Option<(Batch, BoxFuture<'static, AppendOutcome>)>,
     mark: Option<Mark>,
     gap: Gap,
     /// Nothing is appended until a flush has proved that the run is still held.
-    behind: bool,
+    needs_archive: bool,
     /// Nothing is appended before this.
     not_before: Option<Instant>,
-    last_begun: Option<Instant>,
+    last_start: Option<Instant>,
     /// Appends in a row that came right after the one before.
-    hurried: u32,
+    rapid: u32,
     backoff: Duration,
-    stretches: Stretches,
+    spans: AppendSpans,
     /// When the append in flight was begun, if its run is traced.
-    begun: Option<SystemTime>,
+    started_at: Option<SystemTime>,
 }
 
 /// What a step has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum AppendStep {
     Stored,
     /// The log has lost what came before: flush.
-    Behind,
+    NeedsFlush,
     Failed,
 }
 
-impl Step {
-    pub fn is_behind(self) -> bool {
-        self == Self::Behind
+impl AppendStep {
+    pub fn needs_flush(self) -> bool {
+        self == Self::NeedsFlush
     }
 }
 
 impl Appends {
-    pub fn new(run_log: RunLog, run_id: Uuid, attempt: u32, stretches: Stretches) -> Self {
+    pub fn new(run_log: RunLog, run_id: Uuid, attempt: u32, spans: AppendSpans) -> Self {
         Self {
             run_log,
             run_id,
@@ -84,13 +84,13 @@ impl Appends {
             in_flight: None,
             mark: None,
             gap: Gap::Refuse,
-            behind: false,
+            needs_archive: false,
             not_before: None,
-            last_begun: None,
-            hurried: 0,
+            last_start: None,
+            rapid: 0,
             backoff: BACKOFF,
-            stretches,
-            begun: None,
+            spans,
+            started_at: None,
         }
     }
 
@@ -104,28 +104,28 @@ impl Appends {
     }
 
     /// Everything up to `archived_to` is durable: a log that lost it may go on behind it.
-    pub fn archived_to(&mut self, archived_to: EventId) {
-        self.stretches.cut();
-        let failing = self.behind || self.backoff > BACKOFF;
+    pub fn set_archived_to(&mut self, archived_to: EventId) {
+        self.spans.close();
+        let failing = self.needs_archive || self.backoff > BACKOFF;
         let reaches = archived_to >= EventId::new(self.attempt, self.first.saturating_sub(1));
         if !failing || !reaches || self.in_flight.is_some() {
             return;
         }
-        self.behind = false;
+        self.needs_archive = false;
         self.gap = Gap::Archived;
         // What is durable need not pass through the log any more, but the last event must: it carries the log on.
-        let known = archived_to.n.min(self.last.saturating_sub(1));
-        if self.waiting.len() > WAITING_BYTES && known >= self.first {
-            let dropped = (known + 1 - self.first) as usize;
+        let durable = archived_to.n.min(self.last.saturating_sub(1));
+        if self.waiting.len() > WAITING_BYTES && durable >= self.first {
+            let dropped = (durable + 1 - self.first) as usize;
             let end = memchr::memchr_iter(b'\n', &self.waiting).nth(dropped - 1).map_or(0, |newline| newline + 1);
             self.waiting.drain(..end);
-            self.first = known + 1;
+            self.first = durable + 1;
         }
     }
 
     /// Everything that was pushed is durable: the log may have any gap from here on.
-    pub fn archived_all(&mut self) {
-        self.behind = false;
+    pub fn mark_all_archived(&mut self) {
+        self.needs_archive = false;
         self.gap = Gap::Archived;
     }
 
@@ -135,7 +135,7 @@ impl Appends {
     }
 
     /// Begins the next append when it is due, and resolves when one has ended. Cancel-safe.
-    pub async fn step(&mut self) -> Result<Step, Fenced> {
+    pub async fn step(&mut self) -> Result<AppendStep, LeaseLost> {
         if self.in_flight.is_none() {
             self.due().await;
             self.begin();
@@ -149,7 +149,7 @@ impl Appends {
 
     /// Resolves when there is something to append and nothing speaks against it.
     async fn due(&mut self) {
-        if self.waiting.is_empty() || self.behind {
+        if self.waiting.is_empty() || self.needs_archive {
             return std::future::pending().await;
         }
         if let Some(not_before) = self.not_before {
@@ -160,11 +160,11 @@ impl Appends {
 
     fn begin(&mut self) {
         let now = Instant::now();
-        let hurried = self.last_begun.replace(now).is_some_and(|last| now.duration_since(last) <= 2 * LINGER);
-        self.hurried = if hurried { self.hurried + 1 } else { 0 };
+        let rapid = self.last_start.replace(now).is_some_and(|last| now.duration_since(last) <= 2 * LINGER);
+        self.rapid = if rapid { self.rapid + 1 } else { 0 };
         // The first events after a pause go at once; only a run that appends again and again lingers.
-        self.not_before = (self.hurried >= HURRIED).then_some(now + LINGER);
-        self.begun = self.stretches.begin();
+        self.not_before = (self.rapid >= RAPID_APPENDS).then_some(now + LINGER);
+        self.started_at = self.spans.begin();
         let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
         let mut mark = self.mark.take();
@@ -194,21 +194,21 @@ impl Appends {
         Batch { attempt, first, last, lines }
     }
 
-    fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<Step, Fenced> {
+    fn settle(&mut self, batch: Batch, appended: Result<Appended, Error>) -> Result<AppendStep, LeaseLost> {
         let stored = matches!(appended, Ok(Appended::Stored)).then(|| batch.last + 1 - batch.first);
-        self.stretches.add(self.begun.take(), stored);
+        self.spans.add(self.started_at.take(), stored);
         match appended {
             Ok(Appended::Stored) => {
                 metrics::counter!("holdfast_events_appended_total").increment(u64::from(batch.last + 1 - batch.first));
                 self.gap = Gap::Refuse;
                 self.backoff = BACKOFF;
-                Ok(Step::Stored)
+                Ok(AppendStep::Stored)
             }
-            Ok(Appended::Fenced) => Err(Fenced),
+            Ok(Appended::Fenced) => Err(LeaseLost),
             Ok(Appended::Behind) => {
-                self.take_back(batch);
-                self.behind = true;
-                Ok(Step::Behind)
+                self.put_back(batch);
+                self.needs_archive = true;
+                Ok(AppendStep::NeedsFlush)
             }
             Err(error) => {
                 metrics::counter!("holdfast_append_failures_total").increment(1);
@@ -216,16 +216,16 @@ impl Appends {
                     error = &error as &dyn std::error::Error,
                     "the run log is away; events go by way of the archive"
                 );
-                self.take_back(batch);
+                self.put_back(batch);
                 self.not_before = Some(Instant::now() + self.backoff);
                 self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
-                Ok(Step::Failed)
+                Ok(AppendStep::Failed)
             }
         }
     }
 
     /// Puts a batch back in front of what waits.
-    fn take_back(&mut self, batch: Batch) {
+    fn put_back(&mut self, batch: Batch) {
         let later = std::mem::replace(&mut self.waiting, batch.lines.to_vec());
         self.waiting.extend(later);
         self.first = batch.first;

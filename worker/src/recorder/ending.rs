@@ -12,7 +12,7 @@ use holdfast_shared::{
     storage::{Answer, ArchiveChunk, Finished, Leave, Left},
 };
 
-use super::{Ended, Fenced, Recorder};
+use super::{LeaseLost, Recorder, RecorderOutcome};
 use crate::spans;
 
 /// Wait after a failed try; it doubles up to the longest.
@@ -27,29 +27,29 @@ const LAST_APPEND: Duration = Duration::from_secs(2);
 
 impl Recorder {
     /// Ends the run in the database, and only then shows its end.
-    pub async fn finish(mut self, ending: Ending) -> Ended {
-        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
+    pub async fn finish(mut self, ending: Ending) -> RecorderOutcome {
+        let Ok(tail) = self.settle_flushes().await else { return RecorderOutcome::Fenced };
         self.finish_with(tail, &ending).await
     }
 
     /// Lets go of the run without an end; what was said so far stays readable.
-    pub async fn leave(mut self, leave: Leave) -> Ended {
-        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
+    pub async fn release(mut self, leave: Leave) -> RecorderOutcome {
+        let Ok(tail) = self.settle_flushes().await else { return RecorderOutcome::Fenced };
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         loop {
             let mut span = self.spans.commit("leave", tail.as_ref());
-            let left = self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await;
-            let left = left.inspect_err(|error| spans::refused(&mut span, error));
+            let result = self.flushes.storage().leave(&self.claim, tail.as_ref(), self.last, leave).await;
+            let result = result.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
-            match left {
+            match result {
                 Ok(Left::Gone) => {
-                    self.release();
+                    self.append_deferred();
                     self.append_rest().await;
-                    return Ended::Left(leave);
+                    return RecorderOutcome::Released(leave);
                 }
                 Ok(Left::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
-                Ok(Left::Fenced) => return Ended::Fenced,
+                Ok(Left::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet");
@@ -62,14 +62,14 @@ impl Recorder {
         }
     }
 
-    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> Ended {
+    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
-        let given_up = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
+        let failure = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
             if !self.knows_answer {
                 match self.flushes.storage().earlier_answer(&self.claim).await {
-                    Ok(earlier) => self.go_on_after(earlier),
+                    Ok(earlier) => self.continue_from(earlier),
                     Err(error) => {
                         tracing::warn!(error = &error as &dyn Error, "cannot read what the run has said yet");
                         pause(&mut backoff).await;
@@ -79,14 +79,14 @@ impl Recorder {
             }
             let no_answer = Answer { usage: self.answer.usage, ..Answer::default() };
             // A database that is there and refuses the answer again and again will not take it later either.
-            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&given_up, &no_answer) };
+            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&failure, &no_answer) };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             let mut span = self.spans.commit("finish", tail.as_ref());
-            let finished = finish.await.inspect_err(|error| spans::refused(&mut span, error));
+            let result = finish.await.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
-            match finished {
+            match result {
                 Ok(Finished::Ended { events, next_waits }) => {
-                    self.release();
+                    self.append_deferred();
                     if let Ending::Failed(error) = ending {
                         metrics::counter!("holdfast_run_failures_total", "code" => error.code.clone()).increment(1);
                     }
@@ -94,9 +94,9 @@ impl Recorder {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
                     self.append_rest().await;
-                    return Ended::Finished { status: ending.status(), next_waits };
+                    return RecorderOutcome::Finished { status: ending.status(), next_waits };
                 }
-                Ok(Finished::Fenced) => return Ended::Fenced,
+                Ok(Finished::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     if refusals >= REFUSALS {
@@ -110,7 +110,7 @@ impl Recorder {
     }
 
     /// Waits until no flush is in flight; appends go on meanwhile.
-    async fn settle_flushes(&mut self) -> Result<Option<ArchiveChunk>, Fenced> {
+    async fn settle_flushes(&mut self) -> Result<Option<ArchiveChunk>, LeaseLost> {
         loop {
             if !self.flushes.is_trying() {
                 return Ok(self.flushes.take_tail());
@@ -120,24 +120,24 @@ impl Recorder {
     }
 
     /// Shows what was held back, now that it is committed.
-    fn release(&mut self) {
-        let held_back = Bytes::from(std::mem::take(&mut self.held_back));
+    fn append_deferred(&mut self) {
+        let deferred = Bytes::from(std::mem::take(&mut self.deferred));
         let mut start = 0;
-        for (index, end) in memchr::memchr_iter(b'\n', &held_back).enumerate() {
-            self.appends.push(self.held_from + index as u32, &held_back[start..=end]);
+        for (index, end) in memchr::memchr_iter(b'\n', &deferred).enumerate() {
+            self.appends.push(self.deferred_first + index as u32, &deferred[start..=end]);
             start = end + 1;
         }
     }
 
     /// Shows what is committed by now. Everything is in the archive, so a log that lost something may have a gap.
     async fn append_rest(&mut self) {
-        self.appends.archived_all();
+        self.appends.mark_all_archived();
         let rest = async {
             while !self.appends.is_idle() {
                 if self.appends.step().await.is_err() {
                     return;
                 }
-                self.appends.archived_all();
+                self.appends.mark_all_archived();
             }
         };
         if tokio::time::timeout(LAST_APPEND, rest).await.is_err() {

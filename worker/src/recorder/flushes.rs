@@ -13,7 +13,7 @@ use holdfast_shared::{
 };
 use tokio::time::Instant;
 
-use super::{Fenced, ending::REFUSALS};
+use super::{LeaseLost, ending::REFUSALS};
 use crate::{
     Worker,
     spans::{self, Spans},
@@ -24,7 +24,7 @@ const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Longest time that one flush may take before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Flushes {
     storage: Storage,
@@ -46,7 +46,7 @@ pub struct Flushes {
     /// The flush that is being tried, and since it failed, when it is tried again.
     chunk: Option<ArchiveChunk>,
     /// When it was tried first.
-    begun: Option<Instant>,
+    started_at: Option<Instant>,
     in_flight: Option<BoxFuture<'static, Result<Flushed, Error>>>,
     /// Times that the database was there and refused the chunk.
     refusals: usize,
@@ -60,7 +60,7 @@ pub struct Flushes {
 
 /// What a step has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum FlushStep {
     /// Everything up to this event is in the archive.
     Durable(EventId),
     /// The database is away; the flush is tried again.
@@ -84,7 +84,7 @@ impl Flushes {
             spans,
             due_at: None,
             chunk: None,
-            begun: None,
+            started_at: None,
             in_flight: None,
             refusals: 0,
             refused: false,
@@ -142,7 +142,7 @@ impl Flushes {
     }
 
     /// Begins the next flush when it is due, and resolves when one has ended. Cancel-safe.
-    pub async fn step(&mut self) -> Result<Step, Fenced> {
+    pub async fn step(&mut self) -> Result<FlushStep, LeaseLost> {
         if self.in_flight.is_none() {
             let due_at = if self.chunk.is_some() { self.retry_at } else { self.due_at };
             match due_at {
@@ -186,15 +186,15 @@ impl Flushes {
             }
         };
         self.chunk = Some(chunk.clone());
-        self.begun.get_or_insert_with(Instant::now);
+        self.started_at.get_or_insert_with(Instant::now);
         let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
         let mut span = self.spans.commit("flush", Some(&chunk));
         self.in_flight = Some(Box::pin(async move {
-            let flushed = match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
+            let flushed = match tokio::time::timeout(FLUSH_TIMEOUT, storage.flush(&claim, &chunk, lease)).await {
                 Ok(flushed) => flushed,
                 Err(_) => Err(Error::TooSlow { doing: "archive events of a run" }),
             };
-            flushed.inspect_err(|error| spans::refused(&mut span, error))
+            flushed.inspect_err(|error| spans::fail_commit(&mut span, error))
         }));
     }
 
@@ -203,19 +203,19 @@ impl Flushes {
         ArchiveChunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
     }
 
-    fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<Step, Fenced> {
+    fn settle(&mut self, flushed: Result<Flushed, Error>) -> Result<FlushStep, LeaseLost> {
         match flushed {
             Ok(flushed @ (Flushed::Durable | Flushed::WithoutCheckpoint)) => {
                 self.lacks_checkpoint |= flushed == Flushed::WithoutCheckpoint;
                 self.backoff = BACKOFF;
                 self.refusals = 0;
-                let took = self.begun.take().expect("the flush was begun").elapsed();
+                let took = self.started_at.take().expect("the flush was begun").elapsed();
                 metrics::histogram!("holdfast_flush_seconds").record(took.as_secs_f64());
                 let chunk = self.chunk.take().expect("the chunk that was flushed");
                 self.archived_to = chunk.last;
-                Ok(Step::Durable(chunk.last))
+                Ok(FlushStep::Durable(chunk.last))
             }
-            Ok(Flushed::Fenced) => Err(Fenced),
+            Ok(Flushed::Fenced) => Err(LeaseLost),
             Err(error) => {
                 metrics::counter!("holdfast_flush_failures_total").increment(1);
                 self.refusals += usize::from(error.refuses_data());
@@ -227,7 +227,7 @@ impl Flushes {
                 tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "events stay in memory");
                 self.retry_at = Some(Instant::now() + self.backoff);
                 self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
-                Ok(Step::Failed)
+                Ok(FlushStep::Failed)
             }
         }
     }

@@ -4,10 +4,10 @@
 //! seconds to the archive (`flushes`), where it lasts. Both go on while the executor waits for something else
 //! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `leave` end it.
 
+mod append_spans;
 mod appends;
 mod ending;
 mod flushes;
-mod stretch;
 
 use std::{convert::Infallible, future::Future};
 
@@ -20,9 +20,9 @@ use holdfast_shared::{
 };
 
 use crate::{Worker, spans::Spans};
+use append_spans::AppendSpans;
 use appends::Appends;
 use flushes::Flushes;
-use stretch::Stretches;
 
 /// Writes the events of one attempt.
 pub struct Recorder {
@@ -37,8 +37,8 @@ pub struct Recorder {
     appends: Appends,
     flushes: Flushes,
     /// Lines that are shown only when the run was let go of, and the number of the first of them.
-    held_back: Vec<u8>,
-    held_from: u32,
+    deferred: Vec<u8>,
+    deferred_first: u32,
     /// Whether clients were told that the database is away.
     warned: bool,
     /// Whether clients were told that a checkpoint is missing.
@@ -48,27 +48,27 @@ pub struct Recorder {
 
 /// What became of a recorder's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RecorderOutcome {
     Finished {
         status: RunStatus,
         /// Whether a run of the same conversation has waited for this end.
         next_waits: bool,
     },
     /// The run is queued again, or waits for an answer.
-    Left(Leave),
+    Released(Leave),
     Fenced,
 }
 
 /// Somebody else holds the run.
 #[derive(Debug, Clone, Copy)]
-pub struct Fenced;
+pub struct LeaseLost;
 
 impl Recorder {
     /// Begins with the claim's own event, which is archived already and not yet in the log.
     pub fn start(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let last = claim.started.id;
         let knows_answer = claim.is_fresh();
-        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, Stretches::new(spans));
+        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, AppendSpans::new(spans));
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
         let flushes = Flushes::new(worker, claim.clone(), spans);
         Self {
@@ -79,8 +79,8 @@ impl Recorder {
             knows_answer,
             appends,
             flushes,
-            held_back: Vec::new(),
-            held_from: 0,
+            deferred: Vec::new(),
+            deferred_first: 0,
             warned: false,
             warned_of_checkpoint: false,
             line: Vec::with_capacity(256),
@@ -88,7 +88,7 @@ impl Recorder {
     }
 
     /// Takes over what earlier attempts have said and used.
-    pub fn go_on_after(&mut self, earlier: Answer) {
+    pub fn continue_from(&mut self, earlier: Answer) {
         self.answer = earlier;
         self.knows_answer = true;
     }
@@ -102,20 +102,20 @@ impl Recorder {
             return;
         }
         // Order matters: nothing overtakes what is held back.
-        if !self.held_back.is_empty() {
-            return self.emit_on_leaving(body);
+        if !self.deferred.is_empty() {
+            return self.emit_on_release(body);
         }
         self.encode(body);
         self.appends.push(self.last.n, &self.line);
     }
 
     /// Records a question, which nobody sees before the run waits for its answer.
-    pub fn emit_on_leaving(&mut self, body: &EventBody) {
+    pub fn emit_on_release(&mut self, body: &EventBody) {
         self.encode(body);
-        if self.held_back.is_empty() {
-            self.held_from = self.last.n;
+        if self.deferred.is_empty() {
+            self.deferred_first = self.last.n;
         }
-        self.held_back.extend_from_slice(&self.line);
+        self.deferred.extend_from_slice(&self.line);
     }
 
     /// Makes the event's line the next of the tail.
@@ -140,7 +140,7 @@ impl Recorder {
     }
 
     /// The same, but it is written with whatever is written next.
-    pub fn note_without_haste(&mut self, progress: Progress) {
+    pub fn note_for_next_flush(&mut self, progress: Progress) {
         self.flushes.absorb(progress);
     }
 
@@ -150,7 +150,7 @@ impl Recorder {
     }
 
     /// Waits until everything that was emitted and noted is in the database, however long it is away; or refused. Cancel-safe.
-    pub async fn durable(&mut self) -> Result<(), Fenced> {
+    pub async fn durable(&mut self) -> Result<(), LeaseLost> {
         while !self.flushes.is_durable() && !self.flushes.was_refused() {
             self.step().await?;
         }
@@ -158,17 +158,17 @@ impl Recorder {
     }
 
     /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.
-    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
+    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         tokio::select! {
             biased;
-            fenced = self.progress() => match fenced? {},
+            lost = self.progress() => match lost? {},
             output = other => Ok(output),
         }
     }
 
     /// The same, but first waits until there is room for what `other` will bring: while the database is away, events
     /// pile up in memory.
-    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
+    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         while self.flushes.is_full() {
             self.until_flushed().await?;
         }
@@ -176,13 +176,13 @@ impl Recorder {
     }
 
     /// Goes on appending and flushing for ever. Cancel-safe: what is in flight stays so.
-    async fn progress(&mut self) -> Result<Infallible, Fenced> {
+    async fn progress(&mut self) -> Result<Infallible, LeaseLost> {
         loop {
             self.step().await?;
         }
     }
 
-    async fn until_flushed(&mut self) -> Result<(), Fenced> {
+    async fn until_flushed(&mut self) -> Result<(), LeaseLost> {
         while self.flushes.is_full() {
             self.step().await?;
         }
@@ -190,17 +190,17 @@ impl Recorder {
     }
 
     /// One step of whatever is due next. Cancel-safe.
-    async fn step(&mut self) -> Result<(), Fenced> {
+    async fn step(&mut self) -> Result<(), LeaseLost> {
         tokio::select! {
-            behind = self.appends.step() => if behind?.is_behind() {
+            append = self.appends.step() => if append?.needs_flush() {
                 self.flushes.demand();
             },
             flushed = self.flushes.step() => match flushed? {
-                flushes::Step::Durable(archived_to) => {
-                    self.appends.archived_to(archived_to);
+                flushes::FlushStep::Durable(archived_to) => {
+                    self.appends.set_archived_to(archived_to);
                     self.warn_of_checkpoint();
                 }
-                flushes::Step::Failed => self.warn_once(),
+                flushes::FlushStep::Failed => self.warn_once(),
             },
         }
         Ok(())

@@ -7,4 +7,4 @@ pub mod mcp;
 mod scripted;
 mod toolbox;
 
-pub use toolbox::{Missing, Tool, Toolbox};
+pub use toolbox::{Tool, Toolbox, UnavailableServer};

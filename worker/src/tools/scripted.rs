@@ -9,7 +9,7 @@ use crate::model::{ToolSpec, scripted};
 
 /// A tool of the scripted model's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scripted {
+pub enum ScriptedTool {
     /// Answers what it was given, after a while if that is asked for.
     Echo,
     /// Does nothing, and only after a human has agreed.
@@ -19,19 +19,19 @@ pub enum Scripted {
 }
 
 /// All of them, as the model is told of them.
-pub fn tools() -> impl Iterator<Item = (Scripted, ToolSpec)> {
+pub fn tools() -> impl Iterator<Item = (ScriptedTool, ToolSpec)> {
     scripted::tools().into_iter().filter_map(|spec| {
         let tool = match spec.name.as_str() {
-            "scripted__echo" => Scripted::Echo,
-            "scripted__approval" => Scripted::Approval,
-            "scripted__clienttool" => Scripted::Client,
+            "scripted__echo" => ScriptedTool::Echo,
+            "scripted__approval" => ScriptedTool::Approval,
+            "scripted__clienttool" => ScriptedTool::Client,
             _ => return None,
         };
         Some((tool, spec))
     })
 }
 
-impl Scripted {
+impl ScriptedTool {
     pub const fn effect(self) -> Effect {
         match self {
             Self::Echo => Effect::ReadOnly,

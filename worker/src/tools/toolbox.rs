@@ -18,8 +18,8 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{
-    mcp::{self, Call, Mcp, ServerTool},
-    scripted::{self, Scripted},
+    mcp::{self, Mcp, McpCall, ServerTool},
+    scripted::{self, ScriptedTool},
 };
 use crate::model::ToolSpec;
 
@@ -31,7 +31,7 @@ const MAX_NAME_CHARS: usize = 64;
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
     /// Servers whose tools cannot be used now.
-    missing: Vec<String>,
+    unavailable: Vec<String>,
 }
 
 /// One tool.
@@ -40,40 +40,44 @@ pub struct Tool {
     pub effect: Effect,
     /// Whether a human must agree to each call.
     pub needs_approval: bool,
-    place: Place,
+    executor: ToolExecutor,
     /// What arguments are checked against, compiled by the first check; none if it cannot be.
     schema: OnceCell<Option<Arc<Schema>>>,
 }
 
 /// Where a tool is executed.
-enum Place {
+enum ToolExecutor {
     Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration>, owner: Arc<str> },
-    Scripted(Scripted, Duration),
+    Scripted(ScriptedTool, Duration),
     Client,
 }
 
 /// A server whose tools cannot be used now.
-pub struct Missing {
+pub struct UnavailableServer {
     pub server: String,
     pub problem: mcp::Error,
 }
 
 impl Toolbox {
     /// Takes the tools of the agent's servers for a run of this owner; those that cannot be reached are answered, and missing.
-    pub async fn of_servers(mcp: &Arc<Mcp>, definition: &AgentDefinition, owner: &str) -> (Self, Vec<Missing>) {
+    pub async fn of_servers(
+        mcp: &Arc<Mcp>,
+        definition: &AgentDefinition,
+        owner: &str,
+    ) -> (Self, Vec<UnavailableServer>) {
         let owner = Arc::from(owner);
-        let (mut toolbox, mut missing) = (Self::default(), Vec::new());
+        let (mut toolbox, mut unavailable) = (Self::default(), Vec::new());
         let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
         for (server, list) in join_all(lists).await {
             match list {
                 Ok(tools) => toolbox.add_server(mcp, server, &tools, definition, &owner),
                 Err(error) => {
-                    toolbox.missing.push(server.name.clone());
-                    missing.push(Missing { server: server.name.clone(), problem: error });
+                    toolbox.unavailable.push(server.name.clone());
+                    unavailable.push(UnavailableServer { server: server.name.clone(), problem: error });
                 }
             }
         }
-        (toolbox, missing)
+        (toolbox, unavailable)
     }
 
     /// Adds what the client executes itself.
@@ -83,7 +87,7 @@ impl Toolbox {
                 spec: ToolSpec { name, description, input_schema },
                 effect: Effect::Once,
                 needs_approval: false,
-                place: Place::Client,
+                executor: ToolExecutor::Client,
                 schema: OnceCell::new(),
             });
         }
@@ -92,9 +96,10 @@ impl Toolbox {
     /// Adds the scripted model's own; a call of them takes at most `limit`.
     pub fn add_scripted(&mut self, limit: Duration) {
         for (tool, spec) in scripted::tools() {
-            let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool, limit) };
+            let executor =
+                if tool == ScriptedTool::Client { ToolExecutor::Client } else { ToolExecutor::Scripted(tool, limit) };
             let needs_approval = tool.approval().applies_to(tool.effect());
-            self.add(Tool { spec, effect: tool.effect(), needs_approval, place, schema: OnceCell::new() });
+            self.add(Tool { spec, effect: tool.effect(), needs_approval, executor, schema: OnceCell::new() });
         }
     }
 
@@ -103,8 +108,9 @@ impl Toolbox {
     }
 
     /// Whether a tool of this name may be on a server that cannot be reached.
-    pub fn misses(&self, name: &str) -> bool {
-        name.split_once("__").is_some_and(|(server, _)| self.missing.iter().any(|missing| missing == server))
+    pub fn is_unavailable(&self, name: &str) -> bool {
+        name.split_once("__")
+            .is_some_and(|(server, _)| self.unavailable.iter().any(|unavailable| unavailable == server))
     }
 
     /// What the model is told.
@@ -146,7 +152,7 @@ impl Toolbox {
                 },
                 effect,
                 needs_approval: approval.applies_to(effect),
-                place: Place::Server {
+                executor: ToolExecutor::Server {
                     mcp: Arc::clone(mcp),
                     server: Arc::clone(&server),
                     name: tool.name.clone(),
@@ -165,8 +171,8 @@ impl Toolbox {
 
 impl Tool {
     /// Whether the client executes it.
-    pub const fn is_clients(&self) -> bool {
-        matches!(self.place, Place::Client)
+    pub const fn is_client_tool(&self) -> bool {
+        matches!(self.executor, ToolExecutor::Client)
     }
 
     /// Refuses arguments that break the tool's schema. A broken schema refuses nothing: the server checks its own arguments.
@@ -175,12 +181,12 @@ impl Tool {
         if !input.is_object() {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
-        let checked = match self.compiled(checks, owner).await {
+        let result = match self.compiled_schema(checks, owner).await {
             Ok(Some(schema)) => checks.validate(owner, Arc::clone(schema), input.clone()).await,
             Ok(None) => Ok(()),
             Err(busy) => Err(busy),
         };
-        checked.map_err(|unchecked| match unchecked {
+        result.map_err(|problem| match problem {
             Unchecked::Invalid(problem) => invalid(problem),
             Unchecked::Busy => {
                 ToolError::new("arguments_unchecked", "this call was not made: checking its arguments took too long")
@@ -188,7 +194,7 @@ impl Tool {
         })
     }
 
-    async fn compiled(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, Unchecked> {
+    async fn compiled_schema(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, Unchecked> {
         let compile = || async {
             match checks.compile(owner, self.spec.input_schema.clone()).await {
                 Ok(schema) => Ok(Some(schema)),
@@ -204,9 +210,9 @@ impl Tool {
 
     /// Calls the tool under its idempotency key; what goes wrong is for the model to read. Answers how long it took, too.
     pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
-        let begun = Instant::now();
-        let outcome = match &self.place {
-            Place::Server { mcp, server, name, limit, owner } => {
+        let started = Instant::now();
+        let outcome = match &self.executor {
+            ToolExecutor::Server { mcp, server, name, limit, owner } => {
                 let Value::Object(input) = input else {
                     return (
                         Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
@@ -215,15 +221,15 @@ impl Tool {
                 };
                 let repeatable = self.effect != Effect::Once;
                 let caller = server.caller.then_some(owner.as_ref());
-                let call = Call { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
+                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
                 mcp.call(server, &call).await.map(|output| output.text)
             }
-            Place::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
+            ToolExecutor::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
                 Ok(output) => Ok(output),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
-            Place::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
+            ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
         };
-        (outcome, begun.elapsed())
+        (outcome, started.elapsed())
     }
 }

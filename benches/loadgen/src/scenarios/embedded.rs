@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench};
-use crate::client::Connection;
+use crate::client::HttpConnection;
 use crate::stats::{round, Latency, Procs};
 
 #[derive(Args)]
@@ -31,13 +31,13 @@ pub struct EmbeddedArgs {
 }
 
 /// Ends with its data folder when it is dropped.
-struct Server {
+struct EmbeddedServer {
     process: Child,
     folder: PathBuf,
 }
 
-impl Server {
-    fn start(bench: &Bench, program: &PathBuf) -> Result<Server> {
+impl EmbeddedServer {
+    fn start(bench: &Bench, program: &PathBuf) -> Result<EmbeddedServer> {
         let folder = std::env::temp_dir().join(format!("holdfast-bench-{}", uuid::Uuid::new_v4()));
         let process = Command::new(program)
             .env_remove("DATABASE_URL")
@@ -46,7 +46,7 @@ impl Server {
             .env("HOLDFAST_DATA_DIR", &folder)
             .spawn()
             .context("start the program")?;
-        Ok(Server { process, folder })
+        Ok(EmbeddedServer { process, folder })
     }
 
     fn rss_mib(&self) -> Result<f64> {
@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for EmbeddedServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -68,16 +68,16 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
     let first_answer = Latency::default();
     for _ in 0..args.starts {
         let started = Instant::now();
-        let _server = Server::start(bench, &args.program)?;
+        let _server = EmbeddedServer::start(bench, &args.program)?;
         bench.guarded(first_delta(bench, &message)).await.context("a first answer")?;
         first_answer.record(started.elapsed());
     }
-    let server = Server::start(bench, &args.program)?;
+    let server = EmbeddedServer::start(bench, &args.program)?;
     bench.guarded(connected(bench)).await?;
     sleep(Duration::from_millis(args.rest_ms)).await;
     let at_rest = server.rss_mib()?;
-    bench.whole_runs(20, 1, &message, 20).await;
-    let runs = bench.whole_runs(args.n, 1, &message, 20).await;
+    bench.complete_runs(20, 1, &message, 20).await;
+    let runs = bench.complete_runs(args.n, 1, &message, 20).await;
     Ok(merge(
         runs.totals.json(),
         json!({
@@ -88,7 +88,7 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
 }
 
 /// Waits until the server listens.
-async fn connected(bench: &Bench) -> Result<Connection> {
+async fn connected(bench: &Bench) -> Result<HttpConnection> {
     loop {
         match bench.adapter.connect().await {
             Ok(connection) => return Ok(connection),

@@ -30,9 +30,9 @@ pub async fn run(bench: &Arc<Bench>, args: IdleArgs) -> Result<Value> {
     let totals = Arc::new(Totals::default());
     let message: Arc<str> = plan(1, 0, args.hold_ms).into();
     let started = Instant::now();
-    let (mut before, mut held) = (bench.procs.sample(), Vec::new());
+    let (mut before, mut streams) = (bench.procs.sample(), Vec::new());
     if args.distinct {
-        held = bench
+        streams = bench
             .open(args.connections, args.connect_concurrency, &totals, |bench| {
                 let message = message.clone();
                 async move { Ok(bench.start(&message).await?.1) }
@@ -43,16 +43,16 @@ pub async fn run(bench: &Arc<Bench>, args: IdleArgs) -> Result<Value> {
         let (run, origin) = bench.start(&message).await?;
         sleep(Duration::from_millis(200)).await;
         before = bench.procs.sample();
-        held.extend(bench.attach(args.connections, args.connect_concurrency, &Arc::new(run), &totals).await);
-        held.push(origin);
+        streams.extend(bench.attach(args.connections, args.connect_concurrency, &Arc::new(run), &totals).await);
+        streams.push(origin);
     }
-    let (open, took) = (held.len(), started.elapsed());
+    let (open, took) = (streams.len(), started.elapsed());
     sleep(Duration::from_millis(1500)).await;
     let rss = rss_report(&before, &bench.procs.sample(), open);
     ensure!(started.elapsed() < Duration::from_millis(args.hold_ms), "the first runs ended before the measurement");
     // Read to their ends, so that they are not in the way of what is measured next.
     let mut tasks = JoinSet::new();
-    for mut stream in held {
+    for mut stream in streams {
         let (bench, totals) = (bench.clone(), totals.clone());
         tasks.spawn(async move {
             let mut tally = Tally::new(1);

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench, Tally, Totals};
-use crate::redis::Redis;
+use crate::redis::RedisClient;
 use crate::stats::{cpu_report, round, stamp_age, stamp_now, Latency};
 
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub struct PacedArgs {
     ramp_ms: u64,
     /// The server's Redis, HOST:PORT: what it keeps of the ended runs is reported.
     #[arg(long)]
-    redis: Option<Redis>,
+    redis: Option<RedisClient>,
 }
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub async fn run(bench: &Arc<Bench>, args: PacedArgs) -> Result<Value> {
     Ok(merge(report, cpu))
 }
 
-async fn used_memory(redis: &Option<Redis>) -> Result<Option<f64>> {
+async fn used_memory(redis: &Option<RedisClient>) -> Result<Option<f64>> {
     Ok(match redis {
         Some(redis) => Some(redis.used_memory().await?),
         None => None,

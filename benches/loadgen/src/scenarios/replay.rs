@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench, Tally, Totals};
-use crate::client::Run;
-use crate::redis::Redis;
+use crate::client::RunVars;
+use crate::redis::RedisClient;
 use crate::stats::{cpu_report, round, Latency};
 
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct ReplayArgs {
     clients: usize,
     /// The server's Redis, HOST:PORT, to be emptied before the replays, so that they come from the database.
     #[arg(long)]
-    empty_redis: Option<Redis>,
+    empty_redis: Option<RedisClient>,
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub async fn run(bench: &Arc<Bench>, args: ReplayArgs) -> Result<Value> {
     Ok(merge(report, cpu))
 }
 
-async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<Run>>> {
+async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<RunVars>>> {
     let message = plan(args.tokens, 0, 0);
     let mut runs = Vec::with_capacity(args.runs);
     for _ in 0..args.runs {
@@ -97,7 +97,7 @@ async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<Run>>> {
 }
 
 /// One whole replay; every frame is counted, also those that carry no token.
-async fn replay(bench: &Bench, run: &Run, tokens: u32, replays: &Replays) -> Result<Tally> {
+async fn replay(bench: &Bench, run: &RunVars, tokens: u32, replays: &Replays) -> Result<Tally> {
     let mut stream = bench.adapter.resume(run, b"").await?.context("no such stream")?;
     let sent = stream.sent;
     let mut tally = Tally::new(tokens);
@@ -118,7 +118,7 @@ async fn replay(bench: &Bench, run: &Run, tokens: u32, replays: &Replays) -> Res
 }
 
 /// KiB by which the API grew at most while `clients` replayed a run at the same time, by their number.
-async fn memory_per_client(bench: &Arc<Bench>, run: &Arc<Run>, tokens: u32, clients: usize) -> Result<f64> {
+async fn memory_per_client(bench: &Arc<Bench>, run: &Arc<RunVars>, tokens: u32, clients: usize) -> Result<f64> {
     let replays = Arc::new(Replays::default());
     let before = bench.procs.rss_kb("api")?;
     let mut peak = before;

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use tokio::time::sleep;
 
 use crate::bench::{closed_loop, merge, plan, Bench, Tally, Totals};
-use crate::client::Cursor;
+use crate::client::CursorKind;
 use crate::stats::{cpu_report, round, Latency};
 
 #[derive(Args)]
@@ -69,7 +69,7 @@ pub async fn run(bench: &Arc<Bench>, args: ResumeArgs) -> Result<Value> {
         totals.json(),
         json!({
             "scenario": "resume", "runs": args.runs,
-            "semantics": if bench.adapter.cursor == Cursor::Replay { "full replay" } else { "from last event id" },
+            "semantics": if bench.adapter.cursor == CursorKind::Replay { "full replay" } else { "from last event id" },
             "exact": resumes.exact.load(Relaxed),
             // The run had ended when the client came back, and the server no longer streams it.
             "gone": resumes.gone.load(Relaxed),
@@ -133,7 +133,7 @@ async fn resumed_run(bench: &Bench, args: &ResumeArgs, shared: &Resumes) -> Resu
         drop(stream);
         let away = rand::rng().random_range(0..=args.away_ms);
         sleep(Duration::from_millis(away)).await;
-        if bench.adapter.cursor == Cursor::Replay {
+        if bench.adapter.cursor == CursorKind::Replay {
             // Such a client rebuilds the message from the replay.
             tally = Tally::new(args.tokens);
         } else if last_id.is_empty() {

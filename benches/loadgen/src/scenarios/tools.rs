@@ -79,19 +79,19 @@ async fn one_run(
     run.set("prep", agent);
     let connection = adapter.connect().await?;
     let mut stream = adapter.start(connection, &mut run).await?;
-    let (mut asked, mut call, mut ended) = (None, None, false);
+    let (mut asked_at, mut call, mut ended) = (None, None, false);
     let mut problem = None;
     while !ended {
         let more = stream
             .read(|event| match event.name {
-                b"tool_call.delta" => asked = Some(Instant::now()),
+                b"tool_call.delta" => asked_at = Some(Instant::now()),
                 b"tool_call.started" => {
                     let data: Value = serde_json::from_slice(event.data).unwrap_or_default();
                     call = data["call_id"].as_str().map(str::to_owned);
                 }
                 b"step.started" => {
-                    if let (Some(asked), Some(call)) = (asked.take(), call.take()) {
-                        let took = asked.elapsed();
+                    if let (Some(asked_at), Some(call)) = (asked_at.take(), call.take()) {
+                        let took = asked_at.elapsed();
                         match times.lock().expect("no panic while held").remove(&call) {
                             Some(server) => {
                                 all.record(took);

@@ -26,13 +26,13 @@ pub struct TtftArgs {
 
 pub async fn run(bench: &Arc<Bench>, args: TtftArgs) -> Result<Value> {
     let message = plan(args.tokens, args.interval_us, 0);
-    bench.whole_runs(args.warmup, args.concurrency, &message, args.tokens).await;
-    let runs = bench.whole_runs(args.n, args.concurrency, &message, args.tokens).await;
+    bench.complete_runs(args.warmup, args.concurrency, &message, args.tokens).await;
+    let runs = bench.complete_runs(args.n, args.concurrency, &message, args.tokens).await;
     Ok(merge(
         runs.totals.json(),
         json!({
             "scenario": "ttft", "concurrency": args.concurrency, "interval_us": args.interval_us,
-            "first_delta": runs.first_delta.summary(), "whole_run": runs.whole_run.summary(),
+            "first_delta": runs.first_delta.summary(), "whole_run": runs.complete_run.summary(),
         }),
     ))
 }

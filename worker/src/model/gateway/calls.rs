@@ -10,14 +10,14 @@ use super::dialect::Dialect;
 use crate::model::CallDelta;
 
 /// The calls of one answer so far.
-pub(super) struct Calls {
+pub(super) struct GatewayCalls {
     dialect: Dialect,
     count: usize,
     /// The call that the next chunk may continue, and how much of its arguments was handed out.
     open: Option<(String, usize)>,
 }
 
-impl Calls {
+impl GatewayCalls {
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, count: 0, open: None }
     }
@@ -34,9 +34,9 @@ impl Calls {
             return Some(CallDelta { index: self.begin(), name: Some(call.fn_name), arguments, signature });
         }
         match &mut self.open {
-            Some((id, known)) if *id == call.call_id => {
-                let added = arguments.get(*known..).unwrap_or_default().to_owned();
-                *known = arguments.len();
+            Some((id, sent)) if *id == call.call_id => {
+                let added = arguments.get(*sent..).unwrap_or_default().to_owned();
+                *sent = arguments.len();
                 let index = self.count - 1;
                 (!added.is_empty()).then_some(CallDelta { index, arguments: added, ..CallDelta::default() })
             }

@@ -17,12 +17,12 @@ pub(super) struct Failures {
     subject: Arc<Subject>,
     connect_limit: Duration,
     /// The last frame that looks like a complaint.
-    complaint: Arc<Mutex<Option<String>>>,
+    provider_error: Arc<Mutex<Option<String>>>,
 }
 
 impl Failures {
     pub fn new(subject: Arc<Subject>, connect_limit: Duration) -> Self {
-        Self { subject, connect_limit, complaint: Arc::default() }
+        Self { subject, connect_limit, provider_error: Arc::default() }
     }
 
     /// The same, with nothing heard yet.
@@ -32,17 +32,17 @@ impl Failures {
 
     /// To be called with every frame as it came from the provider.
     pub fn listener(&self) -> impl Fn(&FrameCtx, RawFrameRef<'_>) + Send + Sync + 'static {
-        let complaint = self.complaint.clone();
+        let provider_error = self.provider_error.clone();
         move |_: &FrameCtx, frame: RawFrameRef<'_>| {
-            if is_complaint(frame.data) {
-                *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
+            if is_error_frame(frame.data) {
+                *provider_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
             }
         }
     }
 
     /// The stream ended early: because of a complaint, if there was one.
     pub fn truncated(&self) -> Error {
-        self.complained().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
+        self.take_provider_error().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
     }
 
     /// The answer is complete, and yet a failure.
@@ -57,7 +57,7 @@ impl Failures {
             }
             genai::Error::WebStream { error, cause, .. } => self.explain_stream(error, &cause),
             genai::Error::ChatResponse { body, .. } => {
-                self.complained().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
+                self.take_provider_error().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
             }
             genai::Error::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
             genai::Error::JsonValueExt(error) => self.malformed(&error.to_string()),
@@ -76,9 +76,9 @@ impl Failures {
         }
     }
 
-    fn complained(&self) -> Option<Error> {
-        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).take();
-        complaint.map(|body| Error::from_body(&self.subject, &body))
+    fn take_provider_error(&self) -> Option<Error> {
+        let provider_error = self.provider_error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        provider_error.map(|body| Error::from_body(&self.subject, &body))
     }
 
     fn malformed(&self, cause: &str) -> Error {
@@ -88,7 +88,7 @@ impl Failures {
 
 /// Whether a frame has an error in place of a piece of the answer. Tool arguments may have fields of any name, so only the
 /// outermost ones count; of what is no JSON by itself, such as one line of several, the looks have to do.
-fn is_complaint(frame: &str) -> bool {
+fn is_error_frame(frame: &str) -> bool {
     if !frame.contains(r#""error""#) && !frame.contains(r#""promptFeedback""#) {
         return false;
     }

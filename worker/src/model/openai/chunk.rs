@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct CompletionChunk<'a> {
     #[serde(borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
-    pub usage: Option<Tokens>,
+    pub usage: Option<CompletionUsage>,
     /// Sent in place of a piece when the provider fails in mid-answer.
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
@@ -19,12 +19,12 @@ pub(super) struct Chunk<'a> {
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(borrow)]
-    pub delta: Option<Piece<'a>>,
+    pub delta: Option<ChoiceDelta<'a>>,
     pub finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct ChoiceDelta<'a> {
     pub content: Option<String>,
     /// Why the model will not answer; the reader sees it as the answer that it is.
     pub refusal: Option<String>,
@@ -32,23 +32,23 @@ pub(super) struct Piece<'a> {
     pub reasoning_content: Option<String>,
     pub reasoning: Option<String>,
     #[serde(borrow)]
-    pub tool_calls: Option<Vec<CallPiece<'a>>>,
+    pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
 }
 
 /// A piece of a tool call; `calls` tells which one it belongs to.
 #[derive(Deserialize)]
-pub(super) struct CallPiece<'a> {
+pub(super) struct ToolCallDelta<'a> {
     pub index: Option<u64>,
     pub id: Option<String>,
     #[serde(borrow)]
-    pub function: Option<FunctionPiece<'a>>,
+    pub function: Option<FunctionDelta<'a>>,
     /// Where Google's endpoint of this protocol puts thought signatures.
     #[serde(borrow)]
     pub extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct FunctionPiece<'a> {
+pub(super) struct FunctionDelta<'a> {
     pub name: Option<String>,
     /// A string with a piece of JSON; some servers send the JSON itself.
     #[serde(borrow)]
@@ -56,7 +56,7 @@ pub(super) struct FunctionPiece<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct CompletionUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
@@ -73,8 +73,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<CompletionUsage> for Usage {
+    fn from(tokens: CompletionUsage) -> Self {
         let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let reasoning = tokens.completion_tokens_details.and_then(|details| details.reasoning_tokens);
         Self {

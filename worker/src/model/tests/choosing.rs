@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use holdfast_shared::agent::ModelSettings;
 
-use super::{Models, Provider, config, request, wires::openai};
+use super::{FakeProvider, Models, config, request, wires::openai};
 
 fn settings(provider: Option<&str>, name: Option<&str>) -> ModelSettings {
     ModelSettings { provider: provider.map(str::to_owned), name: name.map(str::to_owned), ..ModelSettings::default() }
@@ -48,14 +48,14 @@ fn a_missing_key_address_or_name_is_told_and_does_no_harm_to_others() {
 
 #[tokio::test]
 async fn an_agents_model_is_asked_by_its_name_with_the_deployments_key() {
-    let provider = Provider::start(vec![openai().whole()]).await;
+    let provider = FakeProvider::start(vec![openai().complete_reply()]).await;
     let models = Models::new(&openai().config(&provider.url, &[])).unwrap();
     for (named, sent) in [(None, "some-model"), (Some("its-model"), "its-model")] {
         let chosen = models.get(Some(&settings(None, named))).unwrap();
         let mut answer = chosen.model.ask(&request()).await.unwrap_or_else(|error| panic!("{error}"));
         while answer.next().await.is_some() {}
-        let seen = provider.seen().pop().unwrap();
-        assert_eq!(seen.body["model"], sent);
-        assert!(seen.head.contains("bearer secret-key"));
+        let request = provider.requests().pop().unwrap();
+        assert_eq!(request.body["model"], sent);
+        assert!(request.head.contains("bearer secret-key"));
     }
 }

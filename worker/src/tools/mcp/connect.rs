@@ -12,15 +12,15 @@ use rmcp::{
 use super::{
     children::Children,
     connection::Connection,
-    error::{Error, Problem, SUPPORTED_VERSIONS},
-    failure::{Failure, in_short},
+    error::{Error, SUPPORTED_VERSIONS, ServerProblem},
+    failure::{CallFailure, in_short},
     http::Http,
-    listener::Listener,
+    listener::NotificationListener,
     post,
     rpc::Rpc,
-    stdio::{Program, Stdio},
-    target::{Target, Way},
-    trouble::{Kind, Trouble},
+    stdio::{ServerProgram, Stdio},
+    target::{ServerTarget, TargetTransport},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 /// What all connections have in common.
@@ -40,11 +40,12 @@ const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
 /// Connects, and logs how that went.
-pub async fn connect(target: &Target, terms: &Terms) -> Result<Arc<Connection>, Error> {
+pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
     let started = std::time::Instant::now();
-    let slow = |_| Err(Problem::Slow { doing: HANDSHAKE, limit: terms.connect });
+    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.connect });
     let outcome = tokio::time::timeout(terms.connect, open(target, terms)).await.unwrap_or_else(slow);
-    let (server, transport, duration_ms) = (&target.name, target.transport(), started.elapsed().as_millis() as u64);
+    let (server, transport, duration_ms) =
+        (&target.name, target.transport_name(), started.elapsed().as_millis() as u64);
     match outcome {
         Ok((connection, tools)) => {
             tracing::info!(
@@ -64,8 +65,8 @@ pub async fn connect(target: &Target, terms: &Terms) -> Result<Arc<Connection>, 
     }
 }
 
-async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Problem> {
-    let listener = Arc::new(Listener::default());
+async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize), ServerProblem> {
+    let listener = Arc::new(NotificationListener::default());
     let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
@@ -77,28 +78,30 @@ async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Pro
 }
 
 async fn serve(
-    target: &Target,
-    listener: Arc<Listener>,
+    target: &ServerTarget,
+    listener: Arc<NotificationListener>,
     terms: &Terms,
-) -> Result<RunningService<RoleClient, Arc<Listener>>, Problem> {
+) -> Result<RunningService<RoleClient, Arc<NotificationListener>>, ServerProblem> {
     let max_bytes = terms.max_bytes;
-    match &target.way {
-        Way::Stdio { command, args, env } => {
-            let program = Program { server: &target.name, command, args, env };
+    match &target.transport {
+        TargetTransport::Stdio { command, args, env } => {
+            let program = ServerProgram { server: &target.name, command, args, env };
             let stdio = Stdio::start(&program, &terms.children, max_bytes);
-            let stdio = stdio.map_err(|error| Problem::Command(error.to_string()))?;
+            let stdio = stdio.map_err(|error| ServerProblem::Command(error.to_string()))?;
             listener.serve(stdio).await.map_err(handshake)
         }
-        Way::Http { url, bearer, caller_header } => {
+        TargetTransport::Http { url, bearer, caller_header } => {
             let client = client(terms)?;
             let http = Http::new(client.clone(), max_bytes, caller_header.clone());
             let transport = http.transport(url, bearer.clone());
             match listener.serve(transport).await.map_err(handshake) {
-                Err(Problem::Failed { .. }) if speaks_old_transport(&client, url).await => Err(Problem::OldTransport),
+                Err(ServerProblem::Failed { .. }) if speaks_old_transport(&client, url).await => {
+                    Err(ServerProblem::OldTransport)
+                }
                 outcome => outcome,
             }
         }
-        Way::Rpc { url, bearer, caller_header } => {
+        TargetTransport::Rpc { url, bearer, caller_header } => {
             let rpc = Rpc::new(client(terms)?, url, bearer.clone(), max_bytes, caller_header.clone());
             listener.serve(rpc).await.map_err(handshake)
         }
@@ -106,16 +109,16 @@ async fn serve(
 }
 
 /// Versions are dates, which are in order as texts.
-fn unsupported(version: String) -> Problem {
+fn unsupported(version: String) -> ServerProblem {
     let is_date = version.starts_with("20");
     match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
-        true => Problem::NewerProtocol(version),
-        false => Problem::Version(version),
+        true => ServerProblem::NewerProtocol(version),
+        false => ServerProblem::Version(version),
     }
 }
 
-fn client(terms: &Terms) -> Result<Client, Problem> {
-    post::client(terms.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
+fn client(terms: &Terms) -> Result<Client, ServerProblem> {
+    post::client(terms.connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
 }
 
 /// The old transport opens a stream of events for a GET, where it tells another address for POSTs.
@@ -127,14 +130,14 @@ async fn speaks_old_transport(client: &Client, url: &str) -> bool {
 }
 
 /// Why there was no handshake.
-fn handshake(error: ClientInitializeError) -> Problem {
-    let failed = |detail: String| Problem::Failed { doing: HANDSHAKE, detail };
+fn handshake(error: ClientInitializeError) -> ServerProblem {
+    let failed = |detail: String| ServerProblem::Failed { doing: HANDSHAKE, detail };
     match error {
-        ClientInitializeError::JsonRpcError(error) => match Trouble::of(&error) {
-            Some(trouble) => of_trouble(trouble, HANDSHAKE),
+        ClientInitializeError::JsonRpcError(error) => match TransportFailure::of(&error) {
+            Some(failure) => of_transport(failure, HANDSHAKE),
             // Protocols after 2025-11-25 have no such handshake.
             None if [ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, ErrorCode::METHOD_NOT_FOUND].contains(&error.code) => {
-                Problem::NewerProtocol(in_short(&error))
+                ServerProblem::NewerProtocol(in_short(&error))
             }
             None => failed(in_short(&error)),
         },
@@ -149,21 +152,21 @@ fn handshake(error: ClientInitializeError) -> Problem {
 }
 
 /// Why there is no list of tools.
-pub fn listing(failure: Failure) -> Problem {
+pub fn listing(failure: CallFailure) -> ServerProblem {
     match failure {
-        Failure::Unavailable(error) => error.problem,
-        Failure::Trouble(trouble) => of_trouble(trouble, LISTING),
-        Failure::Timeout(limit) => Problem::Slow { doing: LISTING, limit },
-        Failure::Refused(error) => Problem::Failed { doing: LISTING, detail: in_short(&error) },
-        Failure::Tool(detail) => Problem::Failed { doing: LISTING, detail },
+        CallFailure::Unavailable(error) => error.problem,
+        CallFailure::Transport(failure) => of_transport(failure, LISTING),
+        CallFailure::Timeout(limit) => ServerProblem::Slow { doing: LISTING, limit },
+        CallFailure::Refused(error) => ServerProblem::Failed { doing: LISTING, detail: in_short(&error) },
+        CallFailure::Tool(detail) => ServerProblem::Failed { doing: LISTING, detail },
     }
 }
 
-fn of_trouble(trouble: Trouble, doing: &'static str) -> Problem {
-    match trouble.kind {
-        Kind::Undelivered => Problem::Unreachable(trouble.detail),
-        Kind::Unauthorized => Problem::Unauthorized(trouble.detail),
-        Kind::OAuth => Problem::OAuth,
-        _ => Problem::Failed { doing, detail: trouble.detail },
+fn of_transport(failure: TransportFailure, doing: &'static str) -> ServerProblem {
+    match failure.kind {
+        TransportFailureKind::Undelivered => ServerProblem::Unreachable(failure.detail),
+        TransportFailureKind::Unauthorized => ServerProblem::Unauthorized(failure.detail),
+        TransportFailureKind::OAuth => ServerProblem::OAuth,
+        _ => ServerProblem::Failed { doing, detail: failure.detail },
     }
 }

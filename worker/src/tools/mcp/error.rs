@@ -11,11 +11,11 @@ pub struct Error {
     pub server: String,
     /// A command, or a URL without credentials and query.
     pub address: String,
-    pub problem: Problem,
+    pub problem: ServerProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ServerProblem {
     #[error("{0}")]
     Secret(#[from] Unavailable),
     #[error("the command could not be started: {0}; check that it is installed on the worker's host")]
@@ -48,13 +48,16 @@ pub const SUPPORTED_VERSIONS: &str = "2024-11-05, 2025-03-26, 2025-06-18, 2025-1
 impl Error {
     /// Whether another try can help without anybody doing anything.
     pub fn may_pass(&self) -> bool {
-        matches!(self.problem, Problem::Unreachable(_) | Problem::Slow { .. } | Problem::Failed { .. })
+        matches!(
+            self.problem,
+            ServerProblem::Unreachable(_) | ServerProblem::Slow { .. } | ServerProblem::Failed { .. }
+        )
     }
 
     /// The code of a tool call that ends with this.
     pub fn code(&self) -> &'static str {
         match self.problem {
-            Problem::Unauthorized(_) | Problem::OAuth => "unauthorized",
+            ServerProblem::Unauthorized(_) | ServerProblem::OAuth => "unauthorized",
             _ => "server_unavailable",
         }
     }
@@ -62,17 +65,17 @@ impl Error {
     /// The problem as users are told.
     pub fn reason(&self) -> &'static str {
         match self.problem {
-            Problem::Secret(_) => "its secret is not configured",
-            Problem::Command(_) | Problem::Client(_) => "it could not be started",
-            Problem::Unreachable(_) => "it could not be reached",
-            Problem::Unauthorized(_) => "it refuses the agent's credentials",
-            Problem::OAuth => "it wants its users to sign in",
-            Problem::Slow { .. } => "it did not answer in time",
-            Problem::OldTransport | Problem::Version(_) | Problem::NewerProtocol(_) => {
+            ServerProblem::Secret(_) => "its secret is not configured",
+            ServerProblem::Command(_) | ServerProblem::Client(_) => "it could not be started",
+            ServerProblem::Unreachable(_) => "it could not be reached",
+            ServerProblem::Unauthorized(_) => "it refuses the agent's credentials",
+            ServerProblem::OAuth => "it wants its users to sign in",
+            ServerProblem::Slow { .. } => "it did not answer in time",
+            ServerProblem::OldTransport | ServerProblem::Version(_) | ServerProblem::NewerProtocol(_) => {
                 "it speaks a protocol that is not supported"
             }
-            Problem::Failed { .. } => "it failed",
-            Problem::Stopping => "this worker is stopping",
+            ServerProblem::Failed { .. } => "it failed",
+            ServerProblem::Stopping => "this worker is stopping",
         }
     }
 }

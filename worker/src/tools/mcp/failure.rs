@@ -12,17 +12,17 @@ use super::{
     error::Error,
     http::HttpError,
     stdio,
-    trouble::{Kind, Trouble},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 /// Longest message of a JSON-RPC error that is passed on.
 const MESSAGE_CHARS: usize = 2_000;
 
 #[derive(Debug)]
-pub enum Failure {
+pub enum CallFailure {
     /// There is no connection.
     Unavailable(Error),
-    Trouble(Trouble),
+    Transport(TransportFailure),
     /// No answer in time; the server was told to stop.
     Timeout(Duration),
     /// A JSON-RPC error of the server's own.
@@ -31,27 +31,36 @@ pub enum Failure {
     Tool(String),
 }
 
-impl Failure {
+impl CallFailure {
     pub fn undelivered(detail: &str) -> Self {
-        Self::Trouble(Trouble::new(Kind::Undelivered, detail))
+        Self::Transport(TransportFailure::new(TransportFailureKind::Undelivered, detail))
     }
 
     pub fn lost() -> Self {
-        Self::Trouble(Trouble::new(Kind::Lost, "the connection broke"))
+        Self::Transport(TransportFailure::new(TransportFailureKind::Lost, "the connection broke"))
     }
 
     pub fn malformed(detail: &str) -> Self {
-        Self::Trouble(Trouble::new(Kind::Malformed, detail))
+        Self::Transport(TransportFailure::new(TransportFailureKind::Malformed, detail))
     }
 
     /// Whether the tool certainly has not seen the call.
     pub fn is_undelivered(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Trouble(Trouble { kind: Kind::Undelivered, .. }))
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Transport(TransportFailure { kind: TransportFailureKind::Undelivered, .. })
+        )
     }
 
     /// Whether the connection is of no more use.
     pub fn breaks_connection(&self) -> bool {
-        matches!(self, Self::Trouble(Trouble { kind: Kind::Undelivered | Kind::Lost, .. }))
+        matches!(
+            self,
+            Self::Transport(TransportFailure {
+                kind: TransportFailureKind::Undelivered | TransportFailureKind::Lost,
+                ..
+            })
+        )
     }
 
     /// Whether another try can help and do no harm. What was not delivered always may be tried again. Of a tool that may be
@@ -61,11 +70,14 @@ impl Failure {
     pub fn may_be_tried_again(&self, repeatable: bool) -> bool {
         match self {
             Self::Unavailable(error) => error.may_pass(),
-            Self::Trouble(Trouble { kind, .. }) => match kind {
-                Kind::Undelivered => true,
-                Kind::Lost => repeatable,
-                Kind::Status(status) => repeatable && (*status == 429 || *status >= 500),
-                Kind::Unauthorized | Kind::OAuth | Kind::Malformed | Kind::TooLarge => false,
+            Self::Transport(TransportFailure { kind, .. }) => match kind {
+                TransportFailureKind::Undelivered => true,
+                TransportFailureKind::Lost => repeatable,
+                TransportFailureKind::Status(status) => repeatable && (*status == 429 || *status >= 500),
+                TransportFailureKind::Unauthorized
+                | TransportFailureKind::OAuth
+                | TransportFailureKind::Malformed
+                | TransportFailureKind::TooLarge => false,
             },
             Self::Timeout(_) => repeatable,
             Self::Refused(error) => repeatable && error.code == ErrorCode::INTERNAL_ERROR,
@@ -76,13 +88,13 @@ impl Failure {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unavailable(error) => error.code(),
-            Self::Trouble(Trouble { kind, .. }) => match kind {
-                Kind::Undelivered => "server_unavailable",
-                Kind::Unauthorized | Kind::OAuth => "unauthorized",
-                Kind::Status(_) => "mcp_error",
-                Kind::Lost => "connection_lost",
-                Kind::Malformed => "malformed_answer",
-                Kind::TooLarge => "answer_too_large",
+            Self::Transport(TransportFailure { kind, .. }) => match kind {
+                TransportFailureKind::Undelivered => "server_unavailable",
+                TransportFailureKind::Unauthorized | TransportFailureKind::OAuth => "unauthorized",
+                TransportFailureKind::Status(_) => "mcp_error",
+                TransportFailureKind::Lost => "connection_lost",
+                TransportFailureKind::Malformed => "malformed_answer",
+                TransportFailureKind::TooLarge => "answer_too_large",
             },
             Self::Timeout(_) => "timeout",
             Self::Refused(_) => "mcp_error",
@@ -95,7 +107,7 @@ impl Failure {
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Unavailable(error) => Some(error.to_string()),
-            Self::Trouble(trouble) => Some(trouble.detail.clone()),
+            Self::Transport(failure) => Some(failure.detail.clone()),
             Self::Timeout(limit) => Some(format!("no answer within {} ms", limit.as_millis())),
             Self::Refused(error) => Some(in_short(error)),
             Self::Tool(_) => None,
@@ -116,18 +128,20 @@ impl Failure {
             ),
             Self::Refused(error) if error.code == ErrorCode::INVALID_PARAMS => format!("{who}: {}", in_short(&error)),
             Self::Refused(error) => format!("{who}: the server answered with error {}", error.code.0),
-            Self::Trouble(Trouble { kind, detail }) => match kind {
-                Kind::Undelivered => format!("{who} could not be called: the server could not be reached"),
-                Kind::Unauthorized => format!("{who}: the server refuses the agent's credentials"),
-                Kind::OAuth => format!("{who}: the server wants its users to sign in"),
-                Kind::Status(status) => {
+            Self::Transport(TransportFailure { kind, detail }) => match kind {
+                TransportFailureKind::Undelivered => {
+                    format!("{who} could not be called: the server could not be reached")
+                }
+                TransportFailureKind::Unauthorized => format!("{who}: the server refuses the agent's credentials"),
+                TransportFailureKind::OAuth => format!("{who}: the server wants its users to sign in"),
+                TransportFailureKind::Status(status) => {
                     format!("{who}: the server answered with HTTP {status}; the call may or may not have taken effect")
                 }
-                Kind::Lost => {
+                TransportFailureKind::Lost => {
                     format!("{who}: the connection broke before the answer; the call may or may not have taken effect")
                 }
-                Kind::Malformed => format!("{who} was called, but its answer cannot be used"),
-                Kind::TooLarge => format!("{who} was called, but {detail}"),
+                TransportFailureKind::Malformed => format!("{who} was called, but its answer cannot be used"),
+                TransportFailureKind::TooLarge => format!("{who} was called, but {detail}"),
             },
         };
         ToolError::new(code, message)
@@ -141,26 +155,31 @@ pub fn in_short(error: &ErrorData) -> String {
 }
 
 /// What rmcp says about a request.
-impl From<ServiceError> for Failure {
+impl From<ServiceError> for CallFailure {
     fn from(error: ServiceError) -> Self {
         match error {
-            ServiceError::McpError(error) => Trouble::of(&error).map_or_else(|| Self::Refused(error), Self::Trouble),
-            ServiceError::TransportSend(error) => Self::Trouble(unsent(error.error.as_ref())),
+            ServiceError::McpError(error) => {
+                TransportFailure::of(&error).map_or_else(|| Self::Refused(error), Self::Transport)
+            }
+            ServiceError::TransportSend(error) => Self::Transport(unsent(error.error.as_ref())),
             ServiceError::UnexpectedResponse => Self::malformed("it is no result of this kind of request"),
-            error => Self::Trouble(Trouble::new(Kind::Lost, error.to_string())),
+            error => Self::Transport(TransportFailure::new(TransportFailureKind::Lost, error.to_string())),
         }
     }
 }
 
 /// Why a transport could not send.
-fn unsent(error: &(dyn std::error::Error + 'static)) -> Trouble {
+fn unsent(error: &(dyn std::error::Error + 'static)) -> TransportFailure {
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
         return stdio::unsent(error);
     }
     match error.downcast_ref::<HttpError>() {
-        Some(HttpError::ReinitializationFailed(error)) => Trouble::of(error)
-            .unwrap_or_else(|| Trouble::new(Kind::Undelivered, "the server has not opened a new session")),
-        Some(HttpError::SessionExpired) => Trouble::new(Kind::Undelivered, "the server does not know its session"),
-        _ => Trouble::new(Kind::Lost, "the connection broke"),
+        Some(HttpError::ReinitializationFailed(error)) => TransportFailure::of(error).unwrap_or_else(|| {
+            TransportFailure::new(TransportFailureKind::Undelivered, "the server has not opened a new session")
+        }),
+        Some(HttpError::SessionExpired) => {
+            TransportFailure::new(TransportFailureKind::Undelivered, "the server does not know its session")
+        }
+        _ => TransportFailure::new(TransportFailureKind::Lost, "the connection broke"),
     }
 }

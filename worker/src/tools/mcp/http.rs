@@ -25,13 +25,13 @@ use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::{
     answer,
-    post::{self, Cut},
-    trouble::{Kind, Trouble},
+    post::{self, BodyError},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 pub type HttpError = StreamableHttpError<reqwest::Error>;
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+type HttpHeaders = HashMap<HeaderName, HeaderValue>;
+type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Tries to resume a stream, each after a longer pause; a server that is gone must not keep its calls until their time-outs.
 const RESUMPTIONS: usize = 2;
@@ -84,8 +84,11 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Sse(answers(response, id, self.max_bytes), session));
         }
         if status.is_success() && !has_type(&response, "application/json") {
-            let trouble = Trouble::new(Kind::Malformed, "the answer is neither JSON nor a stream of events");
-            return Ok(StreamableHttpPostResponse::Json(trouble.into_answer(id), session));
+            let failure = TransportFailure::new(
+                TransportFailureKind::Malformed,
+                "the answer is neither JSON nor a stream of events",
+            );
+            return Ok(StreamableHttpPostResponse::Json(failure.into_answer(id), session));
         }
         let answer = match post::read_json(response, &id, self.max_bytes).await {
             // Servers of the TypeScript kind say so when they have been restarted.
@@ -95,7 +98,7 @@ impl Http {
                 return Err(StreamableHttpError::SessionExpired);
             }
             Ok(answer) => answer,
-            Err(trouble) => trouble.into_answer(id),
+            Err(failure) => failure.into_answer(id),
         };
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
@@ -110,7 +113,7 @@ impl StreamableHttpClient for Http {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         bearer: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let mut post = self.client.post(url.as_ref()).header(ACCEPT, "application/json, text/event-stream");
         if let Some(bearer) = bearer {
@@ -135,7 +138,7 @@ impl StreamableHttpClient for Http {
         match sent {
             Ok(response) => self.read(response, request.id, in_session).await,
             Err(error) => {
-                Ok(StreamableHttpPostResponse::Json(Trouble::of_request(error).into_answer(request.id), None))
+                Ok(StreamableHttpPostResponse::Json(TransportFailure::of_request(error).into_answer(request.id), None))
             }
         }
     }
@@ -145,7 +148,7 @@ impl StreamableHttpClient for Http {
         url: Arc<str>,
         session: Arc<str>,
         bearer: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<(), HttpError> {
         self.client.delete_session(url, session, bearer, headers).await.map_err(without_url)
     }
@@ -156,8 +159,8 @@ impl StreamableHttpClient for Http {
         session: Option<Arc<str>>,
         last_event: Option<String>,
         bearer: Option<String>,
-        headers: Headers,
-    ) -> Result<Events, HttpError> {
+        headers: HttpHeaders,
+    ) -> Result<EventStream, HttpError> {
         let size = self.max_bytes;
         let stream = self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size);
         stream.await.map_err(without_url)
@@ -174,18 +177,21 @@ fn without_url(error: HttpError) -> HttpError {
 
 /// The stream that answers the request `id`. A message that is no JSON-RPC, or is too large, becomes an answer; rmcp tells
 /// the caller itself when the stream ends before there is one.
-fn answers(response: Response, id: RequestId, max_bytes: usize) -> Events {
+fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
     let events = SseStream::from_bytes_stream(post::limited(response, max_bytes));
     let checked = events.map(move |event| match event {
         Ok(event) => Ok(check(event, &id)),
-        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(Cut::TooLong)) => {
-            Ok(event_of(Trouble::too_large(max_bytes), &id))
+        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(BodyError::TooLong)) => {
+            Ok(event_of(TransportFailure::too_large(max_bytes), &id))
         }
         // A broken connection stays one: rmcp may resume the stream.
         Err(error @ SseError::Body(_)) => Err(error),
         Err(error) => {
-            let trouble = Trouble::new(Kind::Malformed, format!("the stream of events cannot be read: {error}"));
-            Ok(event_of(trouble, &id))
+            let failure = TransportFailure::new(
+                TransportFailureKind::Malformed,
+                format!("the stream of events cannot be read: {error}"),
+            );
+            Ok(event_of(failure, &id))
         }
     });
     checked.boxed()
@@ -198,12 +204,12 @@ fn check(event: Sse, id: &RequestId) -> Sse {
     }
     match answer::read_streamed(text.as_bytes(), id) {
         Ok(_) => event,
-        Err(trouble) => Sse { id: event.id, ..event_of(trouble, id) },
+        Err(failure) => Sse { id: event.id, ..event_of(failure, id) },
     }
 }
 
-fn event_of(trouble: Trouble, id: &RequestId) -> Sse {
-    let answer = serde_json::to_string(&trouble.into_answer(id.clone())).expect("an error of ours is JSON");
+fn event_of(failure: TransportFailure, id: &RequestId) -> Sse {
+    let answer = serde_json::to_string(&failure.into_answer(id.clone())).expect("an error of ours is JSON");
     Sse::default().data(answer)
 }
 

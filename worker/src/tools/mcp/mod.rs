@@ -5,8 +5,8 @@
 //! (what comes of them). Three transports: `stdio` with `lines` and `children`, `http`, `rpc`; the latter two `post`. `answer` and `trouble`
 //! are how a transport says that an answer is not usable.
 
-mod abandoned;
 mod answer;
+mod cancel_guard;
 mod children;
 mod connect;
 mod connection;
@@ -24,7 +24,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod tool_list;
-mod trouble;
+mod transport_failure;
 
 use std::{
     sync::Arc,
@@ -38,16 +38,16 @@ pub use children::{Children, guard};
 pub use error::Error;
 
 use connect::Terms;
-use failure::Failure;
-use pool::Pool;
-use target::Target;
+use failure::CallFailure;
+use pool::ConnectionPool;
+use target::ServerTarget;
 
 /// Where a call's key lies in the `_meta` of its request; for `rpc` it is also the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
 
 /// Connections of this process to MCP servers, shared by all runs whose agents describe a server alike.
 pub struct Mcp {
-    pool: Pool,
+    pool: ConnectionPool,
     config: Config,
 }
 
@@ -73,7 +73,7 @@ pub struct ServerTool {
 
 /// One call of a tool.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct McpCall<'a> {
     pub tool: &'a str,
     pub input: &'a Map<String, Value>,
     /// The idempotency key.
@@ -98,7 +98,7 @@ impl Mcp {
     pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
         let terms = Terms { connect: config.mcp_connect, max_bytes: config.mcp_max_bytes, children };
         Arc::new(Self {
-            pool: Pool::new(terms, config.mcp_idle),
+            pool: ConnectionPool::new(terms, config.mcp_idle),
             config: Config {
                 connect: config.mcp_connect,
                 timeout: config.mcp_timeout,
@@ -112,7 +112,7 @@ impl Mcp {
     /// The server's tools, from its list as it is now; connects first where there is no connection. An error means that the
     /// server is of no use now.
     pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<[ServerTool]>, Error> {
-        let target = Target::new(server, &self.config.variables)?;
+        let target = ServerTarget::new(server, &self.config.variables)?;
         let limit = self.config.connect;
         let listing = |failure| target.error(connect::listing(failure));
         match self.pool.acquire(&target, None).await?.tools(limit).await {
@@ -126,7 +126,7 @@ impl Mcp {
 
     /// One call, with time-out and retries. Whatever goes wrong is a `ToolError`; which failures are followed by another try
     /// is decided by `Failure::may_be_tried_again`. Dropping the future cancels the request at the server.
-    pub async fn call(self: &Arc<Self>, server: &McpServer, call: &Call<'_>) -> Result<Output, ToolError> {
+    pub async fn call(self: &Arc<Self>, server: &McpServer, call: &McpCall<'_>) -> Result<Output, ToolError> {
         let limit = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
         let retries = server.retries.unwrap_or(self.config.retries);
         let pause = server.retry_delay_ms.map_or(self.config.retry_delay, Duration::from_millis);
@@ -175,16 +175,16 @@ impl Mcp {
     async fn try_call(
         &self,
         server: &McpServer,
-        call: &Call<'_>,
+        call: &McpCall<'_>,
         limit: Duration,
         since: Option<Instant>,
-    ) -> Result<Output, Failure> {
-        let target = Target::new(server, &self.config.variables).map_err(Failure::Unavailable)?;
-        let connection = self.pool.acquire(&target, since).await.map_err(Failure::Unavailable)?;
+    ) -> Result<Output, CallFailure> {
+        let target = ServerTarget::new(server, &self.config.variables).map_err(CallFailure::Unavailable)?;
+        let connection = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
         match connection.call(call, limit).await {
             // The connection had gone stale unnoticed, as when the server was restarted: this is no fault of the call.
             Err(failure) if failure.is_undelivered() => {
-                let fresh = self.pool.acquire(&target, since).await.map_err(Failure::Unavailable)?;
+                let fresh = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
                 fresh.call(call, limit).await
             }
             outcome => outcome,

@@ -2,21 +2,23 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 
-use super::{Output, failure::Failure};
+use super::{Output, failure::CallFailure};
 
 /// The output of a call, or the failure that its result stands for.
-pub fn read(result: ServerResult) -> Result<Output, Failure> {
+pub fn read(result: ServerResult) -> Result<Output, CallFailure> {
     match result {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => match text(&result) {
-            text if text.is_empty() => Err(Failure::Tool("the tool has failed, and does not say why".into())),
-            text => Err(Failure::Tool(text)),
+            text if text.is_empty() => Err(CallFailure::Tool("the tool has failed, and does not say why".into())),
+            text => Err(CallFailure::Tool(text)),
         },
         ServerResult::CallToolResult(result) => Ok(Output { text: text(&result) }),
-        ServerResult::InputRequiredResult(_) => Err(Failure::malformed("the tool asks for input, which it cannot get")),
-        ServerResult::CreateTaskResult(_) => {
-            Err(Failure::malformed("the tool runs on as a task, which is not supported"))
+        ServerResult::InputRequiredResult(_) => {
+            Err(CallFailure::malformed("the tool asks for input, which it cannot get"))
         }
-        _ => Err(Failure::malformed("it has no content, or content of an unknown kind")),
+        ServerResult::CreateTaskResult(_) => {
+            Err(CallFailure::malformed("the tool runs on as a task, which is not supported"))
+        }
+        _ => Err(CallFailure::malformed("it has no content, or content of an unknown kind")),
     }
 }
 

@@ -18,53 +18,53 @@ use tokio::task::AbortHandle;
 use super::{
     connect::{Terms, connect},
     connection::Connection,
-    error::{Error, Problem},
-    target::{Key, Target},
+    error::{Error, ServerProblem},
+    target::{Key, ServerTarget},
 };
 
 /// How long a server that could not be reached is left alone, so that not every run waits for the whole time-out again.
 const FAILURE_MEMORY: Duration = Duration::from_secs(3);
 
-pub struct Pool {
+pub struct ConnectionPool {
     terms: Terms,
     idle: Duration,
     entries: Mutex<Option<HashMap<Key, Entry>>>,
 }
 
-type Attempt = Shared<BoxFuture<'static, Result<Arc<Connection>, Failed>>>;
+type ConnectAttempt = Shared<BoxFuture<'static, Result<Arc<Connection>, ConnectFailure>>>;
 
 #[derive(Clone)]
-struct Failed {
+struct ConnectFailure {
     error: Error,
     at: Instant,
 }
 
 struct Entry {
-    outcome: Attempt,
+    outcome: ConnectAttempt,
     task: AbortHandle,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub fn new(terms: Terms, idle: Duration) -> Self {
         Self { terms, idle, entries: Mutex::new(Some(HashMap::new())) }
     }
 
     /// A connection that, as far as is known, is usable. A failure that is older than `since` is not held against the server.
-    pub async fn acquire(&self, target: &Target, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
-        let connection = self.attempt(target, since)?.await.map_err(|failed| failed.error)?;
+    pub async fn acquire(&self, target: &ServerTarget, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
+        let connection = self.attempt(target, since)?.await.map_err(|failure| failure.error)?;
         if connection.is_usable() {
             return Ok(connection);
         }
         // It was made long ago for somebody who did not wait for it. Once is enough: a server that always leaves at once
         // must not be connected to for ever.
-        self.attempt(target, since)?.await.map_err(|failed| failed.error)
+        self.attempt(target, since)?.await.map_err(|failure| failure.error)
     }
 
     /// The attempt to wait for: the one that there is if it is any good, or a new one.
-    fn attempt(&self, target: &Target, since: Option<Instant>) -> Result<Attempt, Error> {
+    fn attempt(&self, target: &ServerTarget, since: Option<Instant>) -> Result<ConnectAttempt, Error> {
         let key = target.key();
         let mut entries = self.entries();
-        let entries = entries.as_mut().ok_or_else(|| target.error(Problem::Stopping))?;
+        let entries = entries.as_mut().ok_or_else(|| target.error(ServerProblem::Stopping))?;
         if let Some(entry) = entries.get(&key)
             && entry.is_good(since)
         {
@@ -93,7 +93,7 @@ impl Pool {
         self.entries.lock().expect("no thread panics with this lock")
     }
 
-    fn start(&self, target: Target) -> Entry {
+    fn start(&self, target: ServerTarget) -> Entry {
         let (terms, idle) = (self.terms.clone(), self.idle);
         let attempt = tokio::spawn({
             let target = target.clone();
@@ -104,10 +104,10 @@ impl Pool {
             }
         });
         let task = attempt.abort_handle();
-        let outcome = attempt.map(move |ended| {
+        let outcome = attempt.map(move |result| {
             // It does not panic, so that it can only have been aborted.
-            let outcome = ended.unwrap_or_else(|_| Err(target.error(Problem::Stopping)));
-            outcome.map_err(|error| Failed { error, at: Instant::now() })
+            let outcome = result.unwrap_or_else(|_| Err(target.error(ServerProblem::Stopping)));
+            outcome.map_err(|error| ConnectFailure { error, at: Instant::now() })
         });
         Entry { outcome: outcome.boxed().shared(), task }
     }
@@ -119,7 +119,9 @@ impl Entry {
         match self.outcome.peek() {
             None => true,
             Some(Ok(connection)) => connection.is_usable(),
-            Some(Err(failed)) => failed.at.elapsed() < FAILURE_MEMORY && since.is_none_or(|since| failed.at >= since),
+            Some(Err(failure)) => {
+                failure.at.elapsed() < FAILURE_MEMORY && since.is_none_or(|since| failure.at >= since)
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcM
 
 use super::{
     CALLER, answer,
-    trouble::{Kind, Trouble},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 /// Longest body of an HTTP error that is read.
@@ -34,16 +34,16 @@ pub fn client(connect: Duration) -> reqwest::Result<Client> {
 }
 
 /// A whole body, unless it is larger than `limit`.
-pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, Trouble> {
+pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, TransportFailure> {
     if response.content_length().is_some_and(|length| length > limit as u64) {
-        return Err(Trouble::too_large(limit));
+        return Err(TransportFailure::too_large(limit));
     }
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(Trouble::of_request)?;
+        let chunk = chunk.map_err(TransportFailure::of_request)?;
         if body.len() + chunk.len() > limit {
-            return Err(Trouble::too_large(limit));
+            return Err(TransportFailure::too_large(limit));
         }
         body.extend_from_slice(&chunk);
     }
@@ -51,18 +51,18 @@ pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, Trou
 }
 
 /// The bytes of a body, up to a limit.
-pub fn limited(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, Cut>> + Send {
+pub fn limited(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
     let mut left = limit;
     response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| Cut::Broken(error.without_url()))?;
-        left = left.checked_sub(chunk.len()).ok_or(Cut::TooLong)?;
+        let chunk = chunk.map_err(|error| BodyError::Broken(error.without_url()))?;
+        left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLong)?;
         Ok(chunk)
     })
 }
 
 /// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum Cut {
+pub enum BodyError {
     #[error("the answer is too large")]
     TooLong,
     #[error(transparent)]
@@ -78,18 +78,25 @@ fn points_to_sign_in(response: &Response) -> bool {
 }
 
 /// The JSON answer to the request `id`. The body comes before the status: an error that the server describes says more.
-pub async fn read_json(response: Response, id: &RequestId, limit: usize) -> Result<ServerJsonRpcMessage, Trouble> {
+pub async fn read_json(
+    response: Response,
+    id: &RequestId,
+    limit: usize,
+) -> Result<ServerJsonRpcMessage, TransportFailure> {
     let status = response.status();
     if status.is_success() {
         return answer::read(&read_body(response, limit).await?, id);
     }
     if status == StatusCode::UNAUTHORIZED && points_to_sign_in(&response) {
-        return Err(Trouble::new(Kind::OAuth, format!("HTTP {status}, with a place to sign in (OAuth)")));
+        return Err(TransportFailure::new(
+            TransportFailureKind::OAuth,
+            format!("HTTP {status}, with a place to sign in (OAuth)"),
+        ));
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(Trouble::new(Kind::Unauthorized, format!("HTTP {status}")));
+        return Err(TransportFailure::new(TransportFailureKind::Unauthorized, format!("HTTP {status}")));
     }
-    let nothing_said = Trouble::new(Kind::Status(status.as_u16()), format!("HTTP {status}"));
+    let nothing_said = TransportFailure::new(TransportFailureKind::Status(status.as_u16()), format!("HTTP {status}"));
     let body = read_body(response, limit.min(ERROR_BYTES)).await.map_err(|_| nothing_said.clone())?;
     match answer::read(&body, id) {
         Ok(message @ ServerJsonRpcMessage::Error(_)) => Ok(message),

@@ -21,7 +21,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::{sync::mpsc, task::AbortHandle};
 
-use super::{IDEMPOTENCY_KEY, post, trouble::Trouble};
+use super::{IDEMPOTENCY_KEY, post, transport_failure::TransportFailure};
 
 /// Longest time of a notification, which nobody waits for.
 const NOTIFICATION: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Rpc {
         let task = tokio::spawn(async move {
             let answer = match endpoint.ask(&own, &message).await {
                 Ok(answer) => answer,
-                Err(trouble) => trouble.into_answer(own.clone()),
+                Err(failure) => failure.into_answer(own.clone()),
             };
             in_flight.lock().expect("no thread panics with this lock").remove(&own);
             let _ = answered.send(answer);
@@ -123,8 +123,12 @@ impl Transport<RoleClient> for Rpc {
 }
 
 impl Endpoint {
-    async fn ask(&self, id: &RequestId, message: &ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Trouble> {
-        let response = self.post(message).send().await.map_err(Trouble::of_request)?;
+    async fn ask(
+        &self,
+        id: &RequestId,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, TransportFailure> {
+        let response = self.post(message).send().await.map_err(TransportFailure::of_request)?;
         let answer = post::read_json(response, id, self.max_bytes).await?;
         if is_handshake(message) && is_unknown_method(&answer) {
             return Ok(without_handshake(id));

@@ -9,18 +9,18 @@ use holdfast_shared::{
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use super::error::{Error, Problem};
+use super::error::{Error, ServerProblem};
 
 /// One server, ready to be connected to.
 #[derive(Clone)]
-pub struct Target {
+pub struct ServerTarget {
     pub name: String,
-    pub way: Way,
+    pub transport: TargetTransport,
 }
 
 /// How it is reached.
 #[derive(Clone)]
-pub enum Way {
+pub enum TargetTransport {
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
     Http { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
     Rpc { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
@@ -30,27 +30,27 @@ pub enum Way {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
-impl Target {
+impl ServerTarget {
     /// Looks up the secrets of a server, among the variables that agents may use.
     pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
-        match way(server, variables) {
-            Ok(way) => Ok(Self { name: server.name.clone(), way }),
+        match resolve_transport(server, variables) {
+            Ok(transport) => Ok(Self { name: server.name.clone(), transport }),
             Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
         }
     }
 
-    pub fn transport(&self) -> &'static str {
-        match self.way {
-            Way::Stdio { .. } => "stdio",
-            Way::Http { .. } => "http",
-            Way::Rpc { .. } => "rpc",
+    pub fn transport_name(&self) -> &'static str {
+        match self.transport {
+            TargetTransport::Stdio { .. } => "stdio",
+            TargetTransport::Http { .. } => "http",
+            TargetTransport::Rpc { .. } => "rpc",
         }
     }
 
-    pub fn error(&self, problem: impl Into<Problem>) -> Error {
-        let address = match &self.way {
-            Way::Stdio { command, .. } => command.clone(),
-            Way::Http { url, .. } | Way::Rpc { url, .. } => without_secrets(url),
+    pub fn error(&self, problem: impl Into<ServerProblem>) -> Error {
+        let address = match &self.transport {
+            TargetTransport::Stdio { command, .. } => command.clone(),
+            TargetTransport::Http { url, .. } | TargetTransport::Rpc { url, .. } => without_secrets(url),
         };
         Error { server: self.name.clone(), address, problem: problem.into() }
     }
@@ -63,9 +63,9 @@ impl Target {
             digest.update(text);
         };
         add(&self.name);
-        add(self.transport());
-        match &self.way {
-            Way::Stdio { command, args, env } => {
+        add(self.transport_name());
+        match &self.transport {
+            TargetTransport::Stdio { command, args, env } => {
                 add(command);
                 add(&args.len().to_string());
                 args.iter().for_each(|arg| add(arg));
@@ -74,7 +74,8 @@ impl Target {
                     add(secret.expose_secret());
                 }
             }
-            Way::Http { url, bearer, caller_header } | Way::Rpc { url, bearer, caller_header } => {
+            TargetTransport::Http { url, bearer, caller_header }
+            | TargetTransport::Rpc { url, bearer, caller_header } => {
                 add(url);
                 add(caller_header.as_deref().unwrap_or_default());
                 bearer.iter().for_each(|secret| add(secret.expose_secret()));
@@ -84,21 +85,25 @@ impl Target {
     }
 }
 
-fn way(server: &McpServer, variables: &[String]) -> Result<Way, Problem> {
-    let reveal = |secret: &Secret| Ok::<_, Problem>(secret.reveal(variables, variable)?);
+fn resolve_transport(server: &McpServer, variables: &[String]) -> Result<TargetTransport, ServerProblem> {
+    let reveal = |secret: &Secret| Ok::<_, ServerProblem>(secret.reveal(variables, variable)?);
     let bearer = |auth: Option<&Auth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
     let caller_header = server.caller_header.clone();
     Ok(match &server.transport {
-        Transport::Stdio { command, args, env } => Way::Stdio {
+        Transport::Stdio { command, args, env } => TargetTransport::Stdio {
             command: command.clone(),
             args: args.clone(),
             env: env
                 .iter()
                 .map(|(name, secret)| Ok((name.clone(), reveal(secret)?)))
-                .collect::<Result<_, Problem>>()?,
+                .collect::<Result<_, ServerProblem>>()?,
         },
-        Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
-        Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
+        Transport::Http { url, auth } => {
+            TargetTransport::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
+        }
+        Transport::Rpc { url, auth } => {
+            TargetTransport::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
+        }
     })
 }
 

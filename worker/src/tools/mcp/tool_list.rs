@@ -8,14 +8,14 @@ use std::{
 use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
 use serde_json::Value;
 
-use super::{ServerTool, connection::Connection, failure::Failure};
+use super::{ServerTool, connection::Connection, failure::CallFailure};
 
 /// A list that goes on for longer is cut, or a faulty server could keep us for ever.
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 1_000;
 
 /// All tools, within `limit` for all pages together. A server that knows no tools has none.
-pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
+pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
     let end = Instant::now() + limit;
     let mut tools = Vec::new();
     let mut cursor = None;
@@ -25,9 +25,9 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[Serve
         let left = end.saturating_duration_since(Instant::now());
         let page = match connection.request(request, left).await {
             Ok(ServerResult::ListToolsResult(page)) => page,
-            Ok(_) => return Err(Failure::malformed("its list of tools is none")),
-            Err(Failure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
-            Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
+            Ok(_) => return Err(CallFailure::malformed("its list of tools is none")),
+            Err(CallFailure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
+            Err(CallFailure::Timeout(_)) => return Err(CallFailure::Timeout(limit)),
             Err(failure) => return Err(failure),
         };
         tools.extend(page.tools.into_iter().map(ServerTool::from));

@@ -8,37 +8,42 @@ use serde_json::value::RawValue;
 use super::Flaw;
 use crate::model::{
     CallDelta,
-    openai::chunk::{CallPiece, FunctionPiece},
+    openai::chunk::{FunctionDelta, ToolCallDelta},
 };
 
 /// The calls of one answer so far.
 #[derive(Default)]
-pub(super) struct Calls {
-    calls: Vec<Call>,
+pub(super) struct CallAssembler {
+    calls: Vec<OpenCall>,
     /// Calls whose name has come; the others are not handed out yet.
     named: usize,
 }
 
-struct Call {
+struct OpenCall {
     /// As the server counts.
     index: Option<u64>,
     id: Option<String>,
     /// Our own index, and the name.
     name: Option<(usize, String)>,
-    arguments: Progress,
+    arguments: ArgumentsState,
 }
 
-impl Calls {
+impl CallAssembler {
     /// Takes the next piece; none comes out of it if it says nothing new.
-    pub fn read(&mut self, piece: CallPiece<'_>) -> Result<Option<CallDelta>, Flaw> {
-        let FunctionPiece { name, arguments } = piece.function.unwrap_or(FunctionPiece { name: None, arguments: None });
+    pub fn read(&mut self, piece: ToolCallDelta<'_>) -> Result<Option<CallDelta>, Flaw> {
+        let FunctionDelta { name, arguments } = piece.function.unwrap_or(FunctionDelta { name: None, arguments: None });
         let arguments = arguments.map(text).unwrap_or_default();
         let (id, name) = (piece.id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
         let signature = piece.extra_content.and_then(|extra| serde_json::from_str(extra.get()).ok());
         let at = match self.find(piece.index, id.as_deref()) {
             Some(at) if !self.calls[at].is_over(id.as_deref(), name.as_deref(), &arguments) => at,
             _ => {
-                self.calls.push(Call { index: piece.index, id: None, name: None, arguments: Progress::default() });
+                self.calls.push(OpenCall {
+                    index: piece.index,
+                    id: None,
+                    name: None,
+                    arguments: ArgumentsState::default(),
+                });
                 self.calls.len() - 1
             }
         };
@@ -72,7 +77,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl OpenCall {
     /// Whether a piece with these fields begins another call.
     fn is_over(&self, id: Option<&str>, name: Option<&str>, arguments: &str) -> bool {
         let (Some((_, own)), Some(name)) = (&self.name, name) else { return false };
@@ -81,24 +86,24 @@ impl Call {
             _ if own != name => true,
             (Some(_), Some(_)) => !self.arguments.is_open(),
             // Without ids, the same name again is the next call only once the arguments of this one are whole.
-            _ => self.arguments.is_whole() && !arguments.is_empty(),
+            _ => self.arguments.is_complete() && !arguments.is_empty(),
         }
     }
 }
 
 /// How far the arguments have come, told without keeping them.
 #[derive(Default)]
-struct Progress {
-    begun: bool,
+struct ArgumentsState {
+    started: bool,
     depth: u32,
     in_string: bool,
     escaped: bool,
 }
 
-impl Progress {
+impl ArgumentsState {
     fn read(&mut self, piece: &str) {
         for byte in piece.bytes() {
-            self.begun |= !byte.is_ascii_whitespace();
+            self.started |= !byte.is_ascii_whitespace();
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.in_string => self.escaped = true,
@@ -114,8 +119,8 @@ impl Progress {
         self.depth > 0 || self.in_string
     }
 
-    fn is_whole(&self) -> bool {
-        self.begun && !self.is_open()
+    fn is_complete(&self) -> bool {
+        self.started && !self.is_open()
     }
 }
 

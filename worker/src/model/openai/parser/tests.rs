@@ -6,16 +6,16 @@ use super::*;
 use crate::model::CallDelta;
 
 /// Feeds the bytes cut at these places, and returns the deltas with the flaw that ended them.
-fn parse(bytes: &[u8], cuts: &[usize]) -> (Vec<Delta>, Option<Flaw>) {
+fn parse(bytes: &[u8], cuts: &[usize]) -> (Vec<AnswerDelta>, Option<Flaw>) {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
     cuts.sort_unstable();
-    let (mut parser, mut deltas) = (Parser::default(), VecDeque::new());
-    let mut parsed = Ok(());
+    let (mut parser, mut deltas) = (StreamParser::default(), VecDeque::new());
+    let mut result = Ok(());
     for pair in cuts.windows(2) {
-        parsed = parsed.and_then(|()| parser.feed(&bytes[pair[0]..pair[1]], &mut deltas));
+        result = result.and_then(|()| parser.feed(&bytes[pair[0]..pair[1]], &mut deltas));
     }
-    parsed = parsed.and_then(|()| parser.finish(&mut deltas));
-    (deltas.into(), parsed.err())
+    result = result.and_then(|()| parser.finish(&mut deltas));
+    (deltas.into(), result.err())
 }
 
 fn line() -> impl Strategy<Value = String> {
@@ -56,12 +56,12 @@ proptest! {
     ) {
         let (deltas, flaw) = parse(lines.join("\n").as_bytes(), &[]);
         prop_assert!(matches!(flaw, Some(Flaw::Truncated | Flaw::NamelessCall)));
-        let mut begun = 0;
+        let mut started = 0;
         for delta in deltas {
-            let Delta::Call(delta) = delta else { panic!("{delta:?}") };
-            prop_assert_eq!(delta.index == begun, delta.name.is_some(), "{:?}", delta);
-            prop_assert!(delta.index <= begun);
-            begun += usize::from(delta.name.is_some());
+            let AnswerDelta::Call(delta) = delta else { panic!("{delta:?}") };
+            prop_assert_eq!(delta.index == started, delta.name.is_some(), "{:?}", delta);
+            prop_assert!(delta.index <= started);
+            started += usize::from(delta.name.is_some());
         }
     }
 
@@ -82,7 +82,8 @@ proptest! {
 fn every_byte_alone_gives_the_same_as_all_at_once() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"é😀\"}}]}\r\n\r\ndata: [DONE]\r\n\r\n";
     let every: Vec<usize> = (0..text.len()).collect();
-    let expected = (vec![Delta::Text("é😀".to_owned()), Delta::End(Usage::default(), FinishReason::Other)], None);
+    let expected =
+        (vec![AnswerDelta::Text("é😀".to_owned()), AnswerDelta::End(Usage::default(), FinishReason::Other)], None);
     assert_eq!(parse(text.as_bytes(), &every), expected);
     assert_eq!(parse(text.as_bytes(), &[]), expected);
 }
@@ -98,7 +99,7 @@ fn check_calls(chunks: &[&str], expected: &[&str]) {
         assert_eq!(flaw, None, "{chunks:?}");
         let mut calls: Vec<String> = Vec::new();
         for delta in deltas {
-            let Delta::Call(CallDelta { index, name, arguments, .. }) = delta else { continue };
+            let AnswerDelta::Call(CallDelta { index, name, arguments, .. }) = delta else { continue };
             calls.extend(name.map(|name| format!("{name}(")));
             calls[index] += &arguments;
         }
@@ -196,14 +197,14 @@ fn a_server_that_sends_reasoning_under_both_names_is_read_once() {
     let text =
         "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\",\"content\":\"x\"}}]}\n";
     let (deltas, flaw) = parse(text.as_bytes(), &[]);
-    assert_eq!(deltas, [Delta::Reasoning("hm".to_owned()), Delta::Text("x".to_owned())]);
+    assert_eq!(deltas, [AnswerDelta::Reasoning("hm".to_owned()), AnswerDelta::Text("x".to_owned())]);
     assert_eq!(flaw, Some(Flaw::Truncated));
 }
 
 #[test]
 fn the_last_line_may_lack_its_end_but_not_its_contents() {
     let finished = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}";
-    assert_eq!(parse(finished.as_bytes(), &[]), (vec![Delta::End(Usage::default(), FinishReason::Stop)], None));
+    assert_eq!(parse(finished.as_bytes(), &[]), (vec![AnswerDelta::End(Usage::default(), FinishReason::Stop)], None));
     let cut_off = &finished[..finished.len() - 5];
     assert_eq!(parse(cut_off.as_bytes(), &[]), (vec![], Some(Flaw::Truncated)));
 }

@@ -20,55 +20,55 @@ const ROLE: &str = "guard";
 
 /// The worker's half.
 #[derive(Clone)]
-pub struct Guard(Option<Arc<Watch>>);
+pub struct Guard(Option<Arc<GuardProcess>>);
 
-struct Watch {
+struct GuardProcess {
     program: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
 /// Invariant: the guard, while there is one, knows exactly the living groups.
 #[derive(Default)]
-struct State {
+struct GuardState {
     living: BTreeSet<i32>,
     /// The guard's standard input; none while there is nothing to guard.
     pipe: Option<File>,
 }
 
 /// A group that dies with this process, until this is dropped.
-pub struct Guarded {
+pub struct GroupGuard {
     guard: Guard,
     group: Pid,
 }
 
 impl Guard {
     pub fn new(program: Option<PathBuf>) -> Self {
-        Self(program.map(|program| Arc::new(Watch { program, state: Mutex::default() })))
+        Self(program.map(|program| Arc::new(GuardProcess { program, state: Mutex::default() })))
     }
 
     /// Has the group killed when this process dies.
-    pub fn watch(&self, group: Pid) -> Guarded {
-        if let Some(watch) = &self.0 {
-            watch.add(group.as_raw_nonzero().get());
+    pub fn watch(&self, group: Pid) -> GroupGuard {
+        if let Some(process) = &self.0 {
+            process.add(group.as_raw_nonzero().get());
         }
-        Guarded { guard: self.clone(), group }
+        GroupGuard { guard: self.clone(), group }
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GroupGuard {
     fn drop(&mut self) {
-        if let Some(watch) = &self.guard.0 {
-            watch.remove(self.group.as_raw_nonzero().get());
+        if let Some(process) = &self.guard.0 {
+            process.remove(self.group.as_raw_nonzero().get());
         }
     }
 }
 
-impl Watch {
+impl GuardProcess {
     fn add(&self, group: i32) {
         let mut state = self.state();
         state.living.insert(group);
-        let told = state.pipe.as_mut().is_some_and(|pipe| tell(pipe, '+', group).is_ok());
-        if !told && let Err(error) = self.start(&mut state) {
+        let sent = state.pipe.as_mut().is_some_and(|pipe| send(pipe, '+', group).is_ok());
+        if !sent && let Err(error) = self.start(&mut state) {
             tracing::warn!(%error, "failed to start the guard; MCP servers may outlive this process if it is killed");
         }
     }
@@ -80,12 +80,12 @@ impl Watch {
             state.pipe = None;
         } else if let Some(pipe) = &mut state.pipe {
             // A guard that is gone is noticed with the next group.
-            let _ = tell(pipe, '-', group);
+            let _ = send(pipe, '-', group);
         }
     }
 
     /// Starts a guard that knows all living groups.
-    fn start(&self, state: &mut State) -> io::Result<()> {
+    fn start(&self, state: &mut GuardState) -> io::Result<()> {
         state.pipe = None;
         let mut command = Command::new(&self.program);
         command.arg(ROLE).env_clear().stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -94,18 +94,18 @@ impl Watch {
         let input = guard.stdin.take().ok_or_else(|| io::Error::other("the guard has no pipe"))?;
         let mut pipe = File::from(input.into_owned_fd()?);
         for group in &state.living {
-            tell(&mut pipe, '+', *group)?;
+            send(&mut pipe, '+', *group)?;
         }
         state.pipe = Some(pipe);
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().expect("no thread panics with this lock")
     }
 }
 
-fn tell(pipe: &mut File, what: char, group: i32) -> io::Result<()> {
+fn send(pipe: &mut File, what: char, group: i32) -> io::Result<()> {
     pipe.write_all(format!("{what}{group}\n").as_bytes())
 }
 

@@ -11,7 +11,7 @@ use holdfast_shared::config::{self, ToolsConfig};
 use rustix::process::Pid;
 use tokio::process::Command;
 
-pub use guard::{Guarded, guard};
+pub use guard::{GroupGuard, guard};
 
 use guard::Guard;
 use user::User;
@@ -53,7 +53,7 @@ impl Children {
     }
 
     /// Has the group killed when this process dies, until the answer is dropped.
-    pub fn guard(&self, group: Pid) -> Guarded {
+    pub fn guard(&self, group: Pid) -> GroupGuard {
         self.guard.watch(group)
     }
 }

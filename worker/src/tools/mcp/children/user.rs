@@ -25,7 +25,7 @@ pub struct User {
     /// As the system's list of users has it.
     listed_home: Option<PathBuf>,
     /// Made for a user without a home when the first child needs it.
-    made_home: OnceLock<PathBuf>,
+    temporary_home: OnceLock<PathBuf>,
 }
 
 impl User {
@@ -54,10 +54,10 @@ impl User {
         if let Some(home) = self.listed_home.as_deref().filter(|home| home.is_dir()) {
             return home;
         }
-        self.made_home.get_or_init(|| {
+        self.temporary_home.get_or_init(|| {
             let home = std::env::temp_dir().join(format!("holdfast-mcp-{}", Uuid::now_v7().simple()));
-            let made = fs::DirBuilder::new().mode(0o700).create(&home);
-            if let Err(error) = made.and_then(|()| chown(&home, Some(self.uid), Some(self.gid))) {
+            let created = fs::DirBuilder::new().mode(0o700).create(&home);
+            if let Err(error) = created.and_then(|()| chown(&home, Some(self.uid), Some(self.gid))) {
                 tracing::warn!(folder = %home.display(), %error, "failed to make a home folder for MCP servers");
             }
             home
@@ -67,7 +67,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        if let Some(home) = self.made_home.get() {
+        if let Some(home) = self.temporary_home.get() {
             let _ = fs::remove_dir_all(home);
         }
     }
@@ -92,19 +92,19 @@ fn by_default(own: u32, users: &str) -> Option<User> {
 
 impl User {
     fn new(name: &str, uid: u32, gid: u32, listed_home: Option<PathBuf>) -> Self {
-        Self { name: name.to_owned(), uid, gid, listed_home, made_home: OnceLock::new() }
+        Self { name: name.to_owned(), uid, gid, listed_home, temporary_home: OnceLock::new() }
     }
 }
 
 /// Finds a user by name or number in the system's list. A number that is not listed is its own group.
-fn find(users: &str, wanted: &str) -> Option<User> {
+fn find(users: &str, name_or_id: &str) -> Option<User> {
     let listed = users.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         let [name, _, uid, gid, _, home, ..] = fields[..] else { return None };
         let user = || Some(User::new(name, uid.parse().ok()?, gid.parse().ok()?, Some(home.into())));
-        (name == wanted || uid == wanted).then(user)?
+        (name == name_or_id || uid == name_or_id).then(user)?
     });
-    let number = || wanted.parse().ok().map(|id| User::new(wanted, id, id, None));
+    let number = || name_or_id.parse().ok().map(|id| User::new(name_or_id, id, id, None));
     listed.or_else(number)
 }
 
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn a_user_is_found_by_name_and_by_number() {
-        let check = |wanted: &str, expected: Option<(&str, u32, u32)>| {
-            let found = find(USERS, wanted);
-            assert_eq!(found.as_ref().map(|user| (user.name.as_str(), user.uid, user.gid)), expected, "{wanted}");
+        let check = |name_or_id: &str, expected: Option<(&str, u32, u32)>| {
+            let found = find(USERS, name_or_id);
+            assert_eq!(found.as_ref().map(|user| (user.name.as_str(), user.uid, user.gid)), expected, "{name_or_id}");
         };
         check("tools", Some(("tools", 1001, 1002)));
         check("1001", Some(("tools", 1001, 1002)));

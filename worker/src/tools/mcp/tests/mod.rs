@@ -18,13 +18,13 @@ use holdfast_shared::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Call, Children, Mcp};
+use super::{Children, Mcp, McpCall};
 
 /// Longest time of anything that should succeed, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(Parser)]
-struct Args {
+struct ToolFlags {
     #[command(flatten)]
     tools: ToolsConfig,
 }
@@ -39,7 +39,7 @@ fn mcp(settings: &[&str]) -> Arc<Mcp> {
     let all: Vec<&str> = patient.iter().filter(given).copied().chain(settings.iter().copied()).collect();
     // The test's own user can read the test's files.
     let own = rustix::process::geteuid().as_raw().to_string();
-    let config = ToolsConfig { mcp_user: Some(own), ..Args::parse_from(all).tools };
+    let config = ToolsConfig { mcp_user: Some(own), ..ToolFlags::parse_from(all).tools };
     Mcp::new(&config, Arc::new(Children::new(&config, None).unwrap()))
 }
 
@@ -87,22 +87,22 @@ async fn call_with(
     server: &McpServer,
     tool: &str,
     input: Value,
-    change: impl FnOnce(&mut Call<'_>),
+    change: impl FnOnce(&mut McpCall<'_>),
 ) -> Result<String, ToolError> {
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
-    let mut call = Call { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
+    let mut call = McpCall { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
     change(&mut call);
-    tokio::time::timeout(PATIENCE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
+    tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
 }
 
 /// Waits for something that says nothing when it happens, such as the end of another's child.
-async fn until(mut happened: impl AsyncFnMut() -> bool) {
+async fn until(mut condition: impl AsyncFnMut() -> bool) {
     let waiting = async {
-        while !happened().await {
+        while !condition().await {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it happens");
+    tokio::time::timeout(DEADLINE, waiting).await.expect("it happens");
 }
 
 /// The code of a call that fails.
@@ -111,6 +111,6 @@ async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
 }
 
 async fn tool_names(mcp: &Arc<Mcp>, server: &McpServer) -> Vec<String> {
-    let tools = tokio::time::timeout(PATIENCE, mcp.tools(server)).await.unwrap().unwrap();
+    let tools = tokio::time::timeout(DEADLINE, mcp.tools(server)).await.unwrap().unwrap();
     tools.iter().map(|tool| tool.name.clone()).collect()
 }

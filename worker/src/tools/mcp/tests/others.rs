@@ -63,12 +63,12 @@ async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
     tool_names(&mcp, &server).await;
     let long = json!({"duration": 600, "steps": 600});
     let input = serde_json::from_value(long).unwrap();
-    let call = Call {
+    let call = McpCall {
         tool: "trigger-long-running-operation",
         input: &input,
         key: "k",
         caller: None,
-        limit: Some(PATIENCE * 2),
+        limit: Some(DEADLINE * 2),
         repeatable: false,
     };
     let mut call = Box::pin(mcp.call(&server, &call));
@@ -81,7 +81,7 @@ async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
         }
     }
     everything.kill();
-    let error = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap_err();
+    let error = tokio::time::timeout(DEADLINE, call).await.unwrap().unwrap_err();
     assert_eq!(error.code, "connection_lost");
 }
 

@@ -13,10 +13,10 @@ use holdfast_shared::config::{ModelChoice, Provider};
 use tokio::time::Instant;
 
 use super::super::{
-    Delta, Error, Model, Phase, Request,
-    patience::{Limits, Patience},
+    AnswerDelta, Error, Model, Phase, Request,
+    retry_policy::{RetryModel, RetryPolicy},
     subject::Subject,
-    upstream::{Signal, Signals, Upstream},
+    upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
 
 fn subject() -> Arc<Subject> {
@@ -25,20 +25,20 @@ fn subject() -> Arc<Subject> {
 }
 
 /// Answers for ever without ever being waited for.
-struct Endless;
+struct EndlessUpstream;
 
-impl Upstream for Endless {
-    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
-        let word = || Ok(Signal::Delta(Delta::Text("word ".to_owned())));
+impl Upstream for EndlessUpstream {
+    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
+        let word = || Ok(UpstreamItem::Delta(AnswerDelta::Text("word ".to_owned())));
         async move { Ok(stream::repeat_with(word).boxed()) }.boxed()
     }
 }
 
 /// Counts how often it is asked.
-struct Failing(Arc<AtomicU32>);
+struct FailingUpstream(Arc<AtomicU32>);
 
-impl Upstream for Failing {
-    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+impl Upstream for FailingUpstream {
+    fn ask(&self, _: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         async move { Err(Error::broken(&subject(), "it is a test")) }.boxed()
     }
@@ -46,8 +46,8 @@ impl Upstream for Failing {
 
 #[tokio::test]
 async fn a_provider_that_is_never_silent_is_stopped_too() {
-    let limits = Limits { total: Duration::from_millis(50), ..Limits::of(&super::config(&[])) };
-    let model = Patience::new(Endless, limits, subject());
+    let policy = RetryPolicy { total: Duration::from_millis(50), ..RetryPolicy::of(&super::config(&[])) };
+    let model = RetryModel::new(EndlessUpstream, policy, subject());
     let asked_at = Instant::now();
     let mut answer = model.ask(&Request::default()).await.unwrap_or_else(|error| panic!("{error}"));
     let error = loop {
@@ -63,9 +63,9 @@ async fn a_provider_that_is_never_silent_is_stopped_too() {
 #[tokio::test(start_paused = true)]
 async fn pauses_double() {
     let count = Arc::new(AtomicU32::new(0));
-    let limits = Limits::of(&super::config(&["--model-retries=3"]));
+    let policy = RetryPolicy::of(&super::config(&["--model-retries=3"]));
     let asked_at = Instant::now();
-    let model = Patience::new(Failing(count.clone()), limits, subject());
+    let model = RetryModel::new(FailingUpstream(count.clone()), policy, subject());
     assert_eq!(model.ask(&Request::default()).await.err().map(|error| error.code()), Some("model_broken_stream"));
     assert_eq!(count.load(Ordering::Relaxed), 4);
     let pauses = Duration::from_millis(250 + 500 + 1000);

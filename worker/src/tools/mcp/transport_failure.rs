@@ -17,14 +17,14 @@ static MARK: LazyLock<String> = LazyLock::new(|| format!("holdfast/trouble/{}", 
 
 /// Why there is no answer, with a sentence for people that holds no secret and no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    pub kind: Kind,
+pub struct TransportFailure {
+    pub kind: TransportFailureKind,
     pub detail: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TransportFailureKind {
     /// Certainly not delivered.
     Undelivered,
     /// HTTP 401 or 403.
@@ -39,23 +39,27 @@ pub enum Kind {
     TooLarge,
 }
 
-impl Trouble {
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+impl TransportFailure {
+    pub fn new(kind: TransportFailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 
     pub fn too_large(limit: usize) -> Self {
-        Self::new(Kind::TooLarge, format!("the answer is larger than {limit} bytes"))
+        Self::new(TransportFailureKind::TooLarge, format!("the answer is larger than {limit} bytes"))
     }
 
     pub fn of_request(error: reqwest::Error) -> Self {
-        let kind = if error.is_connect() || error.is_builder() { Kind::Undelivered } else { Kind::Lost };
+        let kind = if error.is_connect() || error.is_builder() {
+            TransportFailureKind::Undelivered
+        } else {
+            TransportFailureKind::Lost
+        };
         Self::new(kind, in_full(error))
     }
 
     /// The trouble that an error stands for, if it is one of ours.
     pub fn of(error: &ErrorData) -> Option<Self> {
-        let kind = Kind::deserialize(error.data.as_ref()?.get(MARK.as_str())?).ok()?;
+        let kind = TransportFailureKind::deserialize(error.data.as_ref()?.get(MARK.as_str())?).ok()?;
         Some(Self::new(kind, error.message.clone()))
     }
 

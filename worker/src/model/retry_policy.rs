@@ -15,14 +15,14 @@ use holdfast_shared::config::ModelConfig;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
 use super::{
-    Answer, Delta, Error, Model, Phase, Request,
+    AnswerDelta, AnswerStream, Error, Model, Phase, Request,
     subject::Subject,
-    upstream::{Signal, Signals, Upstream},
+    upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
 
 /// The limits of one question.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct RetryPolicy {
     /// From the request to the first signal, of each try.
     pub first_byte: Duration,
     /// Between two signals.
@@ -37,7 +37,7 @@ pub(super) struct Limits {
     pub retry_after_max: Duration,
 }
 
-impl Limits {
+impl RetryPolicy {
     pub fn of(config: &ModelConfig) -> Self {
         Self {
             first_byte: config.model_first_byte,
@@ -56,41 +56,41 @@ impl Limits {
         }
         let own = self.retry.saturating_mul(1 << (tries - 1).min(16));
         match error.retry_after() {
-            Some(asked) if asked > self.retry_after_max => None,
+            Some(requested) if requested > self.retry_after_max => None,
             // Never less than our own pause: "Retry-After: 0" is no licence to hammer.
-            Some(asked) => Some(asked.max(own)),
+            Some(requested) => Some(requested.max(own)),
             None => Some(own),
         }
     }
 }
 
 /// A `Model` made of an `Upstream`.
-pub(super) struct Patience<U> {
+pub(super) struct RetryModel<U> {
     upstream: Arc<U>,
-    limits: Limits,
+    policy: RetryPolicy,
     subject: Arc<Subject>,
 }
 
-impl<U: Upstream> Patience<U> {
-    pub fn new(upstream: U, limits: Limits, subject: Arc<Subject>) -> Self {
-        Self { upstream: Arc::new(upstream), limits, subject }
+impl<U: Upstream> RetryModel<U> {
+    pub fn new(upstream: U, policy: RetryPolicy, subject: Arc<Subject>) -> Self {
+        Self { upstream: Arc::new(upstream), policy, subject }
     }
 }
 
-impl<U: Upstream> Model for Patience<U> {
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>> {
+impl<U: Upstream> Model for RetryModel<U> {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>> {
         let (upstream, request) = (self.upstream.clone(), request.clone());
-        let (limits, subject) = (self.limits, self.subject.clone());
+        let (policy, subject) = (self.policy, self.subject.clone());
         async move {
-            let ends_at = Instant::now() + limits.total;
+            let ends_at = Instant::now() + policy.total;
             let mut tries = 1;
             loop {
-                let error = match first_delta(&*upstream, &request, limits, ends_at, &subject).await {
+                let error = match first_delta(&*upstream, &request, policy, ends_at, &subject).await {
                     Ok(answer) => return Ok(answer.inspect_err(count).boxed()),
                     Err(error) => error,
                 };
                 count(&error);
-                let Some(pause) = limits.pause_after(&error, tries) else { return Err(error) };
+                let Some(pause) = policy.pause_after(&error, tries) else { return Err(error) };
                 if Instant::now() + pause >= ends_at {
                     return Err(error);
                 }
@@ -117,18 +117,18 @@ fn count(error: &Error) {
 async fn first_delta<U: Upstream>(
     upstream: &U,
     request: &Request,
-    limits: Limits,
+    policy: RetryPolicy,
     ends_at: Instant,
     subject: &Arc<Subject>,
-) -> Result<Watched, Error> {
-    let first_byte_at = Instant::now() + limits.first_byte;
-    let Ok(signals) = timeout_at(first_byte_at.min(ends_at), upstream.ask(request)).await else {
-        return Err(late(subject, &limits, first_byte_at, ends_at));
+) -> Result<TimedAnswer, Error> {
+    let first_byte_at = Instant::now() + policy.first_byte;
+    let Ok(items) = timeout_at(first_byte_at.min(ends_at), upstream.ask(request)).await else {
+        return Err(first_delta_timeout(subject, &policy, first_byte_at, ends_at));
     };
-    let mut answer = Watched {
-        signals: Some(signals?),
+    let mut answer = TimedAnswer {
+        items: Some(items?),
         first: None,
-        limits,
+        policy,
         first_byte_at: Some(first_byte_at),
         silent_since: None,
         ends_at,
@@ -137,17 +137,17 @@ async fn first_delta<U: Upstream>(
     };
     answer.first = match answer.next().await {
         Some(first) => Some(first?),
-        None => return Err(truncated(subject)),
+        None => return Err(truncation(subject)),
     };
     Ok(answer)
 }
 
 /// An answer under its time limits; ends at the first error.
-struct Watched {
+struct TimedAnswer {
     /// Dropped at the end of the answer, which closes the connection or gives it back.
-    signals: Option<Signals>,
-    first: Option<Delta>,
-    limits: Limits,
+    items: Option<UpstreamStream>,
+    first: Option<AnswerDelta>,
+    policy: RetryPolicy,
     /// None once something was heard.
     first_byte_at: Option<Instant>,
     /// Since when the provider is being waited for. A reader that takes its time does not count against the provider.
@@ -158,8 +158,8 @@ struct Watched {
     subject: Arc<Subject>,
 }
 
-impl Stream for Watched {
-    type Item = Result<Delta, Error>;
+impl Stream for TimedAnswer {
+    type Item = Result<AnswerDelta, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
@@ -167,27 +167,27 @@ impl Stream for Watched {
             return Poll::Ready(Some(Ok(first)));
         }
         loop {
-            let Some(signals) = &mut this.signals else { return Poll::Ready(None) };
-            let Poll::Ready(signal) = signals.poll_next_unpin(cx) else { break };
+            let Some(items) = &mut this.items else { return Poll::Ready(None) };
+            let Poll::Ready(signal) = items.poll_next_unpin(cx) else { break };
             this.first_byte_at = None;
             this.silent_since = None;
             let item = match signal {
                 // An endless stream is never silent, so this limit is looked at here too.
                 Some(Ok(_)) if Instant::now() >= this.ends_at => {
-                    Err(timeout(&this.subject, Phase::Total, this.limits.total))
+                    Err(timeout(&this.subject, Phase::Total, this.policy.total))
                 }
-                Some(Ok(Signal::Alive)) => continue,
-                Some(Ok(Signal::Delta(delta))) => Ok(delta),
+                Some(Ok(UpstreamItem::Alive)) => continue,
+                Some(Ok(UpstreamItem::Delta(delta))) => Ok(delta),
                 Some(Err(error)) => Err(error),
-                None => Err(truncated(&this.subject)),
+                None => Err(truncation(&this.subject)),
             };
-            if matches!(item, Ok(Delta::End(..)) | Err(_)) {
-                this.signals = None;
+            if matches!(item, Ok(AnswerDelta::End(..)) | Err(_)) {
+                this.items = None;
             }
             return Poll::Ready(Some(item));
         }
         let silent_since = *this.silent_since.get_or_insert_with(Instant::now);
-        let signal_by = this.first_byte_at.unwrap_or(silent_since + this.limits.idle);
+        let signal_by = this.first_byte_at.unwrap_or(silent_since + this.policy.idle);
         let deadline = signal_by.min(this.ends_at);
         // Only the step from the first byte to the first silence can bring the deadline forward.
         if this.alarm.deadline() > deadline {
@@ -195,8 +195,8 @@ impl Stream for Watched {
         }
         while this.alarm.as_mut().poll(cx).is_ready() {
             if Instant::now() >= deadline {
-                this.signals = None;
-                return Poll::Ready(Some(Err(this.overdue(signal_by))));
+                this.items = None;
+                return Poll::Ready(Some(Err(this.timeout_error(signal_by))));
             }
             this.alarm.as_mut().reset(deadline);
         }
@@ -204,22 +204,22 @@ impl Stream for Watched {
     }
 }
 
-impl Watched {
+impl TimedAnswer {
     /// Nothing came in time: which limit was it?
-    fn overdue(&self, signal_by: Instant) -> Error {
+    fn timeout_error(&self, signal_by: Instant) -> Error {
         match self.first_byte_at {
-            Some(first_byte_at) => late(&self.subject, &self.limits, first_byte_at, self.ends_at),
-            None if self.ends_at <= signal_by => timeout(&self.subject, Phase::Total, self.limits.total),
-            None => timeout(&self.subject, Phase::Idle, self.limits.idle),
+            Some(first_byte_at) => first_delta_timeout(&self.subject, &self.policy, first_byte_at, self.ends_at),
+            None if self.ends_at <= signal_by => timeout(&self.subject, Phase::Total, self.policy.total),
+            None => timeout(&self.subject, Phase::Idle, self.policy.idle),
         }
     }
 }
 
 /// Nothing came at all in time: which of the two limits was it?
-fn late(subject: &Subject, limits: &Limits, first_byte_at: Instant, ends_at: Instant) -> Error {
+fn first_delta_timeout(subject: &Subject, policy: &RetryPolicy, first_byte_at: Instant, ends_at: Instant) -> Error {
     match first_byte_at <= ends_at {
-        true => timeout(subject, Phase::FirstByte, limits.first_byte),
-        false => timeout(subject, Phase::Total, limits.total),
+        true => timeout(subject, Phase::FirstByte, policy.first_byte),
+        false => timeout(subject, Phase::Total, policy.total),
     }
 }
 
@@ -227,6 +227,6 @@ fn timeout(subject: &Subject, phase: Phase, limit: Duration) -> Error {
     Error::Timeout { model: subject.choice.clone(), phase, limit }
 }
 
-fn truncated(subject: &Subject) -> Error {
+fn truncation(subject: &Subject) -> Error {
     Error::broken(subject, "it ended before it was complete")
 }

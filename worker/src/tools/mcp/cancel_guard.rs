@@ -13,12 +13,12 @@ use tokio::runtime::Handle;
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Sends `notifications/cancelled` for a request when dropped, unless it was disarmed.
-pub struct Abandoned {
+pub struct CancelGuard {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Abandoned {
+impl CancelGuard {
     pub fn new(peer: Peer<RoleClient>, id: RequestId) -> Self {
         Self { peer, id: Some(id) }
     }
@@ -28,7 +28,7 @@ impl Abandoned {
     }
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
             return;
