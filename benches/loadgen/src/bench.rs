@@ -45,9 +45,9 @@ impl Tally {
         self.0.iter().map(|c| u64::from(c.saturating_sub(1))).sum()
     }
     pub fn has_some(&self) -> bool {
-        self.arrived() > 0
+        self.arrivals() > 0
     }
-    fn arrived(&self) -> u64 {
+    fn arrivals(&self) -> u64 {
         self.0.len() as u64 - self.gaps()
     }
 }
@@ -68,7 +68,7 @@ impl Totals {
         match outcome {
             Ok(tally) => {
                 self.completed.fetch_add(1, Relaxed);
-                self.tokens.fetch_add(tally.arrived(), Relaxed);
+                self.tokens.fetch_add(tally.arrivals(), Relaxed);
                 self.gaps.fetch_add(tally.gaps(), Relaxed);
                 self.duplicates.fetch_add(tally.duplicates(), Relaxed);
             }

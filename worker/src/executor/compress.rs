@@ -32,8 +32,8 @@ const SUMMARY_SHARE: u32 = 4;
 /// Brings the conversation of a run within the budget of its agent, and tells how much of it is used.
 pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
-    let older = match used(attempt) > budget {
-        true => older(attempt, budget / KEPT_SHARE),
+    let older = match used_tokens(attempt) > budget {
+        true => older_messages(attempt, budget / KEPT_SHARE),
         false => 0,
     };
     // Behind its first checkpoint, a run has told this and goes on with what it was told then.
@@ -47,7 +47,7 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     }
     let recalled = recall(attempt, budget);
     if is_fresh {
-        let tokens = used(attempt).saturating_add(recalled);
+        let tokens = used_tokens(attempt).saturating_add(recalled);
         attempt.recorder.emit(&EventBody::ContextUsage { tokens, budget, compressed });
     }
     Ok(())
@@ -56,7 +56,7 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
 /// Keeps as many results of earlier runs' tools as the messages leave room for, the newest first. Returns their tokens.
 fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
     let most = attempt.shared.worker.config.earlier_result_chars;
-    let room = budget.saturating_sub(used(attempt));
+    let room = budget.saturating_sub(used_tokens(attempt));
     let (mut tokens, mut is_full) = (0, false);
     for earlier in attempt.memory.earlier.iter_mut().rev() {
         let mut block = cost(RESULTS);
@@ -76,7 +76,7 @@ fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
 }
 
 /// Tokens that the conversation has for the model, roughly; instructions, tools and the run's own steps are not counted.
-fn used(attempt: &Attempt<'_>) -> u32 {
+fn used_tokens(attempt: &Attempt<'_>) -> u32 {
     let memory = &attempt.memory;
     let summary = memory.summary.as_ref().map_or(0, |summary| cost(&summary.content));
     let earlier: u32 = memory.earlier.iter().map(|earlier| cost_of(attempt, earlier)).sum();
@@ -92,7 +92,7 @@ fn cost(text: &str) -> u32 {
 }
 
 /// How many of the earlier messages are older than the newest turns that, with the input, have at most `room` tokens.
-fn older(attempt: &Attempt<'_>, room: u32) -> usize {
+fn older_messages(attempt: &Attempt<'_>, room: u32) -> usize {
     let earlier = &attempt.memory.earlier;
     let mut room = room.saturating_sub(cost(&attempt.memory.input.content.told(attempt.definition.language)));
     let mut kept_from = earlier.len();

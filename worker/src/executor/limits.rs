@@ -26,7 +26,7 @@ impl RunLimits {
     }
 
     /// Why the model must answer with what it has in this step, if it must.
-    pub fn reached(&self, step: u32, calls_made: u32) -> Option<String> {
+    pub fn reached_limit(&self, step: u32, calls_made: u32) -> Option<String> {
         if step >= self.steps {
             return Some(format!("the run has come to the last of its {} steps (max_steps)", self.steps));
         }
@@ -39,11 +39,13 @@ impl RunLimits {
         let total = usage.input_tokens.saturating_add(usage.output_tokens);
         if usage.output_tokens > self.output_tokens {
             let (used, most) = (usage.output_tokens, self.output_tokens);
-            return Err(exceeded(format!("the model has written {used} tokens, and max_output_tokens is {most}")));
+            return Err(limit_exceeded(format!(
+                "the model has written {used} tokens, and max_output_tokens is {most}"
+            )));
         }
         if total > self.total_tokens {
             let most = self.total_tokens;
-            return Err(exceeded(format!(
+            return Err(limit_exceeded(format!(
                 "the model has read and written {total} tokens, and max_total_tokens is {most}"
             )));
         }
@@ -52,11 +54,11 @@ impl RunLimits {
 
     pub fn duration_exceeded(&self) -> RunError {
         let most = self.duration.as_millis();
-        exceeded(format!("the run took longer than max_duration_ms, which is {most}; what it has said is kept"))
+        limit_exceeded(format!("the run took longer than max_duration_ms, which is {most}; what it has said is kept"))
     }
 }
 
-fn exceeded(message: String) -> RunError {
+fn limit_exceeded(message: String) -> RunError {
     RunError::new("limit_exceeded", message)
 }
 
@@ -73,9 +75,9 @@ mod tests {
             max_output_tokens: Some(10),
             max_total_tokens: Some(20),
         });
-        assert_eq!(limits.reached(2, 1), None);
-        assert!(limits.reached(2, 2).unwrap().contains("max_tool_calls"));
-        assert!(limits.reached(3, 0).unwrap().contains("max_steps"));
+        assert_eq!(limits.reached_limit(2, 1), None);
+        assert!(limits.reached_limit(2, 2).unwrap().contains("max_tool_calls"));
+        assert!(limits.reached_limit(3, 0).unwrap().contains("max_steps"));
         let used = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
         assert!(limits.check(used(10, 10)).is_ok());
         assert!(limits.check(used(0, 11)).unwrap_err().message.contains("max_output_tokens"));

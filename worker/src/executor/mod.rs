@@ -81,7 +81,7 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
             AttemptReason::LeaseExpired => metrics::counter!("holdfast_takeovers_total").increment(1),
             AttemptReason::Drain | AttemptReason::Resumed => {}
         }
-        let executing = Executing::begin();
+        let executing = ExecutingGuard::begin();
         let mut recorder = Recorder::start(worker, claim.clone(), spans);
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
         let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
@@ -125,16 +125,16 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
 }
 
 /// Counts a run as executing, also when it panics.
-struct Executing;
+struct ExecutingGuard;
 
-impl Executing {
+impl ExecutingGuard {
     fn begin() -> Self {
         metrics::gauge!("holdfast_runs_executing").increment(1);
         Self
     }
 }
 
-impl Drop for Executing {
+impl Drop for ExecutingGuard {
     fn drop(&mut self) {
         metrics::gauge!("holdfast_runs_executing").decrement(1);
     }

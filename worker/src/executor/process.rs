@@ -67,7 +67,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut tools = attempt.toolbox.specs();
     let limit = match tools.is_empty() {
         true => None,
-        false => attempt.limits.reached(step, attempt.memory.calls_made),
+        false => attempt.limits.reached_limit(step, attempt.memory.calls_made),
     };
     attempt.recorder.emit(&EventBody::StepStarted { step });
     if let Some(limit) = &limit {
@@ -133,7 +133,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Res
     let mut step_answer = StepAnswer::default();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
-    let has_spoken =
+    let has_text =
         attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
@@ -154,7 +154,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Res
         let body = match delta {
             AnswerDelta::Text(text) => {
                 let text = storable(text);
-                if step_answer.text.is_empty() && has_spoken {
+                if step_answer.text.is_empty() && has_text {
                     step_answer.text.push_str(PARAGRAPH);
                     attempt.recorder.emit(&EventBody::MessageDelta { message_id, text: PARAGRAPH.to_owned() });
                 }

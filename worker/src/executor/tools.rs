@@ -76,13 +76,13 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
 async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, ToolError>, Stop> {
     let calls = attempt.memory.calls.iter().map(|call| &call.state).enumerate();
     let fresh = calls.filter(|(_, state)| state.status == ToolCallStatus::Requested);
-    let known = fresh
+    let checkable = fresh
         .filter_map(|(index, state)| Some((index, Arc::clone(attempt.toolbox.get(&state.name)?), state.input.clone())));
-    let (known, checks) = (known.collect::<Vec<_>>(), attempt.shared.schemas.clone());
+    let (checkable, checks) = (checkable.collect::<Vec<_>>(), attempt.shared.schemas.clone());
     let owner = attempt.claim.owner_id.clone();
     let checked = async move {
         let mut invalid = BTreeMap::new();
-        for (index, tool, input) in known {
+        for (index, tool, input) in checkable {
             if let Err(error) = tool.check(&checks, &owner, &input).await {
                 invalid.insert(index, error);
             }
@@ -98,7 +98,7 @@ fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> Call
     let tool = attempt.toolbox.get(&state.name);
     let call = |input: &Value| match tool {
         Some(tool) => CallPlan::Call(Arc::clone(tool), input.clone()),
-        None => CallPlan::Refuse(tool_gone(state)),
+        None => CallPlan::Refuse(tool_unavailable(state)),
     };
     match state.status {
         ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
@@ -288,13 +288,13 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             (None, Some(error)) => format!("error {}: {}", error.code, error.message),
             (None, None) => String::new(),
         };
-        let edited = match attempt.memory.requested_input(&state.call_id) {
+        let edit_notice = match attempt.memory.requested_input(&state.call_id) {
             Some(requested) if *requested != state.input => {
                 format!("[a human has changed the arguments to {}]\n", state.input)
             }
             _ => String::new(),
         };
-        let text = edited + &excerpt::chars(&text, most);
+        let text = edit_notice + &excerpt::chars(&text, most);
         let message = attempt.memory.push(TraceRole::Tool, text, step);
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
@@ -308,12 +308,12 @@ fn finish_step(attempt: &mut Attempt<'_>) {
 }
 
 /// The tool was there when the call was asked for.
-fn tool_gone(state: &CallState) -> ToolError {
-    let made = match state.status {
+fn tool_unavailable(state: &CallState) -> ToolError {
+    let effect_notice = match state.status {
         ToolCallStatus::Called => "the call was interrupted; it may or may not have taken effect",
         _ => "this call was not made",
     };
-    ToolError::new("tool_unavailable", format!("{made}: the tool {} cannot be reached now", state.name))
+    ToolError::new("tool_unavailable", format!("{effect_notice}: the tool {} cannot be reached now", state.name))
 }
 
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
@@ -323,8 +323,8 @@ fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
             format!("this call was not made: the server of {name} cannot be reached now"),
         );
     }
-    let known: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
-    ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", known.join(", ")))
+    let names: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+    ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", names.join(", ")))
 }
 
 fn too_many_calls(most: u32) -> ToolError {

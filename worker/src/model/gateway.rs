@@ -107,7 +107,7 @@ impl GatewayStream {
                 Some(Ok(ChatStreamEvent::Start)) => continue,
                 Some(Ok(event)) => return self.read(event),
                 Some(Err(error)) => return Err(self.failures.explain(error)),
-                None => return Err(self.failures.truncated()),
+                None => return Err(self.failures.truncated_error()),
             }
         }
     }
@@ -130,7 +130,7 @@ impl GatewayStream {
 
     fn read_end(&mut self, end: StreamEnd) -> Result<AnswerDelta, Error> {
         if !self.dialect.is_complete(&end) {
-            return Err(self.failures.truncated());
+            return Err(self.failures.truncated_error());
         }
         if let Some(reason) = self.dialect.failed_call(&end) {
             return Err(self.failures.ended_with(reason));

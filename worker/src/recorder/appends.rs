@@ -116,8 +116,8 @@ impl Appends {
         // What is durable need not pass through the log any more, but the last event must: it carries the log on.
         let durable = archived_to.n.min(self.last.saturating_sub(1));
         if self.waiting.len() > WAITING_BYTES && durable >= self.first {
-            let dropped = (durable + 1 - self.first) as usize;
-            let end = memchr::memchr_iter(b'\n', &self.waiting).nth(dropped - 1).map_or(0, |newline| newline + 1);
+            let count = (durable + 1 - self.first) as usize;
+            let end = memchr::memchr_iter(b'\n', &self.waiting).nth(count - 1).map_or(0, |newline| newline + 1);
             self.waiting.drain(..end);
             self.first = durable + 1;
         }

@@ -56,7 +56,9 @@ impl Recorder {
                 }
             }
             if refusals >= REFUSALS {
-                return self.finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(not_stored())).await;
+                return self
+                    .finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(progress_not_stored()))
+                    .await;
             }
             pause(&mut backoff).await;
         }
@@ -147,7 +149,7 @@ impl Recorder {
 }
 
 /// The end of a run whose progress a database will never take.
-pub fn not_stored() -> RunError {
+pub fn progress_not_stored() -> RunError {
     RunError::new("state_not_stored", "the database refused what the run has come to")
 }
 

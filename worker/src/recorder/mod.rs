@@ -146,7 +146,7 @@ impl Recorder {
 
     /// Why the run cannot go on, once the database has refused what was noted, for good.
     pub fn refusal(&self) -> Option<RunError> {
-        self.flushes.was_refused().then(ending::not_stored)
+        self.flushes.was_refused().then(ending::progress_not_stored)
     }
 
     /// Waits until everything that was emitted and noted is in the database, however long it is away; or refused. Cancel-safe.

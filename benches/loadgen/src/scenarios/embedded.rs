@@ -73,7 +73,7 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
         first_answer.record(started.elapsed());
     }
     let server = EmbeddedServer::start(bench, &args.program)?;
-    bench.guarded(connected(bench)).await?;
+    bench.guarded(wait_until_connected(bench)).await?;
     sleep(Duration::from_millis(args.rest_ms)).await;
     let at_rest = server.rss_mib()?;
     bench.complete_runs(20, 1, &message, 20).await;
@@ -88,7 +88,7 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
 }
 
 /// Waits until the server listens.
-async fn connected(bench: &Bench) -> Result<HttpConnection> {
+async fn wait_until_connected(bench: &Bench) -> Result<HttpConnection> {
     loop {
         match bench.adapter.connect().await {
             Ok(connection) => return Ok(connection),
@@ -99,7 +99,7 @@ async fn connected(bench: &Bench) -> Result<HttpConnection> {
 
 /// Waits for the first delta of a first run.
 async fn first_delta(bench: &Bench, message: &str) -> Result<()> {
-    let connection = connected(bench).await?;
+    let connection = wait_until_connected(bench).await?;
     let mut run = bench.adapter.prepare(message).await?;
     let mut stream = bench.adapter.start(connection, &mut run).await?;
     let (mut tokens, mut more) = (0, true);

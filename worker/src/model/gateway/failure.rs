@@ -41,7 +41,7 @@ impl Failures {
     }
 
     /// The stream ended early: because of a complaint, if there was one.
-    pub fn truncated(&self) -> Error {
+    pub fn truncated_error(&self) -> Error {
         self.take_provider_error().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
     }
 
@@ -59,8 +59,8 @@ impl Failures {
             genai::Error::ChatResponse { body, .. } => {
                 self.take_provider_error().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
             }
-            genai::Error::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
-            genai::Error::JsonValueExt(error) => self.malformed(&error.to_string()),
+            genai::Error::StreamParse { serde_error, .. } => self.malformed_error(&serde_error.to_string()),
+            genai::Error::JsonValueExt(error) => self.malformed_error(&error.to_string()),
             other => Error::from_body(&self.subject, &other.to_string()),
         }
     }
@@ -72,7 +72,7 @@ impl Failures {
         };
         match error.downcast_ref::<reqwest::Error>() {
             Some(error) => Error::from_transport(&self.subject, error, self.connect_limit),
-            None => self.malformed(cause),
+            None => self.malformed_error(cause),
         }
     }
 
@@ -81,7 +81,7 @@ impl Failures {
         provider_error.map(|body| Error::from_body(&self.subject, &body))
     }
 
-    fn malformed(&self, cause: &str) -> Error {
+    fn malformed_error(&self, cause: &str) -> Error {
         Error::broken(&self.subject, format!("a chunk of it is malformed: {}", self.subject.quote(cause)))
     }
 }

@@ -93,7 +93,7 @@ async fn without_a_delay_it_still_lets_others_run() {
     assert!(pauses >= 10, "{pauses}");
 }
 
-fn offered(names: &[&str]) -> Vec<ToolSpec> {
+fn tool_specs(names: &[&str]) -> Vec<ToolSpec> {
     let tool = |name: &&str| ToolSpec {
         name: (*name).to_owned(),
         description: String::new(),
@@ -104,7 +104,7 @@ fn offered(names: &[&str]) -> Vec<ToolSpec> {
 
 /// What is said in the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
 async fn step(text: &str, outcomes: &[(&str, &str)]) -> String {
-    step_with(text, outcomes, offered(&["kb__count", "ask_me"])).await
+    step_with(text, outcomes, tool_specs(&["kb__count", "ask_me"])).await
 }
 
 async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) -> String {
@@ -149,7 +149,7 @@ async fn parallel_calls_are_made_in_one_step() {
     const TEXT: &str = "[call=a__b] [call=c__d {}] [parallel] [tokens=1]";
     assert_eq!(step(TEXT, &[]).await, "Calling a__b, c__d. <a__b {|}><c__d {|}>");
     assert_eq!(step(TEXT, &[("a__b", "1"), ("c__d", "2")]).await, "a__b: 1\nc__d: 2\nThis ");
-    let request = Request { tools: offered(&["a__b"]), ..request(TEXT) };
+    let request = Request { tools: tool_specs(&["a__b"]), ..request(TEXT) };
     let items: Vec<_> = ScriptedModel.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
     let index = |item: &Result<AnswerDelta, Error>| {
         if let Ok(AnswerDelta::Call(call)) = item { Some(call.index) } else { None }

@@ -70,7 +70,7 @@ async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize
     let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
-        return Err(unsupported(version));
+        return Err(unsupported_version(version));
     }
     let connection = Connection::new(service, listener, terms.connect).await.map_err(listing)?;
     let tools = connection.tools(terms.connect).await.map_err(listing)?.len();
@@ -109,7 +109,7 @@ async fn serve(
 }
 
 /// Versions are dates, which are in order as texts.
-fn unsupported(version: String) -> ServerProblem {
+fn unsupported_version(version: String) -> ServerProblem {
     let is_date = version.starts_with("20");
     match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
         true => ServerProblem::NewerProtocol(version),

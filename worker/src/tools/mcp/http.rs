@@ -178,7 +178,7 @@ fn without_url(error: HttpError) -> HttpError {
 /// The stream that answers the request `id`. A message that is no JSON-RPC, or is too large, becomes an answer; rmcp tells
 /// the caller itself when the stream ends before there is one.
 fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
-    let events = SseStream::from_bytes_stream(post::limited(response, max_bytes));
+    let events = SseStream::from_bytes_stream(post::limited_body(response, max_bytes));
     let checked = events.map(move |event| match event {
         Ok(event) => Ok(check(event, &id)),
         Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(BodyError::TooLong)) => {

@@ -35,13 +35,13 @@ fn text(result: &CallToolResult) -> String {
 fn part(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[image {}, {} bytes]", image.mime_type, decoded(&image.data)),
-        ContentBlock::Audio(audio) => format!("[audio {}, {} bytes]", audio.mime_type, decoded(&audio.data)),
+        ContentBlock::Image(image) => format!("[image {}, {} bytes]", image.mime_type, decoded_size(&image.data)),
+        ContentBlock::Audio(audio) => format!("[audio {}, {} bytes]", audio.mime_type, decoded_size(&audio.data)),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => format!("[resource {uri}]\n{text}"),
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 let kind = mime_type.as_deref().unwrap_or("of unknown type");
-                format!("[resource {uri}, {kind}, {} bytes]", decoded(blob))
+                format!("[resource {uri}, {kind}, {} bytes]", decoded_size(blob))
             }
             _ => "[resource of an unknown kind]".into(),
         },
@@ -51,6 +51,6 @@ fn part(block: &ContentBlock) -> String {
 }
 
 /// Bytes that a base64 text stands for.
-fn decoded(base64: &str) -> usize {
+fn decoded_size(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }

@@ -51,7 +51,7 @@ pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, Tran
 }
 
 /// The bytes of a body, up to a limit.
-pub fn limited(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
+pub fn limited_body(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
     let mut left = limit;
     response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(|error| BodyError::Broken(error.without_url()))?;
@@ -70,7 +70,7 @@ pub enum BodyError {
 }
 
 /// Whether a refusal says where tokens are given out, as MCP's authorization by OAuth has it (RFC 9728).
-fn points_to_sign_in(response: &Response) -> bool {
+fn requires_oauth(response: &Response) -> bool {
     let challenges = response.headers().get_all(header::WWW_AUTHENTICATE);
     challenges.iter().any(|challenge| {
         String::from_utf8_lossy(challenge.as_bytes()).to_ascii_lowercase().contains("resource_metadata")
@@ -87,7 +87,7 @@ pub async fn read_json(
     if status.is_success() {
         return answer::read(&read_body(response, limit).await?, id);
     }
-    if status == StatusCode::UNAUTHORIZED && points_to_sign_in(&response) {
+    if status == StatusCode::UNAUTHORIZED && requires_oauth(&response) {
         return Err(TransportFailure::new(
             TransportFailureKind::OAuth,
             format!("HTTP {status}, with a place to sign in (OAuth)"),

@@ -104,7 +104,7 @@ impl ProcessGroup {
     }
 
     /// Waits for the child's end, and then kills what it has left behind, which may hold its output open.
-    async fn ended(&mut self) {
+    async fn wait_for_end(&mut self) {
         let _ = self.child.wait().await;
         self.kill();
     }
@@ -115,7 +115,7 @@ impl ProcessGroup {
             let _ = kill_process_group(leader, Signal::KILL);
             self.guard = None;
             if process::id() == FIRST_PROCESS {
-                bury(leader);
+                reap(leader);
             }
         }
     }
@@ -126,7 +126,7 @@ const FIRST_PROCESS: u32 = 1;
 
 /// Waits for the dead of a group whom nobody else would wait for: the children of the child. Without it each would stay in the
 /// container's table of processes.
-fn bury(group: Pid) {
+fn reap(group: Pid) {
     thread::spawn(move || while retry_on_intr(|| waitpgid(group, WaitOptions::empty())).is_ok() {});
 }
 
@@ -216,7 +216,7 @@ impl Transport<RoleClient> for Stdio {
             let line = tokio::select! {
                 biased;
                 line = self.output.next() => line,
-                () = self.group.ended(), if self.group.leader.is_some() => continue,
+                () = self.group.wait_for_end(), if self.group.leader.is_some() => continue,
             };
             let message = match line {
                 OutputLine::Complete(line) => self.read(&line),
