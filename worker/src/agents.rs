@@ -1,5 +1,5 @@
-//! Definitions of agents as runs were submitted with them; a version never changes, so it is read once. And their servers,
-//! which are reached before anybody waits for them.
+//! Cache of agent definitions: a version never changes, so the worker reads it once.
+//! The warm-up also connects to the agents' MCP servers before the first run needs them.
 
 use std::{
     collections::HashMap,
@@ -15,16 +15,17 @@ use uuid::Uuid;
 
 use crate::tools::mcp::Mcp;
 
-/// Agents whose servers are reached at the start of a worker.
+/// Agents whose MCP servers the warm-up connects to.
 const WARM_UP_AGENTS: usize = 100;
 
-/// Servers that are reached at the same time.
+/// Servers that the warm-up connects to at the same time.
 const CONCURRENCY: usize = 8;
 
-/// Versions kept in memory; beyond, they are read again.
+/// Versions that the cache holds; a full cache is cleared.
 const MAX_CACHED: usize = 1000;
 
-/// Connects to the servers of the newest agents, so that their first runs need not wait, and the log says which are down.
+/// Connects to the servers of the newest agents, so that first runs need not wait and the log names servers that are
+/// down.
 pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
     let agents = match storage.agents(WARM_UP_AGENTS, None).await {
         Ok(Some(page)) => page.items,
@@ -32,7 +33,7 @@ pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
         Err(error) => {
             return tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "servers are reached with the first runs"
+                "failed to list agents; the first runs connect to their servers"
             );
         }
     };
@@ -40,12 +41,12 @@ pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
     stream::iter(servers).for_each_concurrent(CONCURRENCY, async |server| drop(mcp.tools(&server).await)).await;
 }
 
-/// The definitions that this process has read.
+/// Cache of the definitions that this process has read.
 #[derive(Default)]
 pub struct Agents(Mutex<HashMap<(Uuid, u32), Arc<AgentDefinition>>>);
 
 impl Agents {
-    /// The definition of that version; `None` if it is gone.
+    /// Returns the definition of this version, or `None` if the database has none.
     pub async fn definition(
         &self,
         storage: &Storage,

@@ -1,4 +1,4 @@
-//! Leases: one statement keeps all runs of this process; and the signals that end a run early.
+//! Leases: one statement renews all runs of this process. Signals stop a run early.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,24 +14,25 @@ use uuid::Uuid;
 
 use crate::WorkerState;
 
-/// Why a run should stop. Later ones outrank earlier ones.
+/// Why a run should stop. A later variant outranks an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signal {
-    /// Go on.
+    /// The run continues.
     None,
-    /// The process is about to end, or another run needs it: hand the run over at the next step.
+    /// The process is about to end, or another run needs it: the run is handed over at its next step.
     Release,
-    /// Another run needs the worker for itself: hand the run over, as soon as no call is under way that must not be repeated.
+    /// Another run needs the worker for itself: the run is handed over as soon as no call of a `once` tool is in
+    /// flight.
     Yield,
-    /// The process ends: hand the run over at once.
+    /// The process ends: the run is handed over at once.
     Drain,
-    /// The owner wants it to end.
+    /// The owner has cancelled the run.
     Cancel,
-    /// Somebody else holds it: drop everything, write nothing.
+    /// Another worker holds the run: this one drops everything and writes nothing.
     Fenced,
 }
 
-/// The runs that this process executes.
+/// Registry of the runs that this process executes.
 #[derive(Default)]
 pub struct Leases(Mutex<HashMap<Uuid, LeaseEntry>>);
 
@@ -40,7 +41,7 @@ struct LeaseEntry {
     signal: watch::Sender<Signal>,
 }
 
-/// One held run; it is given up when this is dropped.
+/// Handle of one held run. Dropping it unregisters the run.
 pub struct Lease {
     shared: Arc<WorkerState>,
     run_id: Uuid,
@@ -49,33 +50,33 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Begins to keep the lease of a claim.
+    /// Registers a claim, whose lease is renewed from now on.
     pub fn hold(shared: &Arc<WorkerState>, claim: &Claim) -> Self {
         let (sender, signal) = watch::channel(Signal::None);
         shared.leases.lock().insert(claim.run_id, LeaseEntry { attempt: claim.attempt, signal: sender });
         Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
     }
 
-    /// Whether the run should be handed over where one step has ended and the next has not begun.
+    /// Returns whether the run should be handed over between two steps.
     pub fn should_release(&self) -> bool {
         *self.signal.borrow() >= Signal::Release
     }
 
-    /// Whether the run should begin nothing more.
+    /// Returns whether the run should start no more work.
     pub fn should_yield(&self) -> bool {
         *self.signal.borrow() >= Signal::Yield
     }
 
-    /// Resolves when the run should stop, with the reason. Cancel-safe.
+    /// Resolves with the signal that stops the run. Cancel-safe.
     pub async fn stop_signal(&mut self) -> Signal {
         self.until(Signal::Yield).await
     }
 
-    /// Resolves at the first signal that is at least `signal`. Cancel-safe.
+    /// Resolves with the first signal that is at least `signal`. Cancel-safe.
     pub async fn until(&mut self, signal: Signal) -> Signal {
         match self.signal.wait_for(|current| *current >= signal).await {
             Ok(signal) => *signal,
-            // The entry was replaced by a later attempt in this same process.
+            // A later attempt in this process has replaced the entry.
             Err(_) => Signal::Fenced,
         }
     }
@@ -91,14 +92,14 @@ impl Drop for Lease {
 }
 
 impl Leases {
-    /// Tells the run's executor, if it is in this process.
+    /// Signals the run's executor, if this process executes the run.
     fn signal(&self, run_id: Uuid, signal: Signal) {
         if let Some(entry) = self.lock().get(&run_id) {
             entry.raise(signal);
         }
     }
 
-    /// Tells every run of this process; returns how many did not have this signal yet.
+    /// Signals every run of this process. Returns how many runs did not have this signal yet.
     pub fn signal_all(&self, signal: Signal) -> usize {
         self.lock().values().filter(|entry| entry.raise(signal)).count()
     }
@@ -122,7 +123,7 @@ impl LeaseEntry {
     }
 }
 
-/// Renews all leases three times per lease, until `stop`.
+/// Renews all leases three times per lease duration, until `stop`.
 pub async fn keep(shared: Arc<WorkerState>, stop: CancellationToken) {
     let lease = shared.worker.config.lease;
     let interval = lease / 3;
@@ -133,7 +134,7 @@ pub async fn keep(shared: Arc<WorkerState>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-        // What is claimed while the statement runs is not in its answer, and need not be.
+        // A run that is claimed while the statement runs is not among the renewed ones, and need not be.
         let previous = shared.leases.attempts();
         let renewal = tokio::time::timeout(interval, shared.worker.storage.renew(&shared.holder, lease)).await;
         pause = match renewal {
@@ -142,11 +143,11 @@ pub async fn keep(shared: Arc<WorkerState>, stop: CancellationToken) {
                 interval
             }
             Ok(Err(error)) => {
-                tracing::warn!(error = &error as &dyn Error, runs = previous.len(), "cannot renew leases");
+                tracing::warn!(error = &error as &dyn Error, runs = previous.len(), "failed to renew leases");
                 retry_pause(interval)
             }
             Err(_) => {
-                tracing::warn!(runs = previous.len(), "renewing leases takes too long");
+                tracing::warn!(runs = previous.len(), "failed to renew leases in time");
                 retry_pause(interval)
             }
         };
@@ -157,7 +158,8 @@ fn retry_pause(interval: Duration) -> Duration {
     (interval / 5).min(Duration::from_secs(1))
 }
 
-/// Applies the answer to a renewal; answers the runs that the database says are ours and that nobody here knows of.
+/// Applies the result of a renewal. Returns the runs that the database assigns to this holder and that this process
+/// does not execute.
 async fn settle(
     shared: &WorkerState,
     previous: &HashMap<Uuid, u32>,
@@ -177,24 +179,27 @@ async fn settle(
     }
     let now = shared.leases.attempts();
     let unknown: HashSet<Uuid> = renewals.into_keys().filter(|run_id| !now.contains_key(run_id)).collect();
-    // A claim on its way to its executor is unknown for a moment; one that stays unknown was lost.
+    // A claim that has not reached its executor is unknown for a moment; a claim that stays unknown was lost.
     let lost: Vec<Uuid> = unknown.intersection(previously_unknown).copied().collect();
     if !lost.is_empty() {
-        tracing::warn!(runs = lost.len(), "the answer to a claim was lost; its runs start again");
+        tracing::warn!(runs = lost.len(), "the result of a claim was lost; its runs start again");
         if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, lost).await {
-            tracing::warn!(error = &error as &dyn Error, "lost claims keep their lease a little longer");
+            tracing::warn!(error = &error as &dyn Error, "failed to release lost claims; the next renewal tries again");
         }
     }
     unknown
 }
 
-/// Passes cancel signals on to the runs of this process, until `stop`.
+/// Forwards cancel signals to the runs of this process, until `stop`.
 pub async fn listen_for_cancels(shared: Arc<WorkerState>, stop: CancellationToken) {
     let retry = shared.worker.config.poll;
     let mut cancels = loop {
         match shared.worker.queue.cancels().await {
             Ok(cancels) => break cancels,
-            Err(error) => tracing::warn!(error = &error as &dyn Error, "cancels arrive late, with the lease's renewal"),
+            Err(error) => tracing::warn!(
+                error = &error as &dyn Error,
+                "failed to subscribe to cancels; they arrive with the lease's renewal"
+            ),
         }
         tokio::select! {
             () = stop.cancelled() => return,

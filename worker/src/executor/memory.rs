@@ -1,4 +1,4 @@
-//! What an attempt knows of its run: the trace so far, the calls of the present step, and what both add up to.
+//! An attempt's state of its run: the trace so far, the calls of the current step, and their totals.
 
 use holdfast_shared::{
     approval::{Approval, ApprovalKind},
@@ -13,36 +13,36 @@ use serde_json::Value;
 
 use super::NextNode;
 
-/// The run so far. Whatever is pushed here is noted for the database by whoever pushes it.
+/// State of the run so far. Callers that change it also record the change for the database.
 pub struct Memory {
-    /// What stands for all that came before `earlier`.
+    /// Replaces all messages before `earlier`.
     pub summary: Option<Summary>,
     /// Messages before the run's own input, oldest first.
     pub earlier: Vec<Earlier>,
     pub input: Message,
     pub trace: Vec<NewTraceMessage>,
-    /// The calls of the newest step, in the order in which the model asked for them.
+    /// The calls of the newest step, in the order of the model's requests.
     pub calls: Vec<StepCall>,
-    /// Calls of all steps.
+    /// Number of calls in all steps.
     pub calls_made: u32,
     /// The newest step; 0 before the first.
     pub step: u32,
     pub usage: Usage,
-    /// Why the newest step has ended.
+    /// Why the newest step ended.
     pub finish_reason: Option<FinishReason>,
-    /// What checkpoints carry from run to run.
+    /// Metadata that checkpoints pass on from run to run.
     pub metadata: Value,
 }
 
 /// A call of the newest step.
 pub struct StepCall {
     pub state: CallState,
-    /// The newest question about it.
+    /// The newest question about the call.
     pub approval: Option<Approval>,
 }
 
 impl StepCall {
-    /// Whether nobody has been told of the call but the one who was asked to approve it.
+    /// Returns whether no event has announced the call, except to the human who must approve it.
     pub fn never_started(&self) -> bool {
         match self.state.status {
             ToolCallStatus::Requested => true,
@@ -55,7 +55,7 @@ impl StepCall {
 }
 
 impl Memory {
-    /// What earlier attempts have left, or a fresh run.
+    /// Restores the state that earlier attempts have stored, or starts a fresh run.
     pub fn of(start: Start) -> Self {
         let Start { history, trace, calls, approvals, metadata, finish_reason, .. } = start;
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
@@ -81,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// Where the graph goes on.
+    /// Returns the node that the graph executes next.
     pub fn next(&self) -> NextNode {
         match self.trace.last() {
             Some(message) if message.role == TraceRole::Assistant && message.tool_calls.is_empty() => NextNode::Respond,
@@ -90,13 +90,13 @@ impl Memory {
         }
     }
 
-    /// What the run has said in all steps.
+    /// Returns the text of all steps.
     pub fn text(&self) -> String {
         let messages = self.trace.iter().filter(|message| message.role == TraceRole::Assistant);
         messages.map(|message| message.content.as_str()).collect()
     }
 
-    /// Puts a message at the end of the trace, and answers it for the database.
+    /// Appends a message to the trace and returns it, so that the caller can complete it.
     pub fn push(&mut self, role: TraceRole, content: String, step: u32) -> &mut NewTraceMessage {
         self.trace.push(NewTraceMessage {
             position: self.trace.len() as u32 + 1,
@@ -111,12 +111,12 @@ impl Memory {
         self.trace.last_mut().expect("a message was just pushed")
     }
 
-    /// The arguments that the model has asked for.
+    /// Returns the arguments that the model requested.
     pub fn requested_input(&self, call_id: &str) -> Option<&Value> {
         self.requested_call(call_id).map(|requested_call| &requested_call.input)
     }
 
-    /// The call as the model has asked for it.
+    /// Returns the call as the model requested it.
     pub fn requested_call(&self, call_id: &str) -> Option<&RequestedCall> {
         self.trace
             .iter()
@@ -124,7 +124,7 @@ impl Memory {
             .find(|requested_call| requested_call.call_id == call_id)
     }
 
-    /// Takes up the calls that the newest step asks for.
+    /// Adds the calls that the newest step requests.
     pub fn add_calls(&mut self, calls: &[RequestedCall]) {
         self.calls_made += calls.len() as u32;
         let step_calls = calls.iter().enumerate().map(|(position, call)| StepCall {

@@ -1,8 +1,8 @@
 //! The executor: what a run does between its claim and its end.
 //!
-//! A small graph: input → process (a model call) → tools → process … → respond. Each node leaves a checkpoint; an attempt
-//! goes on behind its run's newest one. What the nodes share is in `attempt`, what they know of the run in `memory`. Whatever
-//! happens in between comes back as a `Stop`, which says what is to be done next.
+//! A small graph: input → process (a model call) → tools → process … → respond. Each node writes a checkpoint, and an
+//! attempt continues after the newest checkpoint of its run. The nodes share `attempt`; `memory` has the state of the
+//! run. An execution that ends early returns a `Stop`, which decides what follows.
 
 mod attempt;
 mod compress;
@@ -32,18 +32,18 @@ use crate::{
 };
 use attempt::Attempt;
 
-/// Why an execution ends early, and what comes next.
+/// Why an execution ends early, and what follows.
 #[derive(Debug)]
 pub enum Stop {
-    /// Finish the run as failed, with the text so far.
+    /// Finish the run as failed; the text so far is kept.
     Failed(RunError),
-    /// Finish the run as cancelled, with the text so far.
+    /// Finish the run as cancelled; the text so far is kept.
     Cancelled,
-    /// Give the run back to the queue.
+    /// Return the run to the queue.
     Drained,
-    /// Let go of the run until a human, or the client, has answered.
+    /// Suspend the run until a human or the client has answered.
     Waiting,
-    /// Somebody else holds the run: write nothing.
+    /// Another worker holds the run: write nothing.
     Fenced,
 }
 
@@ -63,7 +63,7 @@ impl From<Signal> for Stop {
     }
 }
 
-/// Executes a claim to its end, whatever that is.
+/// Executes a claim until its run has ended or is released, or until the lease is lost.
 pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
     let spans = Spans::of(&claim);
     let mut span = spans.attempt(&claim);
@@ -101,14 +101,14 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
                 tracing::info!("run handed over");
             }
             RecorderOutcome::Released(Leave::Waiting) => tracing::info!("run waits for an answer"),
-            RecorderOutcome::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
+            RecorderOutcome::Fenced => tracing::info!("another worker holds the run; this attempt wrote nothing more"),
         }
     }
     .instrument(run_span)
     .await;
 }
 
-/// Does what is to be done next, once nothing is executed any more.
+/// Writes the end of the execution: finishes the run, releases it, or writes nothing.
 async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> RecorderOutcome {
     match outcome {
         Ok(()) => recorder.finish(Ending::Completed).await,
@@ -124,7 +124,7 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
     }
 }
 
-/// Counts a run as executing, also when it panics.
+/// Guard that counts a run as executing, also when the run panics.
 struct ExecutingGuard;
 
 impl ExecutingGuard {
@@ -140,7 +140,7 @@ impl Drop for ExecutingGuard {
     }
 }
 
-/// Where the graph goes on.
+/// The node that the graph executes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextNode {
     Process,
@@ -148,8 +148,8 @@ enum NextNode {
     Respond,
 }
 
-/// One attempt's way through the graph. A run listens to its model for most of its life: all else is boxed while it goes on,
-/// so that such a run holds no memory for it.
+/// Executes the nodes of one attempt. A run waits for its model most of the time: all other futures are boxed, so that
+/// a waiting run holds no memory for them.
 async fn work(
     shared: &WorkerState,
     claim: &Claim,
@@ -176,7 +176,7 @@ async fn work(
     }
 }
 
-/// Time since the run was submitted, by the clocks of the database and this host.
+/// Returns the time since the run was submitted, by the clocks of the database and this host.
 fn age(claim: &Claim) -> Duration {
     (chrono::Utc::now() - claim.created_at).to_std().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The process node: one model call. Every delta of the model becomes one event, never merged.
+//! The process node: one model call. Each delta of the model becomes one event and is never merged.
 
 use futures::StreamExt;
 use holdfast_shared::{
@@ -20,24 +20,24 @@ use crate::{
     spans,
 };
 
-/// Between what two steps have said, so that it reads as two paragraphs.
+/// Separates the texts of two steps, so that they read as two paragraphs.
 const PARAGRAPH: &str = "\n\n";
 
-/// Calls of one step that are looked at.
+/// Most calls that one step may request.
 const MAX_CALLS: usize = 128;
 
-/// What the model has answered in one step.
+/// The model's answer in one step.
 #[derive(Default)]
 struct StepAnswer {
     text: String,
     calls: Vec<CallDraft>,
     usage: Usage,
-    /// Why the provider ended it.
+    /// Why the provider ended the answer.
     finish_reason: Option<FinishReason>,
 }
 
 impl StepAnswer {
-    /// Why the step has ended. Some providers call it a stop where the model asks for calls.
+    /// Returns why the step ended. Some providers report `stop` although the model requests calls.
     fn finish_reason(&self) -> FinishReason {
         match self.finish_reason.unwrap_or(FinishReason::Other) {
             FinishReason::Stop if !self.calls.is_empty() => FinishReason::ToolCalls,
@@ -46,7 +46,7 @@ impl StepAnswer {
     }
 }
 
-/// A call whose arguments the model is writing, or has written.
+/// A call whose arguments are still arriving.
 struct CallDraft {
     index: usize,
     call_id: String,
@@ -55,9 +55,9 @@ struct CallDraft {
     signature: Option<Value>,
 }
 
-/// Asks the model and records its answer.
+/// Calls the model and records its answer.
 pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
-    // A step that has not begun is the best place to go on elsewhere.
+    // A hand-over between two steps repeats the least work.
     if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
@@ -173,7 +173,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Res
 }
 
 impl StepAnswer {
-    /// Takes a piece of a call, and answers the event that tells of it, if a reader can see any of it.
+    /// Adds a piece of a call. Returns the event that reports it, or `None` if the piece adds nothing visible.
     fn take(&mut self, delta: CallDelta) -> Option<EventBody> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
@@ -196,7 +196,8 @@ impl StepAnswer {
 }
 
 impl CallDraft {
-    /// Arguments that are no JSON, or too deep to be kept, stay the text that they are; the tools node refuses them.
+    /// Returns the requested call. Arguments that are no JSON, or too deep to be stored, stay text; the tools node
+    /// refuses them.
     fn finish(self) -> RequestedCall {
         let Self { call_id, name, arguments, signature, .. } = self;
         let input = match arguments.trim() {
@@ -212,16 +213,16 @@ impl CallDraft {
 
 fn too_long(attempt: &Attempt<'_>) -> Stop {
     let limit = attempt.shared.worker.config.max_answer_bytes;
-    let message = format!("the model's answer has more than {limit} bytes; what came before is kept");
+    let message = format!("the model's answer has more than {limit} bytes; the text so far is kept");
     Stop::Failed(RunError::new("answer_too_long", message))
 }
 
 fn broken_stream() -> Stop {
-    Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))
+    Stop::Failed(RunError::new("model_broken_stream", "the model's answer ended before it was complete"))
 }
 
 fn stop_for(error: model::Error) -> Stop {
-    // The provider's own words may quote the conversation, and name what users are not to know.
-    tracing::warn!(%error, "failed to get an answer of the model");
+    // The provider's message may quote the conversation and name things that users must not see.
+    tracing::warn!(%error, "failed to get an answer from the model");
     Stop::Failed(RunError::new(error.code(), error.reason()))
 }

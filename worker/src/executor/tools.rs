@@ -1,7 +1,7 @@
-//! The tools node: every call that the model has asked for gets an outcome, or the run waits for whoever must give it.
+//! The tools node: every call that the model requests gets an outcome, or the run waits for a human or the client.
 //!
-//! Order matters: the intent of a call that has effects is committed before the call. Whatever a crash leaves behind is
-//! then known: a call without an intent was not made, one with an intent and without an outcome may have been.
+//! Order matters: the intent of a call that has effects is committed before the call. So the next attempt after a crash
+//! knows: a call without an intent was not made. A call with an intent and without an outcome may have been made.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -28,25 +28,25 @@ use uuid::Uuid;
 use super::{NextNode, Stop, attempt::Attempt, memory::StepCall};
 use crate::{lease::Signal, tools::Tool};
 
-/// What is to be done about one call.
+/// The next action for one call.
 enum CallPlan {
-    /// It has its outcome.
+    /// The call has its outcome.
     Nothing,
-    /// It gets this outcome without being made.
+    /// The call gets this outcome without being made.
     Refuse(ToolError),
     Call(Arc<Tool>, Value),
-    /// A human is to decide.
+    /// A human must decide.
     Ask(ApprovalKind, Value),
-    /// The client is to execute it.
+    /// The client must execute the call.
     Client(Value),
-    /// Somebody was asked already.
+    /// The question was asked earlier and is still open.
     Wait,
 }
 
-/// A call that has come to its end: which of the step's, what it brought, and how long it took.
+/// The outcome of a call: its index in the step, its result, and how long it took.
 type CallOutcome = (usize, Result<String, ToolError>, Duration);
 
-/// Brings every call of the step to its outcome.
+/// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut invalid = check_arguments(attempt).await?;
     let plans: Vec<CallPlan> =
@@ -62,8 +62,8 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     }
     call_all(attempt, to_call).await?;
     if !questions.is_empty() {
-        // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
-        // that waits.
+        // Order matters: questions come last, when the run has no other work, because only a run that waits can be
+        // answered.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
         attempt.recorder.emit_on_release(&EventBody::AgentState { state: AgentState::WaitingOnUser });
         return Err(Stop::Waiting);
@@ -72,7 +72,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     Ok(NextNode::Process)
 }
 
-/// Checks the arguments of each call that nothing was done about yet; the calls whose arguments do not fit, by their index.
+/// Checks the arguments of each fresh call. Returns the errors of the invalid ones by the calls' index.
 async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, ToolError>, Stop> {
     let calls = attempt.memory.calls.iter().map(|call| &call.state).enumerate();
     let fresh = calls.filter(|(_, state)| state.status == ToolCallStatus::Requested);
@@ -92,7 +92,7 @@ async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, To
     attempt.alongside(checked).await
 }
 
-/// Decides about a call from what it is, what has become of it so far, and why its arguments do not fit, if so.
+/// Decides about a call from its status, its effect and approval, and the error of its arguments, if there is one.
 fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
     let StepCall { state, approval } = &attempt.memory.calls[index];
     let tool = attempt.toolbox.get(&state.name);
@@ -134,7 +134,7 @@ fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> Call
 /// Makes the calls, a few at a time.
 async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<Tool>, Value)>) -> Result<(), Stop> {
     let most = attempt.shared.worker.tools.tool_concurrency;
-    // Dropping the set cancels what is still under way.
+    // Dropping the set cancels the calls in flight.
     let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
     loop {
         let free = match attempt.lease.should_yield() {
@@ -151,7 +151,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly)
             && let Err(stop) = attempt.durable_until(signal).await
         {
-            // None of them was made, so nobody need wonder.
+            // None of these calls was made, so the earlier states are restored.
             attempt.recorder.note(Progress { calls: previous, ..Progress::default() });
             return Err(stop);
         }
@@ -181,8 +181,8 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     }
 }
 
-/// The least signal that ends the run while these calls are under way: one that must not be repeated ends here, or at the end
-/// of the process.
+/// Returns the least signal that stops the run while these calls are in flight. A call of a `once` tool may complete,
+/// unless the process ends.
 fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Signal {
     let is_once = |state: &CallState| state.status == ToolCallStatus::Called && state.effect == Effect::Once;
     match !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
@@ -191,7 +191,7 @@ fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Sign
     }
 }
 
-/// Notes that a call is about to be made.
+/// Records the intent to make a call.
 fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     let state = &mut attempt.memory.calls[index].state;
     (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
@@ -208,7 +208,7 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
 
-/// Notes what has become of a call.
+/// Records the outcome of a call.
 fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;
@@ -242,7 +242,7 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) 
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
 
-/// Asks whoever must answer before the call has an outcome.
+/// Asks the human or the client whose answer the call needs.
 fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
     let expires_at = attempt.claim.clock.now() + attempt.shared.worker.tools.approval_ttl;
     let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
@@ -267,7 +267,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
             let (by, step) = (ExecutedBy::Client, state.step);
             EventBody::ToolCallStarted { call_id, step, name, input, by, expires_at: Some(expires_at) }
         }
-        // Whoever was asked still has the question.
+        // An earlier question is still open.
         _ => return,
     };
     let state = state.clone();
@@ -276,7 +276,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
     attempt.recorder.note(Progress { calls: vec![state], approvals, resume_at, ..Progress::default() });
 }
 
-/// Tells the model of the outcomes, in the order in which it has asked.
+/// Adds the outcomes to the trace, in the order of the model's requests.
 fn finish_step(attempt: &mut Attempt<'_>) {
     let most = attempt.shared.worker.tools.tool_result_chars;
     let step = attempt.memory.step;
@@ -307,7 +307,7 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }
 
-/// The tool was there when the call was asked for.
+/// Returns the error of a call whose tool was available when the model requested it.
 fn tool_unavailable(state: &CallState) -> ToolError {
     let effect_notice = match state.status {
         ToolCallStatus::Called => "the call was interrupted; it may or may not have taken effect",
@@ -344,7 +344,7 @@ fn refusal(kind: ApprovalKind, status: ApprovalStatus, reason: Option<&str>) -> 
             format!("the call was interrupted; it may or may not have taken effect, and is not repeated{because}"),
         ),
         (_, ApprovalStatus::Expired) => {
-            ToolError::new("approval_expired", "this call was not made: nobody has approved it in time")
+            ToolError::new("approval_expired", "this call was not made: no human approved it in time")
         }
         _ => ToolError::new("denied", format!("this call was not made: a human has denied it{because}")),
     }

@@ -19,7 +19,7 @@ use super::{
     upstream,
 };
 
-/// Why no model could be set up.
+/// Why a model could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error(transparent)]
@@ -28,13 +28,13 @@ pub enum ConnectError {
     Client(#[from] reqwest::Error),
 }
 
-/// The models of this process; each is set up once, and all share one HTTP client. Setting up makes no request.
+/// The models of this process. Each is set up once, and all share one HTTP client. Setting up makes no request.
 pub struct Models {
     config: ModelConfig,
     cache: Mutex<ModelCache>,
 }
 
-/// A model, and which one it is.
+/// A model, with its provider and name.
 #[derive(Clone)]
 pub struct ChosenModel {
     pub model: Arc<dyn Model>,
@@ -43,20 +43,21 @@ pub struct ChosenModel {
 
 #[derive(Default)]
 struct ModelCache {
-    /// None until a model needs it: the scripted one does not.
+    /// `None` until a model needs it; the scripted model does not.
     client: Option<reqwest::Client>,
     models: HashMap<ModelChoice, ChosenModel>,
 }
 
 impl Models {
-    /// Sets up the deployment's own model, and fails if there can be none.
+    /// Sets up the deployment's own model. Fails if its configuration is incomplete.
     pub fn new(config: &ModelConfig) -> Result<Self, ConnectError> {
         let models = Self { config: config.clone(), cache: Mutex::default() };
         models.get(None)?;
         Ok(models)
     }
 
-    /// The model for an agent's settings; each setting that is absent is the deployment's own.
+    /// Returns the model for an agent's settings. The deployment's own setting replaces each absent one. Fails if a
+    /// setting is unknown or a key is missing.
     pub fn get(&self, settings: Option<&ModelSettings>) -> Result<ChosenModel, ConnectError> {
         let provider = settings.and_then(|settings| settings.provider.as_deref());
         let name = settings.and_then(|settings| settings.name.as_deref());

@@ -1,8 +1,8 @@
-//! Gemini, Vertex, Anthropic and Ollama through `genai`, whose doubtful ends are settled here.
+//! Gemini, Vertex, Anthropic and Ollama through `genai`, whose ambiguous ends are checked here.
 //!
-//! genai sends the request at the first poll after `Start`, goes on after errors, and ends the streams of Gemini and
-//! Ollama as if all were well when they were cut off. None of that is seen outside of this file and its folder: `dialect` has
-//! what differs between the providers, `conversation` what is sent, `calls` the tool calls that come, `failure` the errors.
+//! genai sends the request at the first poll after `Start`, and continues after errors. It reports a normal end when
+//! the stream of Gemini or Ollama was truncated. Only this file and its folder know that: `dialect` has the differences
+//! between the providers, `conversation` the request, `calls` the tool calls, `failure` the errors.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use calls::GatewayCalls;
 use dialect::Dialect;
 use failure::Failures;
 
-/// A provider behind genai.
+/// A provider that is reached through genai.
 pub(super) struct Gateway {
     client: genai::Client,
     target: ServiceTarget,
@@ -45,7 +45,7 @@ impl Gateway {
         let choice = &subject.choice;
         let (adapter, dialect) = Dialect::of(choice);
         let key = subject.key.as_ref().map_or("", |key| key.expose_secret());
-        // A complete target leaves genai nothing to look up in names or in the environment.
+        // With a complete target, genai looks up nothing in names or in the environment.
         let target = ServiceTarget {
             endpoint: Endpoint::from_owned(config.base_url(choice.provider)),
             auth: AuthData::from_single(key),
@@ -81,12 +81,12 @@ impl Upstream for Gateway {
     }
 }
 
-/// An answer being read.
+/// An answer that is being read.
 struct GatewayStream {
     chat: ChatStream,
     dialect: Dialect,
     calls: GatewayCalls,
-    /// The end, while something is handed out before it.
+    /// The end, while a delta is returned before it.
     end: Option<(Usage, FinishReason)>,
     failures: Failures,
 }
@@ -103,7 +103,7 @@ impl GatewayStream {
         }
         loop {
             match self.chat.next().await {
-                // Comes before the request is even sent, so it is no sign of life.
+                // `Start` comes before the request is sent, so it does not show that the provider responds.
                 Some(Ok(ChatStreamEvent::Start)) => continue,
                 Some(Ok(event)) => return self.read(event),
                 Some(Err(error)) => return Err(self.failures.explain(error)),

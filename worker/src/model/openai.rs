@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and every server that speaks them: the stream that is hot, so with a parser of its own.
+//! OpenAI's chat completions, and every server that speaks this protocol. It is the hot path, so it has its own parser.
 
 use std::{
     collections::VecDeque,
@@ -31,7 +31,7 @@ use parser::{Flaw, StreamParser};
 pub(super) struct OpenAi {
     client: reqwest::Client,
     url: String,
-    /// Where the request sets no limit of its own.
+    /// Applies if the request sets no limit.
     max_tokens: Option<u32>,
     limit: fn(u32) -> TokenLimit,
     connect_limit: Duration,
@@ -90,13 +90,13 @@ impl Upstream for OpenAi {
     }
 }
 
-/// The body of an answer, turned into signals.
+/// The body of a response, turned into upstream items.
 struct Incoming {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
     parser: StreamParser,
-    /// What was parsed and not yet handed out.
+    /// Deltas that are parsed and not yet returned.
     deltas: VecDeque<AnswerDelta>,
-    /// What came after those deltas.
+    /// The flaw that follows those deltas.
     flaw: Option<Flaw>,
     connect_limit: Duration,
     subject: Arc<Subject>,
@@ -118,7 +118,7 @@ impl Stream for Incoming {
             };
             this.flaw = parsed.err();
         }
-        // Order matters: what was received before a flaw stays.
+        // Order matters: the deltas before a flaw are returned first.
         Poll::Ready(Some(match (this.deltas.pop_front(), &this.flaw) {
             (Some(delta), _) => Ok(UpstreamItem::Delta(delta)),
             (None, Some(flaw)) => Err(flaw.to_error(&this.subject)),

@@ -1,6 +1,6 @@
-//! How long a provider is waited for, and how often it is asked again.
+//! Time-outs and retries of model calls.
 //!
-//! Further tries are made only before the first delta: after it, the reader has seen a part that a new answer would not
+//! A retry is made only before the first delta: later, clients have already seen a part that a new answer would not
 //! continue.
 
 use std::{
@@ -20,20 +20,20 @@ use super::{
     upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
 
-/// The limits of one question.
+/// Time limits and retries of one model call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetryPolicy {
-    /// From the request to the first signal, of each try.
+    /// From the request to the first item, for each try.
     pub first_byte: Duration,
-    /// Between two signals.
+    /// Between two items.
     pub idle: Duration,
-    /// From the question to the end of the answer, all tries included.
+    /// From the first request to the end of the answer, including all tries.
     pub total: Duration,
     /// Tries after the first one.
     pub retries: u32,
-    /// Pause before the second try; doubled before each further one.
+    /// Pause before the second try; it doubles before each further one.
     pub retry: Duration,
-    /// Longest pause that the provider may ask for.
+    /// Longest pause that the provider may request.
     pub retry_after_max: Duration,
 }
 
@@ -49,7 +49,7 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause before the next try; none if the error is final.
+    /// Returns the pause before the next try, or `None` if the error is final.
     fn pause_after(&self, error: &Error, tries: u32) -> Option<Duration> {
         if tries > self.retries || !error.may_pass() {
             return None;
@@ -57,7 +57,7 @@ impl RetryPolicy {
         let own = self.retry.saturating_mul(1 << (tries - 1).min(16));
         match error.retry_after() {
             Some(requested) if requested > self.retry_after_max => None,
-            // Never less than our own pause: "Retry-After: 0" is no licence to hammer.
+            // Never less than the policy's own pause, even for "Retry-After: 0".
             Some(requested) => Some(requested.max(own)),
             None => Some(own),
         }
@@ -98,7 +98,7 @@ impl<U: Upstream> Model for RetryModel<U> {
                     model.error = error.code(),
                     model.tries = tries,
                     pause_ms = pause.as_millis() as u64,
-                    "the model is asked again"
+                    "failed to get an answer from the model; trying again"
                 );
                 sleep(pause).await;
                 tries += 1;
@@ -108,12 +108,12 @@ impl<U: Upstream> Model for RetryModel<U> {
     }
 }
 
-/// Counts a failure, before the first delta or behind it.
+/// Counts a failure, whether before or after the first delta.
 fn count(error: &Error) {
     metrics::counter!("holdfast_model_failures_total", "code" => error.code()).increment(1);
 }
 
-/// Makes one try and waits for the first delta, which is then the first item of the stream.
+/// Makes one try and waits for the first delta, which becomes the first item of the stream.
 async fn first_delta<U: Upstream>(
     upstream: &U,
     request: &Request,
@@ -142,18 +142,18 @@ async fn first_delta<U: Upstream>(
     Ok(answer)
 }
 
-/// An answer under its time limits; ends at the first error.
+/// An answer under its time limits. It ends at the first error.
 struct TimedAnswer {
-    /// Dropped at the end of the answer, which closes the connection or gives it back.
+    /// Dropped at the end of the answer, which closes the connection or returns it to the pool.
     items: Option<UpstreamStream>,
     first: Option<AnswerDelta>,
     policy: RetryPolicy,
-    /// None once something was heard.
+    /// `None` after the first item.
     first_byte_at: Option<Instant>,
-    /// Since when the provider is being waited for. A reader that takes its time does not count against the provider.
+    /// When the wait for the provider started. The time that the reader takes does not count against the provider.
     silent_since: Option<Instant>,
     ends_at: Instant,
-    /// Rings at the deadline or earlier, so that it need not be set again for each delta.
+    /// Fires at the deadline or earlier, so that it need not be reset for each delta.
     alarm: Pin<Box<Sleep>>,
     subject: Arc<Subject>,
 }
@@ -172,7 +172,7 @@ impl Stream for TimedAnswer {
             this.first_byte_at = None;
             this.silent_since = None;
             let item = match signal {
-                // An endless stream is never silent, so this limit is looked at here too.
+                // An endless stream never pends, so the total time is checked here too.
                 Some(Ok(_)) if Instant::now() >= this.ends_at => {
                     Err(timeout(&this.subject, Phase::Total, this.policy.total))
                 }
@@ -189,7 +189,7 @@ impl Stream for TimedAnswer {
         let silent_since = *this.silent_since.get_or_insert_with(Instant::now);
         let signal_by = this.first_byte_at.unwrap_or(silent_since + this.policy.idle);
         let deadline = signal_by.min(this.ends_at);
-        // Only the step from the first byte to the first silence can bring the deadline forward.
+        // Only the change from the first-byte limit to the idle limit can move the deadline forward.
         if this.alarm.deadline() > deadline {
             this.alarm.as_mut().reset(deadline);
         }
@@ -205,7 +205,7 @@ impl Stream for TimedAnswer {
 }
 
 impl TimedAnswer {
-    /// Nothing came in time: which limit was it?
+    /// Returns the error of the limit that the provider exceeded.
     fn timeout_error(&self, signal_by: Instant) -> Error {
         match self.first_byte_at {
             Some(first_byte_at) => first_delta_timeout(&self.subject, &self.policy, first_byte_at, self.ends_at),
@@ -215,7 +215,7 @@ impl TimedAnswer {
     }
 }
 
-/// Nothing came at all in time: which of the two limits was it?
+/// Returns the error of the limit that was exceeded before the first item.
 fn first_delta_timeout(subject: &Subject, policy: &RetryPolicy, first_byte_at: Instant, ends_at: Instant) -> Error {
     match first_byte_at <= ends_at {
         true => timeout(subject, Phase::FirstByte, policy.first_byte),

@@ -1,9 +1,9 @@
-//! A model without a model: deterministic answers, for a first try without any provider and for tests.
+//! A built-in model with deterministic answers, for a first try without a provider and for tests.
 //!
-//! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first, `[fail]`
-//! half-way, `[finish=length]` (or another reason) for the end of the answer; and `[call=NAME {json}]`, `[approval]` and `[clienttool]`, which call tools, one a step, or all at once with
-//! `[parallel]`. `[fail=2]` fails half-way through the second step. Whatever else is in brackets is ignored. It needs no
-//! patience.
+//! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first,
+//! `[fail]` half-way. `[finish=length]` (or another reason) ends the answer. `[call=NAME {json}]`, `[approval]` and
+//! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
+//! second step. Other text in brackets is ignored. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;
@@ -20,7 +20,7 @@ pub use tools::tools;
 use script::Script;
 use step::ScriptedStep;
 
-/// Words between two looks at the other tasks when there is no delay.
+/// Words between two yields to other tasks when there is no delay.
 const BURST: usize = 64;
 
 const GREETING: [&str; 12] = [
@@ -59,8 +59,8 @@ impl Model for ScriptedModel {
     }
 }
 
-/// The k-th word of every answer, counted from 1, with the space that follows it: first a greeting, then words that
-/// carry their position.
+/// Returns the k-th word of every answer, counted from 1, with the space that follows it. The first words are a
+/// greeting; the others contain their position.
 pub fn word(k: usize) -> String {
     match k.checked_sub(1).and_then(|index| GREETING.get(index)) {
         Some(greeting) => format!("{greeting} "),
@@ -68,7 +68,7 @@ pub fn word(k: usize) -> String {
     }
 }
 
-/// The item at this place of the step; after the last one, none.
+/// Returns the item at this position of the step, or `None` after the last one.
 fn item(step: &ScriptedStep, position: usize, read: u64) -> Option<Result<AnswerDelta, Error>> {
     if let Some(thought) = THOUGHTS[..step.thoughts].get(position) {
         return Some(Ok(AnswerDelta::Reasoning(format!("{thought} "))));

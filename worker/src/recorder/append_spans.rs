@@ -1,5 +1,5 @@
-//! Appends as OpenTelemetry is told of them: a span for all of them between two flushes. A model's tokens come one by one and
-//! each is an append, so that a span for each would be a span per token.
+//! The span of all appends between two flushes. A model's tokens arrive one by one and each is an append, so a span for
+//! each append would be a span per token.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,12 +15,12 @@ impl AppendSpans {
         Self { spans, open: None }
     }
 
-    /// An append begins; answers when, if anybody wants to know.
+    /// Starts an append. Returns the time, if the run is traced.
     pub fn begin(&self) -> Option<SystemTime> {
         self.spans.are_recorded().then(SystemTime::now)
     }
 
-    /// It has ended, with so many events in the log, or none.
+    /// Ends an append, with the number of its events, or `None` if it failed.
     pub fn add(&mut self, started_at: Option<SystemTime>, events: Option<u32>) {
         let Some(since) = started_at else { return };
         let until = SystemTime::now();
@@ -35,7 +35,7 @@ impl AppendSpans {
         }
     }
 
-    /// What comes now belongs to the next span.
+    /// Ends the span; later appends belong to the next one.
     pub fn close(&mut self) {
         if let Some(stats) = self.open.take() {
             self.spans.append(stats);

@@ -1,4 +1,4 @@
-//! The way to the run log: one append in flight, and what comes meanwhile goes with the next.
+//! The way to the run log: one append in flight; later events go with the next append.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use super::{LeaseLost, append_spans::AppendSpans};
 
-/// Under load, the shortest time between two appends: it widens the batches.
+/// Under load, the shortest time between two appends; it enlarges the batches.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// Appends in a hurry after which it is load: a run's first words come right behind what announces them.
+/// Rapid appends after which the run lingers. A run's first tokens come right after the events that announce them.
 const RAPID_APPENDS: u32 = 3;
 
-/// Wait after a failed append; it doubles up to the longest.
+/// Pause after a failed append; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -29,14 +29,14 @@ const APPEND_BYTES: usize = 64 << 10;
 /// Most bytes that wait for an append; beyond, the log must catch up from the archive.
 const WAITING_BYTES: usize = 8 << 20;
 
-/// What the log has said, and where the append has left it.
+/// The log's result, and the mark that the append has left.
 type AppendOutcome = (Result<Appended, Error>, Option<Mark>);
 
 pub struct Appends {
     run_log: RunLog,
     run_id: Uuid,
     attempt: u32,
-    /// Lines that are in no append yet, and the number of the first of them.
+    /// Lines that are in no append yet, and the number of the first one.
     waiting: Vec<u8>,
     first: u32,
     /// The newest number that was pushed.
@@ -44,24 +44,24 @@ pub struct Appends {
     in_flight: Option<(Batch, BoxFuture<'static, AppendOutcome>)>,
     mark: Option<Mark>,
     gap: Gap,
-    /// Nothing is appended until a flush has proved that the run is still held.
+    /// Blocks appends until a flush has proved that the run is still held.
     needs_archive: bool,
-    /// Nothing is appended before this.
+    /// The next append must not start earlier.
     not_before: Option<Instant>,
     last_start: Option<Instant>,
-    /// Appends in a row that came right after the one before.
+    /// Consecutive appends that started right after the previous one.
     rapid: u32,
     backoff: Duration,
     spans: AppendSpans,
-    /// When the append in flight was begun, if its run is traced.
+    /// When the append in flight started, if its run is traced.
     started_at: Option<SystemTime>,
 }
 
-/// What a step has shown.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendStep {
     Stored,
-    /// The log has lost what came before: flush.
+    /// The log has lost earlier events: a flush must come first.
     NeedsFlush,
     Failed,
 }
@@ -94,7 +94,7 @@ impl Appends {
         }
     }
 
-    /// Takes the next event's line.
+    /// Adds the next event's line.
     pub fn push(&mut self, n: u32, line: &[u8]) {
         if self.waiting.is_empty() {
             self.first = n;
@@ -103,7 +103,7 @@ impl Appends {
         self.last = n;
     }
 
-    /// Everything up to `archived_to` is durable: a log that lost it may go on behind it.
+    /// Marks everything up to `archived_to` as durable: a log that lost it may continue after it.
     pub fn set_archived_to(&mut self, archived_to: EventId) {
         self.spans.close();
         let failing = self.needs_archive || self.backoff > BACKOFF;
@@ -113,7 +113,8 @@ impl Appends {
         }
         self.needs_archive = false;
         self.gap = Gap::Archived;
-        // What is durable need not pass through the log any more, but the last event must: it carries the log on.
+        // Durable events need not pass through the log any more, but the last event must, because the log continues
+        // from it.
         let durable = archived_to.n.min(self.last.saturating_sub(1));
         if self.waiting.len() > WAITING_BYTES && durable >= self.first {
             let count = (durable + 1 - self.first) as usize;
@@ -123,31 +124,31 @@ impl Appends {
         }
     }
 
-    /// Everything that was pushed is durable: the log may have any gap from here on.
+    /// Marks all events as durable: the log may have any gap from here on.
     pub fn mark_all_archived(&mut self) {
         self.needs_archive = false;
         self.gap = Gap::Archived;
     }
 
-    /// Whether nothing waits and nothing is in flight.
+    /// Returns whether no event waits and no append is in flight.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.in_flight.is_none()
     }
 
-    /// Begins the next append when it is due, and resolves when one has ended. Cancel-safe.
+    /// Starts the next append when it is due, and resolves when one has ended. Cancel-safe.
     pub async fn step(&mut self) -> Result<AppendStep, LeaseLost> {
         if self.in_flight.is_none() {
             self.due().await;
             self.begin();
         }
-        let (_, append) = self.in_flight.as_mut().expect("an append was just begun");
+        let (_, append) = self.in_flight.as_mut().expect("an append was just started");
         let (appended, mark) = append.await;
         self.mark = mark;
         let (batch, _) = self.in_flight.take().expect("the append that has just ended");
         self.settle(batch, appended)
     }
 
-    /// Resolves when there is something to append and nothing speaks against it.
+    /// Resolves when the next append may start.
     async fn due(&mut self) {
         if self.waiting.is_empty() || self.needs_archive {
             return std::future::pending().await;
@@ -175,7 +176,7 @@ impl Appends {
         self.in_flight = Some((batch, Box::pin(append)));
     }
 
-    /// Takes what waits, or as much of it as one append should carry.
+    /// Takes the waiting lines, or as many of them as one append should carry.
     fn next_batch(&mut self) -> Batch {
         let (attempt, first) = (self.attempt, self.first);
         let end = match self.waiting.len() <= APPEND_BYTES {
@@ -183,7 +184,7 @@ impl Appends {
             false => memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
                 .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1),
         };
-        // A copy of the exact size: the buffer's spare capacity would be kept in memory with it.
+        // A copy of the exact size, because the buffer's spare capacity would stay in memory with it.
         let lines = Bytes::copy_from_slice(&self.waiting[..end]);
         self.waiting.drain(..end);
         let last = match self.waiting.is_empty() {
@@ -214,7 +215,7 @@ impl Appends {
                 metrics::counter!("holdfast_append_failures_total").increment(1);
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
-                    "the run log is away; events go by way of the archive"
+                    "failed to append to the run log; clients receive events from the archive"
                 );
                 self.put_back(batch);
                 self.not_before = Some(Instant::now() + self.backoff);
@@ -224,7 +225,7 @@ impl Appends {
         }
     }
 
-    /// Puts a batch back in front of what waits.
+    /// Puts a batch back before the waiting lines.
     fn put_back(&mut self, batch: Batch) {
         let later = std::mem::replace(&mut self.waiting, batch.lines.to_vec());
         self.waiting.extend(later);

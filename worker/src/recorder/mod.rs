@@ -1,8 +1,9 @@
 //! The recorder: the only writer of a run's events.
 //!
-//! An event is encoded once and goes two ways: at once to the run log (`appends`), where clients see it, and within
-//! seconds to the archive (`flushes`), where it lasts. Both go on while the executor waits for something else
-//! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `leave` end it.
+//! An event is encoded once and goes two ways. `appends` sends it at once to the run log, where clients read it;
+//! `flushes` sends it within seconds to the archive, where it is durable. Both continue while the executor awaits
+//! something else (`alongside`), in the executor's task, so that a token needs no extra wake-up. Only `finish` and
+//! `release` end the recorder.
 
 mod append_spans;
 mod appends;
@@ -30,28 +31,28 @@ pub struct Recorder {
     spans: Spans,
     /// The newest event that was emitted.
     last: EventId,
-    /// All that the run has said and used, in earlier attempts too.
+    /// The text and usage of the run so far, including earlier attempts.
     answer: Answer,
-    /// Whether that is known: of a run that goes on, it must be read first.
+    /// Whether `answer` is complete: the earlier answer of a resumed run must be read first.
     knows_answer: bool,
     appends: Appends,
     flushes: Flushes,
-    /// Lines that are shown only when the run was let go of, and the number of the first of them.
+    /// Lines that go to the run log only after the run was released, and the number of the first one.
     deferred: Vec<u8>,
     deferred_first: u32,
-    /// Whether clients were told that the database is away.
+    /// Whether clients received the warning that the database is away.
     warned: bool,
-    /// Whether clients were told that a checkpoint is missing.
+    /// Whether clients received the warning that a checkpoint is missing.
     warned_of_checkpoint: bool,
     line: Vec<u8>,
 }
 
-/// What became of a recorder's run.
+/// The outcome of a recorder's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecorderOutcome {
     Finished {
         status: RunStatus,
-        /// Whether a run of the same conversation has waited for this end.
+        /// Whether a run of this conversation has waited for this end.
         next_waits: bool,
     },
     /// The run is queued again, or waits for an answer.
@@ -59,12 +60,12 @@ pub enum RecorderOutcome {
     Fenced,
 }
 
-/// Somebody else holds the run.
+/// Another worker holds the run.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseLost;
 
 impl Recorder {
-    /// Begins with the claim's own event, which is archived already and not yet in the log.
+    /// Starts with the claim's own event, which is archived already and not yet in the log.
     pub fn start(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let last = claim.started.id;
         let knows_answer = claim.is_fresh();
@@ -87,13 +88,13 @@ impl Recorder {
         }
     }
 
-    /// Takes over what earlier attempts have said and used.
+    /// Takes over the text and usage of earlier attempts.
     pub fn continue_from(&mut self, earlier: Answer) {
         self.answer = earlier;
         self.knows_answer = true;
     }
 
-    /// Records that something has happened. It is on its way when the executor next waits `alongside`.
+    /// Records an event. It is sent when the executor next awaits `alongside`.
     pub fn emit(&mut self, body: &EventBody) {
         if let EventBody::MessageDelta { text, .. } = body {
             self.answer.text.push_str(text);
@@ -101,7 +102,7 @@ impl Recorder {
         if body.is_delta() && !self.claim.stream {
             return;
         }
-        // Order matters: nothing overtakes what is held back.
+        // Order matters: no event overtakes a deferred one.
         if !self.deferred.is_empty() {
             return self.emit_on_release(body);
         }
@@ -109,7 +110,7 @@ impl Recorder {
         self.appends.push(self.last.n, &self.line);
     }
 
-    /// Records a question, which nobody sees before the run waits for its answer.
+    /// Records a question, which clients see only once the run waits for its answer.
     pub fn emit_on_release(&mut self, body: &EventBody) {
         self.encode(body);
         if self.deferred.is_empty() {
@@ -118,7 +119,7 @@ impl Recorder {
         self.deferred.extend_from_slice(&self.line);
     }
 
-    /// Makes the event's line the next of the tail.
+    /// Encodes the event as the next line of the tail.
     fn encode(&mut self, body: &EventBody) {
         self.last = self.last.next();
         self.line.clear();
@@ -126,30 +127,31 @@ impl Recorder {
         self.flushes.push(self.last, &self.line);
     }
 
-    /// The newest event.
+    /// Returns the id of the newest event.
     pub fn last(&self) -> EventId {
         self.last
     }
 
-    /// What is to become durable together with the events so far. It is written soon; whatever must not happen before
-    /// awaits `durable`.
+    /// Records progress that becomes durable together with the events so far. The write starts soon; an action that
+    /// must come after it awaits `durable`.
     pub fn note(&mut self, progress: Progress) {
         self.answer.usage = progress.usage.unwrap_or(self.answer.usage);
         self.answer.finish_reason = progress.finish_reason.or(self.answer.finish_reason);
         self.flushes.note(progress);
     }
 
-    /// The same, but it is written with whatever is written next.
+    /// Records progress that becomes durable with the next flush, whenever that is.
     pub fn note_for_next_flush(&mut self, progress: Progress) {
         self.flushes.absorb(progress);
     }
 
-    /// Why the run cannot go on, once the database has refused what was noted, for good.
+    /// Returns why the run cannot continue, once the database has finally refused its progress.
     pub fn refusal(&self) -> Option<RunError> {
         self.flushes.was_refused().then(ending::progress_not_stored)
     }
 
-    /// Waits until everything that was emitted and noted is in the database, however long it is away; or refused. Cancel-safe.
+    /// Waits until all events and progress are in the database, however long it is away, or until it has refused them.
+    /// Cancel-safe.
     pub async fn durable(&mut self) -> Result<(), LeaseLost> {
         while !self.flushes.is_durable() && !self.flushes.was_refused() {
             self.step().await?;
@@ -157,7 +159,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.
+    /// Awaits `other` while events are appended and flushed. Fails as soon as another worker holds the run.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         tokio::select! {
             biased;
@@ -166,8 +168,8 @@ impl Recorder {
         }
     }
 
-    /// The same, but first waits until there is room for what `other` will bring: while the database is away, events
-    /// pile up in memory.
+    /// Does as `alongside`, but first waits until there is room for the events of `other`: while the database is away,
+    /// events accumulate in memory.
     pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         while self.flushes.is_full() {
             self.until_flushed().await?;
@@ -175,7 +177,7 @@ impl Recorder {
         self.alongside(other).await
     }
 
-    /// Goes on appending and flushing for ever. Cancel-safe: what is in flight stays so.
+    /// Appends and flushes for ever. Cancel-safe: an append or flush in flight stays in flight.
     async fn progress(&mut self) -> Result<Infallible, LeaseLost> {
         loop {
             self.step().await?;
@@ -189,7 +191,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// One step of whatever is due next. Cancel-safe.
+    /// Executes the next step that is due. Cancel-safe.
     async fn step(&mut self) -> Result<(), LeaseLost> {
         tokio::select! {
             append = self.appends.step() => if append?.needs_flush() {
@@ -211,7 +213,7 @@ impl Recorder {
             self.emit(&EventBody::WarningRaised {
                 code: "checkpoint_not_stored".into(),
                 message:
-                    "The database refused a checkpoint: the answer goes on, and a fork begins at the checkpoint before."
+                    "The database refused a checkpoint: the answer continues, and a fork starts at the previous checkpoint."
                         .into(),
             });
         }
@@ -222,7 +224,7 @@ impl Recorder {
             self.emit(&EventBody::WarningRaised {
                 code: "database_away".into(),
                 message:
-                    "The database cannot be reached: the answer goes on, but may be lost until the database is back."
+                    "The database cannot be reached: the answer continues, but may be lost until the database is back."
                         .into(),
             });
         }

@@ -1,4 +1,4 @@
-//! The tools of the scripted model, with which all of this can be tried without a real one.
+//! The tools of the scripted model, with which tools can be tried without a provider.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::model::{ToolSpec, scripted};
 
-/// A tool of the scripted model's own.
+/// A tool of the scripted model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptedTool {
-    /// Answers what it was given, after a while if that is asked for.
+    /// Returns its input, after a delay if requested.
     Echo,
-    /// Does nothing, and only after a human has agreed.
+    /// Does nothing, and only after a human has approved it.
     Approval,
-    /// Is executed by the client.
+    /// The client executes it.
     Client,
 }
 
-/// All of them, as the model is told of them.
+/// Returns all of them with their declarations.
 pub fn tools() -> impl Iterator<Item = (ScriptedTool, ToolSpec)> {
     scripted::tools().into_iter().filter_map(|spec| {
         let tool = match spec.name.as_str() {

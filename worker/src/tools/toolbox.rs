@@ -23,10 +23,10 @@ use super::{
 };
 use crate::model::ToolSpec;
 
-/// Longest name that all providers take.
+/// Longest name that all providers accept.
 const MAX_NAME_CHARS: usize = 64;
 
-/// All that the model of one run may call.
+/// All tools that the model of one run may call.
 #[derive(Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
@@ -38,14 +38,14 @@ pub struct Toolbox {
 pub struct Tool {
     pub spec: ToolSpec,
     pub effect: Effect,
-    /// Whether a human must agree to each call.
+    /// Whether a human must approve each call.
     pub needs_approval: bool,
     executor: ToolExecutor,
-    /// What arguments are checked against, compiled by the first check; none if it cannot be.
+    /// The compiled schema of the arguments, set by the first check; `None` inside if the schema is broken.
     schema: OnceCell<Option<Arc<Schema>>>,
 }
 
-/// Where a tool is executed.
+/// The place where a tool's calls are executed.
 enum ToolExecutor {
     Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration>, owner: Arc<str> },
     Scripted(ScriptedTool, Duration),
@@ -59,7 +59,8 @@ pub struct UnavailableServer {
 }
 
 impl Toolbox {
-    /// Takes the tools of the agent's servers for a run of this owner; those that cannot be reached are answered, and missing.
+    /// Collects the tools of the agent's servers for a run of this owner. Returns also the servers that cannot be
+    /// reached.
     pub async fn of_servers(
         mcp: &Arc<Mcp>,
         definition: &AgentDefinition,
@@ -80,7 +81,7 @@ impl Toolbox {
         (toolbox, unavailable)
     }
 
-    /// Adds what the client executes itself.
+    /// Adds the tools that the client executes.
     pub fn add_client_tools(&mut self, tools: Vec<ClientTool>) {
         for ClientTool { name, description, input_schema } in tools {
             self.add(Tool {
@@ -93,7 +94,7 @@ impl Toolbox {
         }
     }
 
-    /// Adds the scripted model's own; a call of them takes at most `limit`.
+    /// Adds the scripted model's tools; a call takes at most `limit`.
     pub fn add_scripted(&mut self, limit: Duration) {
         for (tool, spec) in scripted::tools() {
             let executor =
@@ -107,13 +108,13 @@ impl Toolbox {
         self.tools.get(name)
     }
 
-    /// Whether a tool of this name may be on a server that cannot be reached.
+    /// Returns whether a tool of this name may be on a server that cannot be reached.
     pub fn is_unavailable(&self, name: &str) -> bool {
         name.split_once("__")
             .is_some_and(|(server, _)| self.unavailable.iter().any(|unavailable| unavailable == server))
     }
 
-    /// What the model is told.
+    /// Returns the declarations for the model.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec.clone()).collect()
     }
@@ -131,7 +132,7 @@ impl Toolbox {
             let name = format!("{}__{}", server.name, tool.name);
             let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             if !is_name || name.len() > MAX_NAME_CHARS {
-                tracing::debug!(tool.name = name, "left out a tool whose name models do not take");
+                tracing::debug!(tool.name = name, "left out a tool whose name models do not accept");
                 continue;
             }
             if definition.allowed_tools.as_ref().is_some_and(|allowed| !allowed.contains(&name)) {
@@ -140,7 +141,7 @@ impl Toolbox {
             let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
             let effect = policy.effect.unwrap_or_default();
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
-                // Nobody has said what the tool does, and nobody has said who the user is.
+                // The agent does not describe the tool's effect, and the owner is an anonymous user.
                 None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,
                 _ => ApprovalPolicy::default(),
             });
@@ -170,12 +171,13 @@ impl Toolbox {
 }
 
 impl Tool {
-    /// Whether the client executes it.
+    /// Returns whether the client executes the tool.
     pub const fn is_client_tool(&self) -> bool {
         matches!(self.executor, ToolExecutor::Client)
     }
 
-    /// Refuses arguments that break the tool's schema. A broken schema refuses nothing: the server checks its own arguments.
+    /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
+    /// arguments: the server checks its own arguments.
     pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
         if !input.is_object() {
@@ -208,7 +210,8 @@ impl Tool {
         self.schema.get_or_try_init(compile).await
     }
 
-    /// Calls the tool under its idempotency key; what goes wrong is for the model to read. Answers how long it took, too.
+    /// Calls the tool under its idempotency key. Returns the output or an error for the model, and how long the call
+    /// took.
     pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
         let started = Instant::now();
         let outcome = match &self.executor {

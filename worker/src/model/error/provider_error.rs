@@ -1,9 +1,9 @@
-//! What a provider's error says, whatever the provider: `{"error": {"message", "type", "code", "status"}}`, the same in
-//! an array, `{"type": "error", "error": …}`, or `{"error": "text"}`.
+//! The error in a provider's response. Its forms: `{"error": {"message", "type", "code", "status"}}`, an array of
+//! these, `{"type": "error", "error": …}`, or `{"error": "text"}`.
 
 use serde_json::Value;
 
-/// Names by which the providers say "no such model".
+/// Names by which providers report an unknown model.
 const UNKNOWN_MODEL: [&str; 3] = ["model_not_found", "not_found_error", "NOT_FOUND"];
 const RATE_LIMITED: [&str; 4] = ["rate_limit_error", "rate_limit_exceeded", "insufficient_quota", "RESOURCE_EXHAUSTED"];
 const UNAVAILABLE: [&str; 8] = [
@@ -17,7 +17,7 @@ const UNAVAILABLE: [&str; 8] = [
     "DEADLINE_EXCEEDED",
 ];
 
-/// The readable part of an error's body; empty if the body is no such thing.
+/// The readable part of an error's body; empty if the body contains no error.
 #[derive(Debug, Default)]
 pub(super) struct ProviderError {
     names: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) struct ProviderError {
     message: Option<String>,
 }
 
-/// What kind of failure it is.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureKind {
     UnknownModel,
@@ -46,7 +46,7 @@ impl ProviderError {
         Self { names: names.map(str::to_owned).collect(), status, message: message.map(str::to_owned) }
     }
 
-    /// Whether a body names an error.
+    /// Returns whether a body names an error.
     pub fn is_in(body: &str) -> bool {
         serde_json::from_str::<Value>(body).is_ok_and(|value| value.get(0).unwrap_or(&value).get("error").is_some())
     }
@@ -59,7 +59,7 @@ impl ProviderError {
         self.status
     }
 
-    /// Judges an answer with a status of its own.
+    /// Returns the kind of an error with an HTTP status.
     pub fn kind_for_status(&self, status: u16) -> FailureKind {
         match status {
             404 => FailureKind::UnknownModel,
@@ -70,7 +70,7 @@ impl ProviderError {
         }
     }
 
-    /// Judges an error inside an answer whose status said that all was well.
+    /// Returns the kind of an error inside a response whose status was 2xx.
     pub fn kind(&self) -> FailureKind {
         match self.status {
             _ if self.is_one_of(&UNKNOWN_MODEL) => FailureKind::UnknownModel,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_providers_way_of_saying_it_is_understood() {
+    fn the_error_format_of_each_provider_is_understood() {
         let check = |body: &str, message: Option<&str>, kind: FailureKind| {
             let provider_error = ProviderError::read(body);
             assert_eq!((provider_error.message(), provider_error.kind()), (message, kind), "{body}");

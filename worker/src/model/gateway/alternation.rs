@@ -1,11 +1,11 @@
-//! Alternation: some providers want the user first, and then the assistant and the user in turns.
+//! Alternation: some providers require that the user speaks first and that user and assistant alternate.
 
 use crate::model::Turn;
 
-/// What stands between two messages that become one.
+/// Separates two messages that are merged.
 const PARAGRAPH: &str = "\n\n";
 
-/// The same conversation, in which nobody speaks twice in a row and the user begins.
+/// Returns the conversation merged, so that no role speaks twice in a row and the user speaks first.
 pub(super) fn alternating(turns: &[Turn]) -> Vec<Turn> {
     let begins = turns.iter().position(|turn| matches!(turn, Turn::User(_))).unwrap_or(0);
     let mut merged: Vec<Turn> = Vec::with_capacity(turns.len());
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_twice_in_a_row_and_the_user_begins() {
+    fn no_role_speaks_twice_in_a_row_and_the_user_speaks_first() {
         let check = |turns: &[Turn], expected: &[Turn]| assert_eq!(alternating(turns), expected);
         check(&[], &[]);
         check(&[user("a"), assistant("b"), user("c")], &[user("a"), assistant("b"), user("c")]);

@@ -1,5 +1,5 @@
-//! What genai's errors mean, and what it does not report: it drops the error lines of Ollama and the reason why Gemini
-//! blocked a prompt, so these are listened for.
+//! Explains genai's errors, and finds the errors that genai drops: the error lines of Ollama, and the reason why Gemini
+//! blocked a prompt.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -16,7 +16,7 @@ use crate::model::{Error, subject::Subject};
 pub(super) struct Failures {
     subject: Arc<Subject>,
     connect_limit: Duration,
-    /// The last frame that looks like a complaint.
+    /// The last frame that looks like an error.
     provider_error: Arc<Mutex<Option<String>>>,
 }
 
@@ -25,12 +25,12 @@ impl Failures {
         Self { subject, connect_limit, provider_error: Arc::default() }
     }
 
-    /// The same, with nothing heard yet.
+    /// Returns a copy for a new call, without an error frame.
     pub fn for_one_call(&self) -> Self {
         Self::new(self.subject.clone(), self.connect_limit)
     }
 
-    /// To be called with every frame as it came from the provider.
+    /// Returns the callback for every frame as it came from the provider.
     pub fn listener(&self) -> impl Fn(&FrameCtx, RawFrameRef<'_>) + Send + Sync + 'static {
         let provider_error = self.provider_error.clone();
         move |_: &FrameCtx, frame: RawFrameRef<'_>| {
@@ -40,12 +40,12 @@ impl Failures {
         }
     }
 
-    /// The stream ended early: because of a complaint, if there was one.
+    /// Returns the error of a stream that ended early: the provider's own, if it sent one.
     pub fn truncated_error(&self) -> Error {
         self.take_provider_error().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
     }
 
-    /// The answer is complete, and yet a failure.
+    /// Returns the error of an answer that is complete and has failed.
     pub fn ended_with(&self, reason: &str) -> Error {
         Error::broken(&self.subject, format!("the model failed to call a tool ({})", self.subject.quote(reason)))
     }
@@ -86,8 +86,9 @@ impl Failures {
     }
 }
 
-/// Whether a frame has an error in place of a piece of the answer. Tool arguments may have fields of any name, so only the
-/// outermost ones count; of what is no JSON by itself, such as one line of several, the looks have to do.
+/// Returns whether a frame contains an error in place of a piece of the answer. Only the outermost fields count,
+/// because tool arguments may have fields of any name. A frame that is no JSON by itself, such as one line of several,
+/// is judged by its text.
 fn is_error_frame(frame: &str) -> bool {
     if !frame.contains(r#""error""#) && !frame.contains(r#""promptFeedback""#) {
         return false;

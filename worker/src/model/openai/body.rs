@@ -1,4 +1,4 @@
-//! What is sent for a streamed chat completion.
+//! The body of a request for a streamed chat completion.
 
 use holdfast_shared::agent::ReasoningEffort;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) struct CompletionRequest<'a> {
     reasoning_effort: Option<ReasoningEffort>,
 }
 
-/// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only that one.
+/// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only the old one.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TokenLimit {
@@ -65,7 +65,7 @@ struct RequestCall<'a> {
     #[serde(rename = "type")]
     kind: FunctionType,
     function: FunctionCall<'a>,
-    /// Where Google's endpoint of this protocol puts thought signatures.
+    /// Google's endpoint of this protocol puts thought signatures here.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a Value>,
 }
@@ -124,7 +124,7 @@ impl<'a> RequestMessage<'a> {
                 content: (!text.is_empty()).then_some(text),
                 tool_calls: calls.iter().map(RequestCall::of).collect(),
             },
-            // There is no place for `is_error`: the text says what went wrong.
+            // The protocol has no field for `is_error`: the text describes the error.
             Turn::Tool { call_id, text, .. } => Self::Tool { tool_call_id: call_id, content: text },
         }
     }
@@ -136,7 +136,7 @@ impl<'a> RequestCall<'a> {
             id: &call.id,
             kind: FunctionType::Function,
             function: FunctionCall { name: &call.name, arguments: call.arguments().to_string() },
-            // Another provider's signature, of an earlier turn, is of another shape.
+            // A signature of another provider, from an earlier turn, has another shape.
             extra_content: call.signature.as_ref().filter(|signature| signature.is_object()),
         }
     }

@@ -1,6 +1,6 @@
-//! One chunk of a streamed chat completion, as OpenAI and the servers like it send it.
+//! One chunk of a streamed chat completion, as OpenAI and compatible servers send it.
 //!
-//! Everything is optional: each server leaves something else out, and what is not named here is ignored.
+//! Every field is optional, because each server omits different ones. Unknown fields are ignored.
 
 use holdfast_shared::usage::Usage;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(super) struct CompletionChunk<'a> {
     #[serde(borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
     pub usage: Option<CompletionUsage>,
-    /// Sent in place of a piece when the provider fails in mid-answer.
+    /// The provider sends it in place of a piece when it fails in mid-answer.
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -26,23 +26,23 @@ pub(super) struct Choice<'a> {
 #[derive(Deserialize)]
 pub(super) struct ChoiceDelta<'a> {
     pub content: Option<String>,
-    /// Why the model will not answer; the reader sees it as the answer that it is.
+    /// Why the model refuses; clients read it as the answer.
     pub refusal: Option<String>,
-    // Two names for the same; a server that is changing from one to the other sends both.
+    // Two names of one field; a server in transition sends both.
     pub reasoning_content: Option<String>,
     pub reasoning: Option<String>,
     #[serde(borrow)]
     pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
 }
 
-/// A piece of a tool call; `calls` tells which one it belongs to.
+/// A piece of a tool call; `calls` finds the call that it belongs to.
 #[derive(Deserialize)]
 pub(super) struct ToolCallDelta<'a> {
     pub index: Option<u64>,
     pub id: Option<String>,
     #[serde(borrow)]
     pub function: Option<FunctionDelta<'a>>,
-    /// Where Google's endpoint of this protocol puts thought signatures.
+    /// Google's endpoint of this protocol puts thought signatures here.
     #[serde(borrow)]
     pub extra_content: Option<&'a RawValue>,
 }

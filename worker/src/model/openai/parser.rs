@@ -1,6 +1,6 @@
-//! From bytes to deltas: the lines of an event stream, of which only `data:` matters here.
+//! Parses the bytes of an event stream into deltas; only `data:` lines matter here.
 //!
-//! How the bytes are cut makes no difference to what comes out.
+//! The boundaries between the pieces of the body make no difference to the deltas.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ mod calls;
 
 use calls::CallAssembler;
 
-/// Bytes of one line; a provider that sends more is broken.
+/// Most bytes of one line; a longer line is a flaw.
 const LINE_BYTES: usize = 1024 * 1024;
 
-/// The state between two pieces of the body.
+/// The parser's state between two pieces of the body.
 #[derive(Default)]
 pub(super) struct StreamParser {
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not arrived.
     partial: Vec<u8>,
     calls: CallAssembler,
     usage: Usage,
-    /// Once it has come, only usage and `[DONE]` are left.
+    /// After the finish reason, only usage and `[DONE]` may follow.
     finish_reason: Option<FinishReason>,
     done: bool,
 }
@@ -36,7 +36,7 @@ pub(super) enum Flaw {
     NotAStream(String),
     Malformed(String),
     NamelessCall,
-    /// An error of the provider's, as JSON.
+    /// An error of the provider, as JSON.
     ProviderError(String),
     Truncated,
 }
@@ -56,7 +56,7 @@ impl Flaw {
 }
 
 impl StreamParser {
-    /// Takes the next bytes. What is in `deltas` after a flaw came before it.
+    /// Parses the next bytes. On a flaw, `deltas` has the deltas before it.
     pub fn feed(&mut self, bytes: &[u8], deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
         let mut rest = bytes;
         while let Some(end) = memchr(b'\n', rest) {
@@ -75,11 +75,11 @@ impl StreamParser {
         self.buffer(rest)
     }
 
-    /// The body has ended.
+    /// Parses the last line and ends the answer. Fails if the body ended before the answer was complete.
     pub fn finish(&mut self, deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
-        let last = std::mem::take(&mut self.partial);
-        // The end of the body may stand for the end of the line; but if that line is no whole chunk, it was cut off.
-        self.read_line(&last, deltas).map_err(|flaw| match flaw {
+        let last_line = std::mem::take(&mut self.partial);
+        // The end of the body may replace the end of the line; but a last line that is no complete chunk was truncated.
+        self.read_line(&last_line, deltas).map_err(|flaw| match flaw {
             Flaw::Malformed(_) => Flaw::Truncated,
             flaw => flaw,
         })?;
@@ -102,7 +102,7 @@ impl StreamParser {
     }
 
     fn read_line(&mut self, line: &[u8], deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
-        // Nothing counts after the end.
+        // Lines after the end do not count.
         if self.done {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl StreamParser {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(data) = line.strip_prefix(b"data:") else {
             return match line.first() {
-                // An error, or a login page, where a stream should be. Other fields are none of our business.
+                // An error or a login page in place of a stream. The parser ignores other fields.
                 Some(b'{' | b'[' | b'<') => Err(not_a_stream(line)),
                 _ => Ok(()),
             };
@@ -165,7 +165,7 @@ impl StreamParser {
     }
 }
 
-/// What the servers that speak this protocol mean by their reasons. Some pass those of the provider behind them on.
+/// Returns the meaning of a server's finish reason. Some servers pass on the reasons of the provider that they use.
 fn finish_reason_of(reason: &str) -> FinishReason {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "eos" | "end_turn" | "stop_sequence" => FinishReason::Stop,

@@ -1,4 +1,4 @@
-//! What a user turn tells the scripted model to do.
+//! The directives of a user turn for the scripted model.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ pub(super) struct Script {
     pub fails: Option<FailPoint>,
     /// Why the answer ends.
     pub finish: FinishReason,
-    /// In the order written.
+    /// The calls in the order of the text.
     pub calls: Vec<ScriptedCall>,
     /// Whether all calls are made in one step.
     pub parallel: bool,
 }
 
-/// Where it fails.
+/// Where the model fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailPoint {
     AtTheEnd,
@@ -37,18 +37,18 @@ pub(super) enum FailPoint {
     InStep(usize),
 }
 
-/// A tool to call.
+/// A tool call that the model makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScriptedCall {
     pub tool: ScriptTool,
-    /// JSON, unless something else was written.
+    /// Usually JSON; other text is passed on unchanged.
     pub arguments: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ScriptTool {
     Named(String),
-    /// The first tool of the client's own, whose names have no server before them.
+    /// The first tool of the client's own, whose name has no server prefix.
     OfTheClient,
 }
 
@@ -103,8 +103,8 @@ impl Script {
 }
 
 impl ScriptedCall {
-    /// Reads `NAME]` or `NAME {json}]`, and returns what comes after it. The JSON may have brackets in it; if it is none, it
-    /// ends at the first one and is passed on as it is.
+    /// Parses `NAME]` or `NAME {json}]`, and returns the call with the rest of the text. The JSON may contain brackets.
+    /// Text that is no JSON ends at the first bracket and is passed on unchanged.
     fn read(text: &str) -> Option<(Self, &str)> {
         let end = text.find([']', ' ', '\n', '\t'])?;
         let (name, rest) = text.split_at(end);
@@ -120,7 +120,7 @@ impl ScriptedCall {
         Some((Self { tool: ScriptTool::Named(name.to_owned()), arguments }, after))
     }
 
-    /// The name of the tool, given those that are offered.
+    /// Returns the name of the tool, given the declared ones.
     pub fn name(&self, offered: &[ToolSpec]) -> String {
         match &self.tool {
             ScriptTool::Named(name) => name.clone(),

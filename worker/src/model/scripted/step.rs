@@ -10,24 +10,24 @@ use super::{
 };
 use crate::model::{AnswerDelta, CallDelta, ToolSpec, Turn};
 
-/// Characters of a tool's outcome that are quoted.
+/// Most characters of a tool's outcome that are quoted.
 const QUOTED_CHARS: usize = 200;
 
-/// What is said in one answer: thoughts, then `lead`, then words.
+/// The content of one answer: thoughts, then `lead`, then words.
 #[derive(Debug)]
 pub(super) struct ScriptedStep {
     pub thoughts: usize,
     pub lead: Vec<AnswerDelta>,
     pub words: usize,
-    /// Whether it breaks off after that.
+    /// Whether the answer then fails.
     pub fails: bool,
-    /// Why it ends, if it does not break off.
+    /// Why the answer ends, if it does not fail.
     pub finish: FinishReason,
     pub delay: Duration,
 }
 
 impl ScriptedStep {
-    /// The step that comes after these turns, which follow the script's.
+    /// Returns the step after these turns, which follow the script's turn.
     pub fn next(script: Script, since: &[Turn], offered: &[ToolSpec]) -> Self {
         let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
         let (steps, calls) = match (script.parallel, outcomes.len()) {
@@ -67,7 +67,7 @@ impl ScriptedStep {
     }
 }
 
-/// A call, with its arguments cut in two.
+/// Returns a call, with its arguments split in two.
 fn pieces_of(index: usize, name: String, arguments: &str) -> [AnswerDelta; 2] {
     let (begin, end) = arguments.split_at(arguments.ceil_char_boundary(arguments.len() / 2));
     let first = CallDelta { index, name: Some(name), arguments: begin.to_owned(), signature: None };
@@ -75,7 +75,7 @@ fn pieces_of(index: usize, name: String, arguments: &str) -> [AnswerDelta; 2] {
     [AnswerDelta::Call(first), AnswerDelta::Call(second)]
 }
 
-/// A line with the outcome of a call.
+/// Returns a line with the outcome of a call.
 fn quote(turn: &Turn) -> Option<String> {
     let Turn::Tool { name, text, .. } = turn else { return None };
     let text = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c });

@@ -1,4 +1,4 @@
-//! What the scripted model says.
+//! Tests of the scripted model's answers.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn only_the_last_user_turn_counts_and_every_word_can_be_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_thinks_and_fails_half_way_when_told_to() {
+async fn directives_make_it_think_and_fail_half_way() {
     let items = answer("[tokens=10] [think] [fail]").await;
     assert!(items[..5].iter().all(|item| matches!(item, Ok(AnswerDelta::Reasoning(_)))));
     assert_eq!(texts(&items).len(), 5);
@@ -79,7 +79,7 @@ async fn each_token_waits_for_its_delay() {
 }
 
 #[tokio::test]
-async fn without_a_delay_it_still_lets_others_run() {
+async fn without_a_delay_it_still_yields_to_other_tasks() {
     let mut rest =
         ScriptedModel.ask(&request("[tokens=1000] [delay=0]")).await.unwrap_or_else(|error| panic!("{error}"));
     let mut pauses = 0;
@@ -102,7 +102,7 @@ fn tool_specs(names: &[&str]) -> Vec<ToolSpec> {
     names.iter().map(tool).collect()
 }
 
-/// What is said in the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
+/// Returns the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
 async fn step(text: &str, outcomes: &[(&str, &str)]) -> String {
     step_with(text, outcomes, tool_specs(&["kb__count", "ask_me"])).await
 }
@@ -178,7 +178,7 @@ async fn without_tools_it_answers_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_fails_in_the_step_that_it_is_told_and_else_in_the_last_one() {
+async fn it_fails_in_the_named_step_or_else_in_the_last_one() {
     const ONE: &[(&str, &str)] = &[("a__b", "1")];
     assert_eq!(step("[call=a__b] [fail=1]", &[]).await, "Calling a__b. <a__b {!");
     assert_eq!(step("[call=a__b] [fail=1] [tokens=2]", ONE).await, "a__b: 1\nThis is ");
@@ -205,7 +205,7 @@ async fn the_words_of_a_step_wait_for_their_delay_and_its_calls_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_for_the_reason_that_it_is_told() {
+async fn it_ends_for_the_named_reason() {
     for (text, expected) in [
         ("[finish=length]", FinishReason::Length),
         ("[finish=content_filter]", FinishReason::ContentFilter),

@@ -1,4 +1,4 @@
-//! Tool calls in the words of each provider, streamed.
+//! Streamed tool calls in the format of each provider.
 
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ fn calling(wire: &ProviderWire) -> Vec<String> {
                 format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}}{rest}}}]}}\r\n\r\n")
             };
             vec![
-                // Both come without an id, in chunks of their own: genai gives them the same one.
+                // Both come without an id, in separate chunks: genai gives them one id.
                 parts(r#"{"functionCall":{"name":"kb__count","args":{"of":"é😀"}},"thoughtSignature":"c2ln"}"#, ""),
                 parts(
                     r#"{"functionCall":{"name":"kb__count","args":{"of":1}}},{"functionCall":{"name":"kb__list"}}"#,
@@ -94,7 +94,7 @@ fn call_piece(index: usize, arguments: &str) -> AnswerDelta {
     AnswerDelta::Call(CallDelta { index, arguments: arguments.to_owned(), ..CallDelta::default() })
 }
 
-/// The same delta, with what the provider wants back.
+/// Returns the delta with the data that the provider needs back.
 fn with_signature(delta: AnswerDelta, signature: Value) -> AnswerDelta {
     match delta {
         AnswerDelta::Call(delta) => AnswerDelta::Call(CallDelta { signature: Some(signature), ..delta }),
@@ -142,7 +142,7 @@ fn expected(wire: &ProviderWire) -> Vec<AnswerDelta> {
     }
 }
 
-/// The deltas of a complete answer, without its end.
+/// Returns the deltas of a complete answer, without its end.
 #[track_caller]
 fn complete_deltas(mut outcome: AskOutcome, provider: &str) -> Vec<AnswerDelta> {
     assert!(outcome.error.is_none(), "{provider}: {outcome:?}");
@@ -155,7 +155,7 @@ fn callers() -> [ProviderWire; 4] {
 }
 
 #[tokio::test]
-async fn calls_come_piece_by_piece_as_the_provider_cut_them() {
+async fn calls_arrive_in_the_providers_pieces() {
     for wire in callers() {
         let outcome = ask(&wire, &[], vec![wire.reply().chunks(&calling(&wire))]).await;
         assert_eq!(complete_deltas(outcome, wire.provider), expected(&wire), "{}", wire.provider);
@@ -175,27 +175,27 @@ async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_off_is_an_error_wherever_it_was_cut() {
+async fn a_truncated_call_is_an_error_at_every_offset() {
     for wire in callers() {
         let all = calling(&wire);
         for count in 1..all.len() {
             let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunks(&all[..count])]).await;
             assert_eq!(outcome.code(), Some("model_broken_stream"), "{} {count}: {outcome:?}", wire.provider);
             let expected = expected(&wire);
-            assert!(count + 1 < all.len() || !outcome.deltas.is_empty(), "{}: nothing was handed out", wire.provider);
+            assert!(count + 1 < all.len() || !outcome.deltas.is_empty(), "{}: no delta was returned", wire.provider);
             assert!(expected.starts_with(&outcome.deltas), "{} {count}: {outcome:?}", wire.provider);
         }
     }
 }
 
 #[tokio::test]
-async fn an_argument_that_is_named_error_is_no_complaint() {
-    let cut_off = [
+async fn an_argument_named_error_is_no_provider_error() {
+    let truncated = [
         (gemini(), r#"data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"log","args":{"error":"x"}}}]}}]}"#.to_owned() + "\r\n\r\n"),
         (ollama(), r#"{"message":{"tool_calls":[{"function":{"name":"log","arguments":{"error":"x"}}}]},"done":false}"#.to_owned() + "\n"),
         (openai(), r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"log","arguments":{"error":"x"}}}]}}]}"#.to_owned() + "\n\n"),
     ];
-    for (wire, chunk) in cut_off {
+    for (wire, chunk) in truncated {
         let outcome = ask(&wire, &[], vec![wire.reply().chunk(chunk)]).await;
         assert_eq!(outcome.deltas, [call_start(0, "log", r#"{"error":"x"}"#)], "{}", wire.provider);
         assert_eq!(outcome.code(), Some("model_broken_stream"), "{}: {}", wire.provider, outcome.message());
@@ -219,7 +219,7 @@ async fn arguments_that_are_no_json_are_passed_on_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_call_that_gemini_could_not_read_is_tried_again() {
+async fn a_call_that_gemini_could_not_parse_is_retried() {
     let failed = Reply::new(200, "text/event-stream")
         .chunk("data: {\"candidates\":[{\"content\":{},\"finishReason\":\"MALFORMED_FUNCTION_CALL\"}]}\r\n\r\n");
     let outcome = ask(&gemini(), &[], vec![failed.clone(), gemini().complete_reply()]).await;

@@ -1,4 +1,4 @@
-//! Which model an agent gets.
+//! The model that an agent gets.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn each_model_is_set_up_once() {
 }
 
 #[test]
-fn a_missing_key_address_or_name_is_told_and_does_no_harm_to_others() {
+fn a_missing_key_address_or_name_is_named_and_leaves_other_models_usable() {
     let models = Models::new(&config(&[])).unwrap();
     let check = |provider, name, parts: &[&str]| {
         let error = models.get(Some(&settings(Some(provider), name))).err().expect("it cannot be set up").to_string();

@@ -1,4 +1,4 @@
-//! Every provider's protocol, and every way in which it goes wrong, against a provider that replays bytes.
+//! Every provider's protocol and its faults, against a provider that replays bytes.
 
 mod calls;
 mod choosing;
@@ -33,7 +33,7 @@ fn config(flags: &[&str]) -> ModelConfig {
     ModelFlags::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
-/// The deployment's own model.
+/// Connects to the deployment's own model.
 fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
     Ok(Models::new(config)?.get(None)?.model)
 }
@@ -51,7 +51,7 @@ fn request() -> Request {
     Request { system: Some("Be brief.".to_owned()), turns, ..Request::default() }
 }
 
-/// What came of one question.
+/// The outcome of one request.
 #[derive(Debug)]
 struct AskOutcome {
     deltas: Vec<AnswerDelta>,
@@ -69,8 +69,8 @@ impl AskOutcome {
     }
 }
 
-/// Asks a model behind this wire, with further flags, and reads the answer until its end, which must come soon: a limit
-/// that is kept too late is not kept.
+/// Calls a model over this wire, with further flags, and reads the answer to its end. The end must come soon, because a
+/// limit that applies too late does not apply.
 async fn ask(wire: &ProviderWire, flags: &[&str], replies: Vec<Reply>) -> AskOutcome {
     timeout(Duration::from_secs(10), ask_without_deadline(wire, flags, replies)).await.expect("an end within 10 s")
 }
@@ -86,7 +86,7 @@ async fn ask_with(request: &Request, wire: &ProviderWire, flags: &[&str], replie
     match model.ask(request).await {
         Ok(mut answer) => {
             while let Some(item) = answer.next().await {
-                assert!(error.is_none(), "something comes after the error");
+                assert!(error.is_none(), "an item follows the error");
                 match item {
                     Ok(delta) => deltas.push(delta),
                     Err(failure) => error = Some(failure),

@@ -1,4 +1,4 @@
-//! A complete answer, and what is sent for it.
+//! A complete answer, and the request for it.
 
 use holdfast_shared::finish_reason::FinishReason;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn an_answer_in_one_piece_or_byte_by_byte_is_the_same_answer() {
     }
 }
 
-/// The request line, a header, and the body that are sent.
+/// Checks the request line, a header, and the body of the request.
 async fn check_request(wire: ProviderWire, flags: &[&str], line: &str, header: &str, body: Value) {
     let request = ask_complete(&wire, flags).await.requests.remove(0);
     assert_eq!(request.head.lines().next(), Some(line));
@@ -123,7 +123,7 @@ async fn a_slash_at_the_end_of_the_address_makes_no_difference() {
 }
 
 #[tokio::test]
-async fn no_key_is_needed_at_an_address_of_ones_own() {
+async fn no_key_is_needed_at_a_configured_address() {
     for wire in wires() {
         let flag = format!("--{}-api-key=", wire.provider);
         if wire.provider == "ollama" {
@@ -154,7 +154,7 @@ async fn a_refusal_of_openais_is_text() {
     assert_eq!(outcome.deltas[0], AnswerDelta::Text("No.".to_owned()));
 }
 
-/// The reason that a wire's answer ends with, when its provider says `raw` instead of its usual word.
+/// Returns the finish reason of a wire's answer when its provider sends `raw` instead of its usual word.
 async fn reason_of(wire: &super::ProviderWire, usual: &str, raw: &str) -> FinishReason {
     let end = wire.end.iter().map(|chunk| chunk.replace(&format!("\"{usual}\""), &format!("\"{raw}\"")));
     let replies = vec![wire.reply().chunks(&wire.begin).chunks(&end.collect::<Vec<_>>())];

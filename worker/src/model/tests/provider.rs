@@ -1,5 +1,5 @@
-//! A provider made of raw TCP: it answers the n-th request with the n-th reply, byte for byte as scripted, and the last
-//! one again and again. HTTP/1.1 with chunked bodies, one request per connection.
+//! A provider made of raw TCP. It answers the n-th request with the n-th reply, byte for byte, and repeats the last
+//! one. HTTP/1.1 with chunked bodies, one request per connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,17 +9,17 @@ use tokio::{
     sync::watch,
 };
 
-/// What happens after the last chunk of a reply.
+/// The end of a reply, after its last chunk.
 #[derive(Debug, Clone, Copy)]
 enum ReplyEnding {
     Clean,
-    /// The connection is closed in the middle of the body; what was sent arrives.
-    Cut,
-    /// The connection is reset; what was sent may not arrive.
+    /// Closes the connection in the middle of the body; the bytes sent before arrive.
+    Truncate,
+    /// Resets the connection; the bytes sent before may not arrive.
     Reset,
-    /// Nothing, for ever.
+    /// Sends nothing more, for ever.
     Hang,
-    /// The last chunk, for ever.
+    /// Repeats the last chunk, for ever.
     Repeat,
 }
 
@@ -40,7 +40,7 @@ impl Reply {
         Self::new(status, "application/json").chunk(body)
     }
 
-    /// Accepts the request and says nothing, not even a status.
+    /// Accepts the request and sends nothing, not even a status.
     pub fn silence() -> Self {
         Self { head: String::new(), chunks: Vec::new(), ending: ReplyEnding::Hang }
     }
@@ -61,7 +61,7 @@ impl Reply {
     }
 
     pub fn then_cut(self) -> Self {
-        Self { ending: ReplyEnding::Cut, ..self }
+        Self { ending: ReplyEnding::Truncate, ..self }
     }
 
     pub fn then_reset(self) -> Self {
@@ -77,7 +77,7 @@ impl Reply {
     }
 }
 
-/// A request as it came.
+/// A request that the provider received.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     /// The request line and the headers, in lower case except for the line.
@@ -105,7 +105,7 @@ impl FakeProvider {
                 let reply = replies[number.min(replies.len() - 1)].clone();
                 let (log, closing) = (log.clone(), closing.clone());
                 tokio::spawn(async move {
-                    // An error here only says that the client has gone, which it may.
+                    // An error here only means that the client has gone, which it may.
                     let _ = serve(socket, reply, &log).await;
                     closing.send_modify(|count| *count += 1);
                 });
@@ -137,7 +137,7 @@ async fn serve(socket: TcpStream, reply: Reply, log: &Mutex<Vec<RecordedRequest>
     }
     match reply.ending {
         ReplyEnding::Clean => socket.write_all(b"0\r\n\r\n").await,
-        ReplyEnding::Cut => socket.shutdown().await,
+        ReplyEnding::Truncate => socket.shutdown().await,
         ReplyEnding::Reset => socket.get_ref().set_zero_linger(),
         ReplyEnding::Hang => socket.read_to_end(&mut Vec::new()).await.map(drop),
         ReplyEnding::Repeat => loop {

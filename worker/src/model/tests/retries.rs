@@ -1,11 +1,11 @@
-//! When a provider is asked again, and when it is not.
+//! Which failures are retried, and which are not.
 
 use std::time::{Duration, Instant};
 
 use super::{Reply, ask, wires, wires::openai};
 
 #[tokio::test]
-async fn a_rate_limit_is_waited_for_as_long_as_the_provider_asks() {
+async fn a_retry_waits_as_long_as_the_provider_requests() {
     for wire in wires() {
         let limited = Reply::json(429, "{}").header("retry-after: 1");
         let asked_at = Instant::now();
@@ -28,7 +28,7 @@ async fn a_longer_rate_limit_than_allowed_is_final_at_once() {
 }
 
 #[tokio::test]
-async fn a_pause_that_does_not_fit_into_the_total_time_is_not_begun() {
+async fn a_pause_beyond_the_total_time_is_final_at_once() {
     let limited = Reply::json(429, "{}").header("retry-after: 50");
     let asked_at = Instant::now();
     let outcome = ask(&openai(), &["--model-total-ms=10000"], vec![limited]).await;
@@ -37,7 +37,7 @@ async fn a_pause_that_does_not_fit_into_the_total_time_is_not_begun() {
 }
 
 #[tokio::test]
-async fn two_failures_are_survived() {
+async fn two_failures_are_retried() {
     for wire in wires() {
         for status in [500, 503, 529, 408] {
             let failed = Reply::json(status, "{}");
@@ -58,7 +58,7 @@ async fn a_third_failure_is_final() {
 }
 
 #[tokio::test]
-async fn what_the_provider_refuses_is_not_asked_again() {
+async fn refused_requests_are_not_retried() {
     for wire in wires() {
         for status in [400, 401, 403, 404, 422] {
             let outcome = ask(&wire, &[], vec![Reply::json(status, "{}"), wire.complete_reply()]).await;
@@ -69,7 +69,7 @@ async fn what_the_provider_refuses_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn silence_a_lost_connection_and_truncation_before_the_first_delta_are_survived() {
+async fn silence_lost_connections_and_truncation_before_the_first_delta_are_retried() {
     for wire in wires() {
         let head = wire.reply();
         let broken = [
@@ -88,7 +88,7 @@ async fn silence_a_lost_connection_and_truncation_before_the_first_delta_are_sur
 }
 
 #[tokio::test]
-async fn an_overloaded_provider_that_says_so_with_status_200_is_asked_again() {
+async fn an_overload_reported_with_status_200_is_retried() {
     let overloaded =
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n";
     for wire in wires().into_iter().take(2) {

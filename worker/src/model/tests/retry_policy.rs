@@ -1,4 +1,4 @@
-//! Patience with providers that no network could be: always ready, or failing at once.
+//! The retry policy with upstreams that no network could provide: always ready, or failing at once.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ fn subject() -> Arc<Subject> {
     Arc::new(Subject::new(choice, None))
 }
 
-/// Answers for ever without ever being waited for.
+/// Answers for ever and is always ready.
 struct EndlessUpstream;
 
 impl Upstream for EndlessUpstream {
@@ -34,7 +34,7 @@ impl Upstream for EndlessUpstream {
     }
 }
 
-/// Counts how often it is asked.
+/// Fails, and counts its calls.
 struct FailingUpstream(Arc<AtomicU32>);
 
 impl Upstream for FailingUpstream {
@@ -45,19 +45,19 @@ impl Upstream for FailingUpstream {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_never_silent_is_stopped_too() {
+async fn the_total_time_stops_a_provider_that_never_pends() {
     let policy = RetryPolicy { total: Duration::from_millis(50), ..RetryPolicy::of(&super::config(&[])) };
     let model = RetryModel::new(EndlessUpstream, policy, subject());
     let asked_at = Instant::now();
     let mut answer = model.ask(&Request::default()).await.unwrap_or_else(|error| panic!("{error}"));
     let error = loop {
-        assert!(asked_at.elapsed() < Duration::from_secs(5), "still going on");
+        assert!(asked_at.elapsed() < Duration::from_secs(5), "the answer is still not over");
         if let Some(Err(error)) = answer.next().await {
             break error;
         }
     };
     assert!(matches!(error, Error::Timeout { phase: Phase::Total, .. }), "{error}");
-    assert!(answer.next().await.is_none(), "nothing comes after the error");
+    assert!(answer.next().await.is_none(), "no item follows the error");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The same answer in the words of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
+//! One answer in the format of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
 
 use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::Usage};
 
@@ -13,11 +13,11 @@ pub struct ProviderWire {
     pub rest: Vec<String>,
     pub end: Vec<String>,
     pub usage: Usage,
-    /// A chunk that is none.
+    /// A malformed chunk.
     pub malformed: String,
-    /// How the provider says in mid-stream that it has failed.
+    /// The chunk by which the provider reports an error in mid-stream.
     pub error_chunk: String,
-    /// How it says, with 404, that it has no such model.
+    /// The body, with status 404, by which it reports an unknown model.
     pub unknown_model: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl ProviderWire {
         deltas
     }
 
-    /// What `begin` stands for.
+    /// Returns the deltas of `begin`.
     pub fn first_deltas(&self) -> Vec<AnswerDelta> {
         vec![AnswerDelta::Reasoning("hm".to_owned()), AnswerDelta::Text("Hello ".to_owned())]
     }

@@ -1,4 +1,4 @@
-//! Making a connection: transport, handshake, protocol version, list of tools, all within one time limit.
+//! Makes a connection: transport, handshake, protocol version and list of tools, within one time limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use super::{
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// What all connections have in common.
+/// Settings of all connections.
 #[derive(Clone)]
 pub struct Terms {
     /// Longest time of connecting as a whole.
@@ -33,13 +33,13 @@ pub struct Terms {
     pub children: Arc<Children>,
 }
 
-/// Time to find out whether a URL belongs to the old HTTP+SSE transport.
+/// Time for testing whether a URL belongs to the old HTTP+SSE transport.
 const OLD_TRANSPORT_PROBE: Duration = Duration::from_secs(2);
 
 const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
-/// Connects, and logs how that went.
+/// Connects, and logs the outcome.
 pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
     let started = std::time::Instant::now();
     let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.connect });
@@ -59,7 +59,7 @@ pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connect
         }
         Err(problem) => {
             let error = target.error(problem);
-            tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "no MCP server");
+            tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "failed to connect to MCP server");
             Err(error)
         }
     }
@@ -108,7 +108,7 @@ async fn serve(
     }
 }
 
-/// Versions are dates, which are in order as texts.
+/// Returns the problem of a version. Versions are dates, so their texts sort by time.
 fn unsupported_version(version: String) -> ServerProblem {
     let is_date = version.starts_with("20");
     match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
@@ -121,7 +121,7 @@ fn client(terms: &Terms) -> Result<Client, ServerProblem> {
     post::client(terms.connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
 }
 
-/// The old transport opens a stream of events for a GET, where it tells another address for POSTs.
+/// Returns whether a GET opens a stream of events, in which the old transport names the address for POSTs.
 async fn speaks_old_transport(client: &Client, url: &str) -> bool {
     let get = client.get(url).header(header::ACCEPT, "text/event-stream").timeout(OLD_TRANSPORT_PROBE);
     let Ok(response) = get.send().await else { return false };
@@ -129,7 +129,7 @@ async fn speaks_old_transport(client: &Client, url: &str) -> bool {
     response.status().is_success() && kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Why there was no handshake.
+/// Returns why the handshake failed.
 fn handshake(error: ClientInitializeError) -> ServerProblem {
     let failed = |detail: String| ServerProblem::Failed { doing: HANDSHAKE, detail };
     match error {
@@ -141,8 +141,8 @@ fn handshake(error: ClientInitializeError) -> ServerProblem {
             }
             None => failed(in_short(&error)),
         },
-        ClientInitializeError::ConnectionClosed(_) => failed("it has closed the connection".into()),
-        // Its text would quote the whole answer.
+        ClientInitializeError::ConnectionClosed(_) => failed("it closed the connection".into()),
+        // The error's own text would quote the complete answer.
         ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
             failed("its answer is no handshake".into())
         }
@@ -151,7 +151,7 @@ fn handshake(error: ClientInitializeError) -> ServerProblem {
     }
 }
 
-/// Why there is no list of tools.
+/// Returns why the list of tools could not be read.
 pub fn listing(failure: CallFailure) -> ServerProblem {
     match failure {
         CallFailure::Unavailable(error) => error.problem,

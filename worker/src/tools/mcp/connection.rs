@@ -1,4 +1,4 @@
-//! One connection to one server: requests with a time limit, the list of tools, and its end.
+//! One connection to one server: requests with a time limit, the list of tools, and the end.
 
 use std::{
     sync::{
@@ -19,27 +19,27 @@ use super::{
     listener::NotificationListener, output, tool_list,
 };
 
-/// Requests in a row without an answer in time, after which a server is taken for wedged and connected to anew; a child is
-/// then started anew.
+/// Consecutive requests without an answer in time, after which the connection is replaced. A child process is then
+/// restarted.
 const WEDGED: u32 = 3;
 
-/// Longest time to say goodbye to a server.
+/// Longest time for closing a connection in order.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub struct Connection {
     peer: Peer<RoleClient>,
-    /// Taken out by `close`. Dropping it ends the connection, and a child with it.
+    /// `close` takes it. Dropping it ends the connection, and a child with it.
     service: Mutex<Option<RunningService<RoleClient, Arc<NotificationListener>>>>,
     listener: Arc<NotificationListener>,
     tools: Mutex<ToolListing>,
-    /// Set once a request has shown that the server is not at the other end any more.
+    /// Set once a request has shown that the server has gone.
     broken: AtomicBool,
     /// Requests without an answer in time since the last answer.
     unanswered: AtomicU32,
     activity: Mutex<Activity>,
 }
 
-/// A list of tools, and the number of changes that it reflects.
+/// A list of tools, and the number of changes that it includes.
 #[derive(Default)]
 struct ToolListing {
     changes: u64,
@@ -48,12 +48,12 @@ struct ToolListing {
 
 struct Activity {
     requests: usize,
-    /// When the last of them began or ended.
+    /// When the last request started or ended.
     last: Instant,
 }
 
 impl Connection {
-    /// A connection whose list of tools has been read; one that has none to give is of no use.
+    /// Returns a connection whose list of tools has been read. Fails if the server has no list.
     pub async fn new(
         service: RunningService<RoleClient, Arc<NotificationListener>>,
         listener: Arc<NotificationListener>,
@@ -76,7 +76,7 @@ impl Connection {
         !self.broken.load(Ordering::Acquire) && !self.peer.is_transport_closed()
     }
 
-    /// The tools as the server last announced them.
+    /// Returns the tools as the server last announced them.
     pub async fn tools(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
         let changes = self.listener.changes();
         {
@@ -100,7 +100,7 @@ impl Connection {
         output::read(self.request(request, limit).await?)
     }
 
-    /// One request. When it takes longer than `limit`, or when the future is dropped, the server is told to stop.
+    /// Sends one request. Cancels it at the server when it takes longer than `limit`, or when the future is dropped.
     pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, CallFailure> {
         let _active = ActiveRequest::new(&self.activity);
         let exchange = async {
@@ -125,13 +125,13 @@ impl Connection {
         outcome
     }
 
-    /// When the connection will have been unused for `idle`; nothing while a request is under way.
+    /// Returns when the connection will have been unused for `idle`, or `None` while a request is in flight.
     pub fn unused_until(&self, idle: Duration) -> Option<Instant> {
         let activity = lock(&self.activity);
         (activity.requests == 0).then(|| activity.last + idle)
     }
 
-    /// Ends the connection. Requests under way end as lost.
+    /// Ends the connection. Requests in flight fail as lost.
     pub async fn close(&self) {
         self.broken.store(true, Ordering::Release);
         let service = lock(&self.service).take();
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     async fn list(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
-        // Order matters: a change that is announced while the list is read makes it old.
+        // Order matters: a change that is announced while the list is read makes the list stale.
         let changes = self.listener.changes();
         let tools = tool_list::read(self, limit).await?;
         let mut listing = lock(&self.tools);
@@ -152,7 +152,7 @@ impl Connection {
     }
 }
 
-/// A request under way, for as long as this lives.
+/// Counts a request as in flight until it is dropped.
 struct ActiveRequest<'a>(&'a Mutex<Activity>);
 
 impl<'a> ActiveRequest<'a> {

@@ -1,10 +1,11 @@
-//! Why a server is of no use now: in full for the log, and as a reason for users, who see no address, variable or foreign word.
+//! Why a server cannot be used now: in full for the log, and as a reason for users. The reason has no addresses, no
+//! variables and none of the server's own words.
 
 use std::time::Duration;
 
 use holdfast_shared::agent::Unavailable;
 
-/// A server that cannot be used, where it is, and what to do about it. Never holds a secret.
+/// A server that cannot be used, its address, and how to fix it. Never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server {server} ({address}): {problem}")]
 pub struct Error {
@@ -26,13 +27,13 @@ pub enum ServerProblem {
     Unreachable(String),
     #[error("it refuses the credentials: {0}; check the agent's bearer token")]
     Unauthorized(String),
-    #[error("it wants its users to sign in (OAuth), which a worker cannot do; give it a token as auth.bearer")]
+    #[error("it requires its users to sign in (OAuth), which a worker cannot do; set a token as auth.bearer")]
     OAuth,
     #[error("it did not answer within {} ms while {doing}; check that it runs and speaks MCP", limit.as_millis())]
     Slow { doing: &'static str, limit: Duration },
     #[error("it speaks the old HTTP+SSE transport, which is not supported; use its streamable HTTP address")]
     OldTransport,
-    #[error("it insists on the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
+    #[error("it requires the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
     Version(String),
     #[error("it speaks a newer protocol ({0}) than this worker; supported are {SUPPORTED_VERSIONS}")]
     NewerProtocol(String),
@@ -42,11 +43,11 @@ pub enum ServerProblem {
     Stopping,
 }
 
-/// As text; `connect` holds answers against it.
+/// The supported versions as text; `connect` compares the server's version with them.
 pub const SUPPORTED_VERSIONS: &str = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25";
 
 impl Error {
-    /// Whether another try can help without anybody doing anything.
+    /// Returns whether another try can succeed without any change.
     pub fn may_pass(&self) -> bool {
         matches!(
             self.problem,
@@ -54,7 +55,7 @@ impl Error {
         )
     }
 
-    /// The code of a tool call that ends with this.
+    /// Returns the code of a tool call that fails with this error.
     pub fn code(&self) -> &'static str {
         match self.problem {
             ServerProblem::Unauthorized(_) | ServerProblem::OAuth => "unauthorized",
@@ -62,14 +63,14 @@ impl Error {
         }
     }
 
-    /// The problem as users are told.
+    /// Returns the problem in words for users.
     pub fn reason(&self) -> &'static str {
         match self.problem {
             ServerProblem::Secret(_) => "its secret is not configured",
             ServerProblem::Command(_) | ServerProblem::Client(_) => "it could not be started",
             ServerProblem::Unreachable(_) => "it could not be reached",
             ServerProblem::Unauthorized(_) => "it refuses the agent's credentials",
-            ServerProblem::OAuth => "it wants its users to sign in",
+            ServerProblem::OAuth => "it requires its users to sign in",
             ServerProblem::Slow { .. } => "it did not answer in time",
             ServerProblem::OldTransport | ServerProblem::Version(_) | ServerProblem::NewerProtocol(_) => {
                 "it speaks a protocol that is not supported"

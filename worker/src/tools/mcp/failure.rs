@@ -1,4 +1,4 @@
-//! Why a try of a call has no output: what may follow, what the model and the user are told, and what the log is told.
+//! Why a try of a call has no output: whether it may be retried, and the texts for the model, the user and the log.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::{
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// Longest message of a JSON-RPC error that is passed on.
+/// Most characters of a JSON-RPC error's message that are passed on.
 const MESSAGE_CHARS: usize = 2_000;
 
 #[derive(Debug)]
@@ -23,11 +23,11 @@ pub enum CallFailure {
     /// There is no connection.
     Unavailable(Error),
     Transport(TransportFailure),
-    /// No answer in time; the server was told to stop.
+    /// No answer in time; the request was cancelled at the server.
     Timeout(Duration),
-    /// A JSON-RPC error of the server's own.
+    /// A JSON-RPC error of the server.
     Refused(ErrorData),
-    /// The tool itself says that it has failed.
+    /// The tool reports that it has failed.
     Tool(String),
 }
 
@@ -44,7 +44,7 @@ impl CallFailure {
         Self::Transport(TransportFailure::new(TransportFailureKind::Malformed, detail))
     }
 
-    /// Whether the tool certainly has not seen the call.
+    /// Returns whether the tool certainly has not received the call.
     pub fn is_undelivered(&self) -> bool {
         matches!(
             self,
@@ -52,7 +52,7 @@ impl CallFailure {
         )
     }
 
-    /// Whether the connection is of no more use.
+    /// Returns whether the connection cannot be used any more.
     pub fn breaks_connection(&self) -> bool {
         matches!(
             self,
@@ -63,10 +63,10 @@ impl CallFailure {
         )
     }
 
-    /// Whether another try can help and do no harm. What was not delivered always may be tried again. Of a tool that may be
-    /// called again, so may what was lost, what timed out, and what ended in an internal error or in a status that promises
-    /// a better time (429, 5xx). An answer, even one that says the tool failed or that cannot be read, is final: the same
-    /// call would bring it again.
+    /// Returns whether a retry can help and do no harm. An undelivered call may always be retried. A repeatable call
+    /// may also be retried after a lost connection, a time-out, an internal error, or a status that promises recovery
+    /// (429, 5xx). Any other answer is final, even an unreadable one or a tool's failure, because the call would bring
+    /// it again.
     pub fn may_be_tried_again(&self, repeatable: bool) -> bool {
         match self {
             Self::Unavailable(error) => error.may_pass(),
@@ -102,8 +102,8 @@ impl CallFailure {
         }
     }
 
-    /// What happened, for the log: addresses and the server's own words among it, and no secret. The words of a tool that
-    /// has failed are its output, which is in no log.
+    /// Returns the failure for the log, with addresses and the server's message, and without secrets. The message of a
+    /// failed tool is its output, which no log contains.
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Unavailable(error) => Some(error.to_string()),
@@ -114,8 +114,8 @@ impl CallFailure {
         }
     }
 
-    /// The outcome of the call. A server's own words are in it only where they are about the call's arguments, so that the
-    /// model can mend them.
+    /// Returns the outcome of the call. It quotes a server's message only if the message is about the call's arguments,
+    /// so that the model can correct them.
     pub fn into_tool_error(self, server: &str, tool: &str) -> ToolError {
         let code = self.code();
         let who = format!("tool {tool} of MCP server {server}");
@@ -123,7 +123,7 @@ impl CallFailure {
             Self::Unavailable(error) => format!("{who} could not be called: {}", error.reason()),
             Self::Tool(text) => text,
             Self::Timeout(limit) => format!(
-                "{who} has not answered within {} ms and was told to stop; the call may or may not have taken effect",
+                "{who} did not answer within {} ms and was cancelled; the call may or may not have taken effect",
                 limit.as_millis()
             ),
             Self::Refused(error) if error.code == ErrorCode::INVALID_PARAMS => format!("{who}: {}", in_short(&error)),
@@ -133,7 +133,7 @@ impl CallFailure {
                     format!("{who} could not be called: the server could not be reached")
                 }
                 TransportFailureKind::Unauthorized => format!("{who}: the server refuses the agent's credentials"),
-                TransportFailureKind::OAuth => format!("{who}: the server wants its users to sign in"),
+                TransportFailureKind::OAuth => format!("{who}: the server requires its users to sign in"),
                 TransportFailureKind::Status(status) => {
                     format!("{who}: the server answered with HTTP {status}; the call may or may not have taken effect")
                 }
@@ -148,13 +148,13 @@ impl CallFailure {
     }
 }
 
-/// A server's own error, of which the beginning says enough.
+/// Returns the beginning of a server's own error.
 pub fn in_short(error: &ErrorData) -> String {
     let message: String = error.message.chars().take(MESSAGE_CHARS).collect();
     format!("error {}: {message}", error.code.0)
 }
 
-/// What rmcp says about a request.
+/// Converts rmcp's error of a request.
 impl From<ServiceError> for CallFailure {
     fn from(error: ServiceError) -> Self {
         match error {
@@ -168,7 +168,7 @@ impl From<ServiceError> for CallFailure {
     }
 }
 
-/// Why a transport could not send.
+/// Returns why a transport could not send.
 fn unsent(error: &(dyn std::error::Error + 'static)) -> TransportFailure {
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
         return stdio::unsent(error);

@@ -1,7 +1,7 @@
-//! Streamable HTTP: rmcp's transport over POSTs of ours, which have limits and tell what went wrong.
+//! Streamable HTTP: rmcp's transport over our own POSTs, which have limits and report their failures.
 //!
-//! rmcp keeps the session: its id, the standing stream of notifications, a new session when the server has forgotten the old
-//! one, and the resumption of streams that a server closes on purpose.
+//! rmcp keeps the session: its id, the standing stream of notifications, and a new session when the server has
+//! forgotten the old one. rmcp also resumes streams that a server closes on purpose.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -33,11 +33,12 @@ pub type HttpError = StreamableHttpError<reqwest::Error>;
 type HttpHeaders = HashMap<HeaderName, HeaderValue>;
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Tries to resume a stream, each after a longer pause; a server that is gone must not keep its calls until their time-outs.
+/// Tries to resume a stream, each after a longer pause. A server that is gone must not hold its calls until their
+/// time-outs.
 const RESUMPTIONS: usize = 2;
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(200);
 
-/// POSTs of one connection at a time.
+/// Most concurrent POSTs of one connection.
 const CONCURRENT_POSTS: usize = 64;
 
 #[derive(Clone)]
@@ -65,7 +66,8 @@ impl Http {
         StreamableHttpClientTransport::with_client(self, config)
     }
 
-    /// What came of the POST of a request: always an answer, unless the session has to be made anew.
+    /// Reads the response to a request's POST. Fails only if the session must be opened again; every other failure
+    /// becomes an answer.
     async fn read(
         &self,
         response: Response,
@@ -91,7 +93,7 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Json(failure.into_answer(id), session));
         }
         let answer = match post::read_json(response, &id, self.max_bytes).await {
-            // Servers of the TypeScript kind say so when they have been restarted.
+            // Servers that use the TypeScript SDK send this error after a restart.
             Ok(ServerJsonRpcMessage::Error(error))
                 if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error) =>
             {
@@ -167,7 +169,7 @@ impl StreamableHttpClient for Http {
     }
 }
 
-/// rmcp logs errors, and a URL may hold a key.
+/// Removes the URL, because rmcp logs errors and a URL may contain a key.
 fn without_url(error: HttpError) -> HttpError {
     match error {
         HttpError::Client(error) => HttpError::Client(error.without_url()),
@@ -175,8 +177,8 @@ fn without_url(error: HttpError) -> HttpError {
     }
 }
 
-/// The stream that answers the request `id`. A message that is no JSON-RPC, or is too large, becomes an answer; rmcp tells
-/// the caller itself when the stream ends before there is one.
+/// Returns the stream that answers the request `id`. A message that is no JSON-RPC or too large becomes an answer. rmcp
+/// itself reports a stream that ends without an answer.
 fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
     let events = SseStream::from_bytes_stream(post::limited_body(response, max_bytes));
     let checked = events.map(move |event| match event {
@@ -184,7 +186,7 @@ fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
         Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(BodyError::TooLong)) => {
             Ok(event_of(TransportFailure::too_large(max_bytes), &id))
         }
-        // A broken connection stays one: rmcp may resume the stream.
+        // A broken connection stays an error, so that rmcp may resume the stream.
         Err(error @ SseError::Body(_)) => Err(error),
         Err(error) => {
             let failure = TransportFailure::new(
@@ -218,7 +220,8 @@ fn has_type(response: &Response, expected: &str) -> bool {
     found.to_ascii_lowercase().starts_with(expected.as_bytes())
 }
 
-/// Whether an error is about the session, and not about what a tool did: -32000 and -32001 are the transport's own.
+/// Returns whether an error is about the session and not about the tool: -32000 and -32001 are the transport's own
+/// codes.
 fn is_about_session(error: &ErrorData) -> bool {
     matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
 }

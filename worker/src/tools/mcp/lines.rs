@@ -1,4 +1,4 @@
-//! Lines of a child's output, none longer than a limit.
+//! Lines of a child's output, with a maximum length.
 
 use std::io;
 
@@ -8,13 +8,13 @@ pub struct LineReader<R> {
     reader: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
-    /// Set from the limit on until the end of a line that is too long.
+    /// Set from the limit until the end of a line that is too long.
     discarding: bool,
 }
 
 pub enum OutputLine {
     Complete(Vec<u8>),
-    /// It was longer than the limit, and is dropped.
+    /// The line was longer than the limit and was dropped.
     TooLong,
     End,
 }
@@ -24,7 +24,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader: BufReader::with_capacity(64 * 1024, source), limit, line: Vec::new(), discarding: false }
     }
 
-    /// The next line, without its end. Nothing is lost when the future is dropped: what was read lies in `self`.
+    /// Returns the next line, without its end. Dropping the future loses no bytes: `self` keeps the bytes read so far.
     pub async fn next(&mut self) -> OutputLine {
         loop {
             let Ok(read) = self.take_more().await else {

@@ -1,4 +1,4 @@
-//! What a server may ask of us and tell us: nothing, but that its tools have changed.
+//! The notifications and requests of a server that the worker accepts: only changes of its tools.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub struct NotificationListener {
 }
 
 impl NotificationListener {
-    /// How often the tools have changed on this connection.
+    /// Returns how often the tools have changed on this connection.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

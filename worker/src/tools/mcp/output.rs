@@ -1,22 +1,22 @@
-//! What a tool's result is for the model: text.
+//! Converts a tool's result into text for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 
 use super::{Output, failure::CallFailure};
 
-/// The output of a call, or the failure that its result stands for.
+/// Returns the output of a call. Fails if the result reports a failure, or if its kind is not supported.
 pub fn read(result: ServerResult) -> Result<Output, CallFailure> {
     match result {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => match text(&result) {
-            text if text.is_empty() => Err(CallFailure::Tool("the tool has failed, and does not say why".into())),
+            text if text.is_empty() => Err(CallFailure::Tool("the tool failed without a message".into())),
             text => Err(CallFailure::Tool(text)),
         },
         ServerResult::CallToolResult(result) => Ok(Output { text: text(&result) }),
         ServerResult::InputRequiredResult(_) => {
-            Err(CallFailure::malformed("the tool asks for input, which it cannot get"))
+            Err(CallFailure::malformed("the tool asks for input, which is not supported"))
         }
         ServerResult::CreateTaskResult(_) => {
-            Err(CallFailure::malformed("the tool runs on as a task, which is not supported"))
+            Err(CallFailure::malformed("the tool continues as a task, which is not supported"))
         }
         _ => Err(CallFailure::malformed("it has no content, or content of an unknown kind")),
     }
@@ -31,7 +31,7 @@ fn text(result: &CallToolResult) -> String {
     parts.join("\n")
 }
 
-/// One part. What is no text is described, since only the model's words about it would reach anybody.
+/// Returns one part as text. Content that is no text is only described, because the model passes on nothing but text.
 fn part(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -50,7 +50,7 @@ fn part(block: &ContentBlock) -> String {
     }
 }
 
-/// Bytes that a base64 text stands for.
+/// Returns the number of bytes that a base64 text encodes.
 fn decoded_size(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }

@@ -1,7 +1,7 @@
-//! The connections of this process: one for each server as it is described, shared by all who use it.
+//! The connections of this process: one for each described server, shared by all runs that use it.
 //!
-//! An entry is an attempt to connect, which ends once and is then what everybody gets. Attempts run as tasks of their own:
-//! no lock is held while one runs, and it does not matter whether those who wait for it go away.
+//! An entry is an attempt to connect, which ends once and has one result for all its users. Attempts run as their own
+//! tasks: no lock is held while one runs, and an attempt survives callers that stop waiting.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use super::{
     target::{Key, ServerTarget},
 };
 
-/// How long a server that could not be reached is left alone, so that not every run waits for the whole time-out again.
+/// Time in which a failed server is not tried again, so that not every run waits for the complete time-out.
 const FAILURE_MEMORY: Duration = Duration::from_secs(3);
 
 pub struct ConnectionPool {
@@ -49,18 +49,19 @@ impl ConnectionPool {
         Self { terms, idle, entries: Mutex::new(Some(HashMap::new())) }
     }
 
-    /// A connection that, as far as is known, is usable. A failure that is older than `since` is not held against the server.
+    /// Returns a connection that is usable, as far as the pool knows. A failure before `since` does not count. Fails if
+    /// the server cannot be reached.
     pub async fn acquire(&self, target: &ServerTarget, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
         let connection = self.attempt(target, since)?.await.map_err(|failure| failure.error)?;
         if connection.is_usable() {
             return Ok(connection);
         }
-        // It was made long ago for somebody who did not wait for it. Once is enough: a server that always leaves at once
-        // must not be connected to for ever.
+        // The connection broke while no caller was waiting. One more attempt is enough: a server that always
+        // disconnects at once must not be tried for ever.
         self.attempt(target, since)?.await.map_err(|failure| failure.error)
     }
 
-    /// The attempt to wait for: the one that there is if it is any good, or a new one.
+    /// Returns the existing attempt if it is still good, or starts a new one.
     fn attempt(&self, target: &ServerTarget, since: Option<Instant>) -> Result<ConnectAttempt, Error> {
         let key = target.key();
         let mut entries = self.entries();
@@ -77,7 +78,7 @@ impl ConnectionPool {
         Ok(attempt)
     }
 
-    /// Ends all connections and attempts; there will be no more.
+    /// Ends all connections and attempts; later attempts fail.
     pub async fn close(&self) {
         let entries = self.entries().take().unwrap_or_default();
         let closing = entries.into_values().map(|entry| async move {
@@ -105,7 +106,7 @@ impl ConnectionPool {
         });
         let task = attempt.abort_handle();
         let outcome = attempt.map(move |result| {
-            // It does not panic, so that it can only have been aborted.
+            // The task does not panic, so it can only have been aborted.
             let outcome = result.unwrap_or_else(|_| Err(target.error(ServerProblem::Stopping)));
             outcome.map_err(|error| ConnectFailure { error, at: Instant::now() })
         });
@@ -114,7 +115,7 @@ impl ConnectionPool {
 }
 
 impl Entry {
-    /// Whether to wait for this attempt, or to take what it has brought.
+    /// Returns whether callers should wait for this attempt or take its result.
     fn is_good(&self, since: Option<Instant>) -> bool {
         match self.outcome.peek() {
             None => true,

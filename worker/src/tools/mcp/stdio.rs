@@ -1,7 +1,7 @@
 //! A server that is a child process: JSON-RPC as lines on its standard input and output.
 //!
-//! The child is the leader of a process group of its own, and the whole group is killed with the connection. `children` says
-//! who the child is, and what of the worker's environment it gets. What it writes to standard error is logged at debug.
+//! The child leads its own process group, and the whole group is killed with the connection. `children` decides the
+//! child's user and environment. The child's standard error is logged at debug.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -35,7 +35,7 @@ use super::{
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// Time that a child has to end by itself once its input is closed.
+/// Time for a child to end by itself once its input is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Longest line of standard error that is logged.
@@ -49,7 +49,7 @@ pub struct Stdio {
     group: ProcessGroup,
 }
 
-/// What is started for a server.
+/// The command of a server, with its arguments and environment.
 pub struct ServerProgram<'a> {
     pub server: &'a str,
     pub command: &'a str,
@@ -57,11 +57,11 @@ pub struct ServerProgram<'a> {
     pub env: &'a BTreeMap<String, SecretString>,
 }
 
-/// Requests of which an answer may come.
+/// Requests whose answer may still arrive.
 #[derive(Default)]
 struct PendingRequests {
     waiting: Vec<RequestId>,
-    /// Cancelled ones, whose answers may still come and are nobody's; the latest few.
+    /// The latest cancelled requests; late answers to them are dropped.
     cancelled: VecDeque<RequestId>,
 }
 
@@ -76,8 +76,8 @@ impl PendingRequests {
         }
     }
 
-    /// Takes the request whose answer has this id. What belongs to none can only be held against the one that waits, if there
-    /// is just one.
+    /// Removes and returns the request whose answer has this id. An answer without a matching request counts for the
+    /// only waiting one, if there is exactly one.
     fn take(&mut self, found: Option<&RequestId>) -> Option<RequestId> {
         let is = |id: &RequestId| found.is_some_and(|found| answer::same_id(id, found));
         if self.cancelled.iter().any(is) {
@@ -88,12 +88,12 @@ impl PendingRequests {
     }
 }
 
-/// The child and all that it has started, until this is dropped.
+/// The child and the processes that it has started. Dropping the group kills them.
 struct ProcessGroup {
     child: Child,
-    /// The child's id, which is the group's; none once the group has been killed.
+    /// The child's id, which is the group's; `None` once the group has been killed.
     leader: Option<Pid>,
-    /// Kills the group if this process dies before.
+    /// Kills the group if this process dies first.
     guard: Option<GroupGuard>,
 }
 
@@ -103,14 +103,14 @@ impl ProcessGroup {
         Self { child, leader, guard: leader.map(|leader| children.guard(leader)) }
     }
 
-    /// Waits for the child's end, and then kills what it has left behind, which may hold its output open.
+    /// Waits for the child's end, and then kills the rest of its group, which may hold the output open.
     async fn wait_for_end(&mut self) {
         let _ = self.child.wait().await;
         self.kill();
     }
 
     fn kill(&mut self) {
-        // Invariant: once only, and no later than the child was waited for, or the id could be another group's.
+        // Invariant: once only, and no later than the child was waited for, or the id could belong to another group.
         if let Some(leader) = self.leader.take() {
             let _ = kill_process_group(leader, Signal::KILL);
             self.guard = None;
@@ -121,11 +121,11 @@ impl ProcessGroup {
     }
 }
 
-/// The process that inherits all orphans, as this one does when it is alone in a container.
+/// The process that inherits all orphans: this process is it when it is alone in a container.
 const FIRST_PROCESS: u32 = 1;
 
-/// Waits for the dead of a group whom nobody else would wait for: the children of the child. Without it each would stay in the
-/// container's table of processes.
+/// Reaps the dead processes of a group that have no other parent: the children of the child. Otherwise each would stay
+/// in the container's process table.
 fn reap(group: Pid) {
     thread::spawn(move || while retry_on_intr(|| waitpgid(group, WaitOptions::empty())).is_ok() {});
 }
@@ -159,7 +159,7 @@ impl Stdio {
         })
     }
 
-    /// One line as a message. What is no JSON object is noise, which some servers print.
+    /// Parses one line as a message. A line that is no JSON object is noise, which some servers print.
     fn read(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let line = line.trim_ascii();
         if !line.starts_with(b"{") {
@@ -178,7 +178,7 @@ impl Stdio {
     }
 }
 
-/// What tells answers from calls.
+/// The fields that distinguish answers from calls.
 #[derive(Default, serde::Deserialize)]
 struct MessageHead {
     #[serde(default)]
@@ -233,7 +233,8 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // A writer that holds the lock is stuck on a child that does not read: no farewell then.
+        // If another writer holds the lock, the child does not read its input, and waiting for its end would be
+        // useless.
         if let Ok(mut input) = self.input.try_lock() {
             drop(input.take());
             let ended = async { while !matches!(self.output.next().await, OutputLine::End) {} };
@@ -244,7 +245,7 @@ impl Transport<RoleClient> for Stdio {
     }
 }
 
-/// Reads standard error to its end, or the child would block; a secret in it is not logged.
+/// Logs standard error until its end, because a full pipe would block the child. Secrets are replaced.
 async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
     let mut lines = LineReader::new(errors, LOGGED_BYTES);
     loop {
@@ -264,7 +265,8 @@ async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
     }
 }
 
-/// What became of a message that could not be written: a line without its end is no message.
+/// Returns the failure of a message that could not be written. A line without its end is no message, so it was not
+/// delivered.
 pub fn unsent(error: &io::Error) -> TransportFailure {
     TransportFailure::new(TransportFailureKind::Undelivered, format!("its standard input is closed: {error}"))
 }

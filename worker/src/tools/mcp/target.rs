@@ -1,4 +1,4 @@
-//! A server as it is connected to: its description with all secrets looked up, and the key under which it is pooled.
+//! A server as the client connects to it: its description with all secrets looked up, and its key in the pool.
 
 use std::{collections::BTreeMap, env};
 
@@ -11,14 +11,14 @@ use sha2::{Digest, Sha256};
 
 use super::error::{Error, ServerProblem};
 
-/// One server, ready to be connected to.
+/// One server, ready for a connection.
 #[derive(Clone)]
 pub struct ServerTarget {
     pub name: String,
     pub transport: TargetTransport,
 }
 
-/// How it is reached.
+/// The server's transport, with its address and credentials.
 #[derive(Clone)]
 pub enum TargetTransport {
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
@@ -26,12 +26,13 @@ pub enum TargetTransport {
     Rpc { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
 }
 
-/// The same for servers that are described alike, secrets included; holds none of them.
+/// Hash of a server's description, secrets included. Servers that are described alike have one key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
 impl ServerTarget {
-    /// Looks up the secrets of a server, among the variables that agents may use.
+    /// Looks up the secrets of a server among the variables that agents may use. Fails if one is not allowed or not
+    /// set.
     pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
         match resolve_transport(server, variables) {
             Ok(transport) => Ok(Self { name: server.name.clone(), transport }),
@@ -57,7 +58,7 @@ impl ServerTarget {
 
     pub fn key(&self) -> Key {
         let mut digest = Sha256::new();
-        // Lengths keep one field's end from being read as the next one's beginning.
+        // Lengths separate the fields, so that no two descriptions have one digest.
         let mut add = |text: &str| {
             digest.update(text.len().to_le_bytes());
             digest.update(text);
@@ -107,7 +108,7 @@ fn resolve_transport(server: &McpServer, variables: &[String]) -> Result<TargetT
     })
 }
 
-/// A variable of this process, or what the file holds that `<name>_FILE` names.
+/// Returns a variable of this process, or the content of the file that `<name>_FILE` names.
 fn variable(name: &str) -> Option<String> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     set(name).or_else(|| {
@@ -129,7 +130,7 @@ fn address(transport: &Transport) -> String {
     }
 }
 
-/// A URL without user, password and query, where keys may lie.
+/// Returns a URL without user, password and query, which may contain keys.
 fn without_secrets(url: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(url) else {
         return "a URL that cannot be read".into();

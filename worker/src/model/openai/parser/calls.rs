@@ -1,7 +1,7 @@
-//! Which tool call a piece belongs to.
+//! Assigns each piece to its tool call.
 //!
-//! By the protocol each piece has an index, and the first one an id and the name. Servers leave the index out, give all
-//! calls the same one, repeat the name in each piece, or make up a new id for each, so no single field decides.
+//! By the protocol each piece has an index, and the first one an id and the name. Some servers omit the index, give all
+//! calls one index, repeat the name in each piece, or make up a new id for each. So no single field decides.
 
 use serde_json::value::RawValue;
 
@@ -15,12 +15,12 @@ use crate::model::{
 #[derive(Default)]
 pub(super) struct CallAssembler {
     calls: Vec<OpenCall>,
-    /// Calls whose name has come; the others are not handed out yet.
+    /// Number of calls whose name has arrived; the others are not returned yet.
     named: usize,
 }
 
 struct OpenCall {
-    /// As the server counts.
+    /// The server's own index.
     index: Option<u64>,
     id: Option<String>,
     /// Our own index, and the name.
@@ -29,7 +29,8 @@ struct OpenCall {
 }
 
 impl CallAssembler {
-    /// Takes the next piece; none comes out of it if it says nothing new.
+    /// Takes the next piece. Returns what it adds, or `None` if it adds nothing. Fails if a call has arguments and no
+    /// name.
     pub fn read(&mut self, piece: ToolCallDelta<'_>) -> Result<Option<CallDelta>, Flaw> {
         let FunctionDelta { name, arguments } = piece.function.unwrap_or(FunctionDelta { name: None, arguments: None });
         let arguments = arguments.map(text).unwrap_or_default();
@@ -65,7 +66,7 @@ impl CallAssembler {
         Ok((!says_nothing).then_some(CallDelta { index, name, arguments, signature }))
     }
 
-    /// The latest call that the piece may continue.
+    /// Returns the latest call that the piece may continue.
     fn find(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
         match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
@@ -78,20 +79,20 @@ impl CallAssembler {
 }
 
 impl OpenCall {
-    /// Whether a piece with these fields begins another call.
+    /// Returns whether a piece with these fields starts another call.
     fn is_over(&self, id: Option<&str>, name: Option<&str>, arguments: &str) -> bool {
         let (Some((_, own)), Some(name)) = (&self.name, name) else { return false };
         match (self.id.as_deref(), id) {
             (Some(own), Some(id)) if own == id => false,
             _ if own != name => true,
             (Some(_), Some(_)) => !self.arguments.is_open(),
-            // Without ids, the same name again is the next call only once the arguments of this one are whole.
+            // Without ids, a repeated name starts the next call only once the arguments of this one are complete.
             _ => self.arguments.is_complete() && !arguments.is_empty(),
         }
     }
 }
 
-/// How far the arguments have come, told without keeping them.
+/// Tracks whether the arguments are complete, without storing them.
 #[derive(Default)]
 struct ArgumentsState {
     started: bool,

@@ -1,4 +1,4 @@
-//! An HTTP server that speaks JSON-RPC, and misbehaves on demand: each tool is one fault.
+//! An HTTP server that speaks JSON-RPC, with faults on demand: each tool is one fault.
 
 use std::{collections::BTreeMap, io, sync::Arc};
 
@@ -16,19 +16,19 @@ pub enum Behaviour {
     Fine,
     /// Refuses every request with this status.
     Status(u16),
-    /// Accepts connections and says nothing.
+    /// Accepts connections and sends nothing.
     Silent,
-    /// Opens a stream of events for a GET, and knows no POST.
+    /// Opens a stream of events for a GET, and refuses POSTs.
     OldTransport,
     /// Answers the handshake with this version.
     Version(&'static str),
-    /// Knows tools and no handshake.
+    /// Has tools and no handshake.
     NoHandshake,
-    /// Sends everybody to sign in.
+    /// Requires every client to sign in.
     SignIn,
 }
 
-/// A request as it came.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub struct McpRequest {
     pub headers: BTreeMap<String, String>,
@@ -89,19 +89,19 @@ impl FakeServer {
         }));
     }
 
-    /// Waits until a request has come that is as described.
+    /// Waits for a request that matches, and returns it.
     pub async fn wait_for(&self, is_match: impl Fn(&McpRequest) -> bool) -> McpRequest {
         let mut requests = self.requests.subscribe();
         let found = requests.wait_for(|all| all.iter().any(&is_match));
-        let all = tokio::time::timeout(super::DEADLINE, found).await.expect("such a request comes").unwrap();
+        let all = tokio::time::timeout(super::DEADLINE, found).await.expect("a matching request arrives").unwrap();
         all.iter().find(|one| is_match(one)).unwrap().clone()
     }
 
-    /// Waits until there are more of such requests than there were.
+    /// Waits until the number of matching requests exceeds `than`.
     pub async fn wait_for_more(&self, than: usize, is_match: impl Fn(&McpRequest) -> bool) {
         let mut requests = self.requests.subscribe();
         let more = requests.wait_for(|all| all.iter().filter(|one| is_match(one)).count() > than);
-        tokio::time::timeout(super::DEADLINE, more).await.expect("such a request comes").unwrap();
+        tokio::time::timeout(super::DEADLINE, more).await.expect("a matching request arrives").unwrap();
     }
 
     pub fn count(&self, is_match: impl Fn(&McpRequest) -> bool) -> usize {
@@ -243,14 +243,14 @@ async fn write(socket: &mut TcpStream, status: u16, kind: &str, body: &[u8]) -> 
     socket.shutdown().await
 }
 
-/// The beginning of a stream, which goes on for as long as the socket is open.
+/// Sends the beginning of a stream, which stays open as long as the socket.
 async fn stream(socket: &mut TcpStream, events: &str) -> io::Result<()> {
     let head = "HTTP/1.1 200 So\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(events.as_bytes()).await
 }
 
-/// A hundred megabytes, or as many as the other side takes.
+/// Sends a hundred megabytes, or as many as the client reads.
 async fn big(socket: &mut TcpStream, kind: &str) -> io::Result<()> {
     if !kind.is_empty() {
         let head = format!("HTTP/1.1 200 So\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");

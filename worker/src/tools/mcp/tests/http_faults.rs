@@ -1,4 +1,4 @@
-//! What goes wrong over HTTP, with both transports that use it.
+//! Faults over HTTP, with both transports that use it.
 
 use super::{
     fake::{Behaviour, FakeServer},
@@ -38,7 +38,7 @@ async fn every_fault_has_its_code() {
 }
 
 #[tokio::test]
-async fn what_is_only_unusual_is_accepted() {
+async fn unusual_answers_are_accepted() {
     let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     for server in [http(&fake.url()), rpc(&fake.url())] {
@@ -50,7 +50,7 @@ async fn what_is_only_unusual_is_accepted() {
 }
 
 #[tokio::test]
-async fn errors_name_what_happened() {
+async fn errors_name_their_cause() {
     let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     let error = call(&mcp, &rpc(&fake.url()), "rpc_error", json!({})).await.unwrap_err();
@@ -93,15 +93,15 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
                 request = fake.wait_for(|request| request.tool() == tool) => request.body["id"].clone(),
             }
         };
-        let is_its = |request: &fake::McpRequest| {
+        let is_cancellation = |request: &fake::McpRequest| {
             request.method() == "notifications/cancelled" && request.body["params"]["requestId"] == dropped
         };
-        fake.wait_for(is_its).await;
+        fake.wait_for(is_cancellation).await;
     }
 }
 
 #[tokio::test]
-async fn a_server_killed_in_mid_call_ends_the_call() {
+async fn killing_a_server_in_mid_call_ends_the_call() {
     let mcp = mcp(&[]);
     for (make, tool) in [(http as fn(&str) -> McpServer, "hang"), (http, "stream_hang"), (rpc, "hang")] {
         let mut fake = FakeServer::start().await;
@@ -116,7 +116,7 @@ async fn a_server_killed_in_mid_call_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_is_connected_to_again() {
+async fn the_client_reconnects_to_a_restarted_server() {
     let mcp = mcp(&[]);
     for make in [http, rpc] {
         let mut fake = FakeServer::start().await;
@@ -125,15 +125,15 @@ async fn a_restarted_server_is_connected_to_again() {
         fake.kill().await;
         assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
         fake.restart().await;
-        // A further try finds out itself, and does not believe the failure that was just remembered.
-        let retried = McpServer { retries: Some(1), ..server };
-        assert_eq!(call(&mcp, &retried, "echo", json!({"text": "two"})).await.unwrap(), "two");
+        // A retry connects itself, and does not rely on the recent failure.
+        let retrying = McpServer { retries: Some(1), ..server };
+        assert_eq!(call(&mcp, &retrying, "echo", json!({"text": "two"})).await.unwrap(), "two");
         assert_eq!(fake.count(|request| request.method() == "initialize"), 2);
     }
 }
 
 #[tokio::test]
-async fn only_repeatable_calls_are_repeated_once_they_may_have_been_delivered() {
+async fn only_repeatable_calls_are_retried_after_a_possible_delivery() {
     let fake = FakeServer::start().await;
     let mcp = mcp(&["--tool-retries=1"]);
     let count = || fake.count(|request| request.tool() == "flaky");
@@ -150,7 +150,7 @@ async fn only_repeatable_calls_are_repeated_once_they_may_have_been_delivered() 
 }
 
 #[tokio::test]
-async fn a_servers_own_mark_repeats_no_call() {
+async fn a_forged_mark_repeats_no_call() {
     let mcp = mcp(&["--tool-retries=3"]);
     for make in [http, rpc] {
         let fake = FakeServer::start().await;
@@ -169,9 +169,9 @@ async fn a_server_over_rpc_needs_no_handshake() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_sign_in_or_a_newer_protocol_is_named() {
+async fn a_server_that_requires_a_sign_in_or_a_newer_protocol_is_named() {
     for (behaviour, part, reason) in [
-        (Behaviour::SignIn, "OAuth", "it wants its users to sign in"),
+        (Behaviour::SignIn, "OAuth", "it requires its users to sign in"),
         (
             Behaviour::Version("2027-01-31"),
             "a newer protocol (2027-01-31)",
@@ -191,7 +191,7 @@ async fn a_server_that_wants_a_sign_in_or_a_newer_protocol_is_named() {
 }
 
 #[tokio::test]
-async fn the_idempotency_key_goes_along() {
+async fn requests_carry_the_idempotency_key() {
     let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     assert_eq!(call(&mcp, &rpc(&fake.url()), "key", json!({})).await.unwrap(), r#"["key-1","key-1"]"#);
@@ -215,7 +215,7 @@ async fn an_unknown_protocol_version_is_refused() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_after_the_time_to_connect() {
+async fn connecting_to_a_silent_server_times_out() {
     let fake = FakeServer::with_behaviour(Behaviour::Silent).await;
     for server in [http(&fake.url()), rpc(&fake.url())] {
         let error = mcp(&["--mcp-connect-ms=100"]).tools(&server).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Who shares a connection, and for how long it lives.
+//! Sharing and lifetime of connections.
 
 use super::{
     fake::{Behaviour, FakeServer, McpRequest},
@@ -10,15 +10,15 @@ fn handshakes(fake: &FakeServer) -> usize {
 }
 
 #[tokio::test]
-async fn concurrent_first_users_share_one_connection() {
+async fn concurrent_first_callers_share_one_connection() {
     let fake = FakeServer::start().await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..20).map(|_| call(&mcp, &server, "echo", json!({})));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_ok));
     assert_eq!(handshakes(&fake), 1);
-    // Other limits are no other server, another name is.
-    let patient = McpServer { timeout_ms: Some(9_999), ..server.clone() };
-    call(&mcp, &patient, "echo", json!({})).await.unwrap();
+    // Other limits make no other server, but another name does.
+    let same_server = McpServer { timeout_ms: Some(9_999), ..server.clone() };
+    call(&mcp, &same_server, "echo", json!({})).await.unwrap();
     assert_eq!(handshakes(&fake), 1);
     let renamed = McpServer { name: "other".into(), ..server };
     call(&mcp, &renamed, "echo", json!({})).await.unwrap();
@@ -26,7 +26,7 @@ async fn concurrent_first_users_share_one_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_left_alone_for_a_while() {
+async fn an_unreachable_server_is_not_tried_again_at_once() {
     let fake = FakeServer::with_behaviour(Behaviour::Status(503)).await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..5).map(|_| mcp.tools(&server));
@@ -60,7 +60,7 @@ async fn the_limit_is_the_calls_or_the_servers_or_the_configured_one() {
 }
 
 #[tokio::test]
-async fn a_dropped_first_user_does_not_spoil_the_attempt() {
+async fn an_attempt_survives_its_dropped_first_caller() {
     let fake = FakeServer::start().await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     tokio::select! {

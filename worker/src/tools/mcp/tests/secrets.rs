@@ -1,4 +1,4 @@
-//! Secrets reach the server, and nobody else.
+//! Secrets reach the server and nothing else.
 
 use std::{
     io,
@@ -12,8 +12,8 @@ use super::{fake::FakeServer, *};
 
 const SECRET: &str = "hunter2-and-more";
 
-/// All that this process logs, at every level. There is one for all tests: a subscriber of one thread misses what was first
-/// seen by another.
+/// Everything that this process logs, at every level. All tests share one log, because a subscriber of one thread
+/// misses call sites that another thread has registered.
 #[derive(Clone, Default)]
 struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
@@ -115,7 +115,7 @@ async fn a_child_sees_its_secret_and_little_else() {
     let names: Vec<String> = serde_json::from_str(&names).unwrap();
     assert!(names.contains(&"SECRET".to_owned()) && names.contains(&"PATH".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
-    // It prints the secret to standard error, which is logged.
+    // The child prints the secret to standard error, which is logged.
     call(&mcp, &server, "change", json!({})).await.unwrap();
     until(async || log.text().contains("the secret is …")).await;
     assert!(!log.text().contains(SECRET));
