@@ -1,4 +1,4 @@
-//! What the scenarios share: runs that are read to their ends, the count of what arrived, watchers.
+//! Shared by the scenarios: runs that are read to their ends, counts of the tokens that arrived, watchers.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -14,19 +14,19 @@ use tokio::time::timeout;
 use crate::client::{Adapter, RunVars, Stream};
 use crate::stats::{Latency, Procs};
 
-/// What every scenario needs.
+/// The context of every scenario.
 pub struct Bench {
     pub adapter: Arc<Adapter>,
     pub procs: Procs,
     pub run_timeout: Duration,
 }
 
-/// The user message that tells the upstream what to emit.
+/// Returns the user message that tells the upstream what to emit.
 pub fn plan(tokens: u32, interval_us: u64, ttft_ms: u64) -> String {
     format!("fake:tokens={tokens},interval_us={interval_us},ttft_ms={ttft_ms}")
 }
 
-/// How often each token arrived on one stream.
+/// Counts how often each token arrived on one stream.
 pub struct Tally(Vec<u16>);
 
 impl Tally {
@@ -126,7 +126,7 @@ where
     while workers.join_next().await.is_some() {}
 }
 
-/// What many whole runs were like.
+/// Statistics of many complete runs.
 #[derive(Default)]
 pub struct RunStats {
     pub totals: Totals,
@@ -147,14 +147,14 @@ impl Bench {
         Ok((run, stream))
     }
 
-    /// Calls `sink` with sequence number and stamp of each token up to the end of the stream.
+    /// Calls `sink` with sequence number and stamp of each token, up to the end of the stream.
     pub async fn read_to_end(&self, stream: &mut Stream, mut sink: impl FnMut(u32, u64)) -> Result<()> {
         let mut done = false;
         while !done && stream.read(|event| done |= self.adapter.read_event(&event, &mut sink)).await? {}
         Ok(())
     }
 
-    /// `n` runs of `tokens` tokens with at most `concurrency` at a time, each read to its end.
+    /// Executes `n` runs of `tokens` tokens with at most `concurrency` at a time, and reads each to its end.
     pub async fn complete_runs(
         self: &Arc<Self>,
         n: usize,
@@ -191,7 +191,7 @@ impl Bench {
         Ok(tally)
     }
 
-    /// Attaches `n` watchers to one run; returns the open streams.
+    /// Attaches `n` watchers to one run. Returns the open streams.
     pub async fn attach(
         self: &Arc<Self>,
         n: usize,
@@ -207,7 +207,7 @@ impl Bench {
         .await
     }
 
-    /// Opens `n` streams with at most `concurrency` attempts at a time; those that fail are counted in `totals`.
+    /// Opens `n` streams with at most `concurrency` attempts at a time. Failed attempts are counted in `totals`.
     pub async fn open<F, Fut>(
         self: &Arc<Self>,
         n: usize,

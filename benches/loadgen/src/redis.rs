@@ -1,4 +1,4 @@
-//! What a Redis says of its memory, asked with inline commands.
+//! Memory statistics of a Redis, read with inline commands.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -19,14 +19,14 @@ impl FromStr for RedisClient {
 }
 
 impl RedisClient {
-    /// Bytes that it has allocated for its data and its clients.
+    /// Returns the bytes that it has allocated for its data and its clients.
     pub async fn used_memory(&self) -> Result<f64> {
         let answer = self.ask("INFO memory").await?;
         let bytes = answer.lines().find_map(|line| line.strip_prefix("used_memory:")).context("no used_memory")?;
         Ok(bytes.trim().parse()?)
     }
 
-    /// Forgets everything, as a Redis without persistence does when it is started again.
+    /// Removes everything, as a restart of a Redis without persistence does.
     pub async fn empty(&self) -> Result<()> {
         let answer = self.ask("FLUSHALL").await?;
         ensure!(answer.starts_with("+OK"), "FLUSHALL: {answer}");

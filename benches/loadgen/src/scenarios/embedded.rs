@@ -1,4 +1,5 @@
-//! A server of one process, started here on fresh data folders: its memory at rest, how soon it answers, its first token.
+//! A server of one process, started here on fresh data folders: its memory at rest, its time to a first answer, its
+//! first token.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -16,7 +17,8 @@ use crate::stats::{round, Latency, Procs};
 
 #[derive(Args)]
 pub struct EmbeddedArgs {
-    /// The executable; it is told its address (that of --base) and its data folder by HOLDFAST_ADDR and HOLDFAST_DATA_DIR.
+    /// The executable; it receives its address (that of --base) and its data folder by HOLDFAST_ADDR and
+    /// HOLDFAST_DATA_DIR.
     #[arg(long)]
     program: PathBuf,
     /// Starts, each with one answer.
@@ -25,12 +27,12 @@ pub struct EmbeddedArgs {
     /// Runs of the last start, one at a time, for the first token.
     #[arg(long, default_value_t = 200)]
     n: usize,
-    /// Time after a start until the memory is read.
+    /// Time between a start and the reading of the memory.
     #[arg(long, default_value_t = 3_000)]
     rest_ms: u64,
 }
 
-/// Ends with its data folder when it is dropped.
+/// A server of one process. Dropping it ends the process and removes the data folder.
 struct EmbeddedServer {
     process: Child,
     folder: PathBuf,

@@ -1,4 +1,4 @@
-//! Runs at a human reading rate while the servers are replaced, read by clients that come back until they have everything.
+//! Runs at a human reading rate while the servers are replaced. Clients reconnect until they have everything.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct RollingArgs {
 
 #[derive(Default)]
 struct RollingStats {
-    /// The longest time between two events of each stream, and between a cut and the next event.
+    /// The longest time between two events of each stream; below, the time between a cut and the next event.
     longest_gap: Latency,
     after_cut: Latency,
     cuts: AtomicU64,
@@ -78,7 +78,7 @@ async fn read_complete(bench: &Bench, args: &RollingArgs, stats: &RollingStats) 
                 }
                 last_id.clear();
                 last_id.extend_from_slice(event.id);
-                // A run that was handed over in mid-step says what it has said anew.
+                // A run that was handed over in mid-step repeats the step's text.
                 if event.name == b"attempt.started" && tally.has_some() {
                     stats.restarts.fetch_add(1, Relaxed);
                     tally = Tally::new(args.tokens);
@@ -96,7 +96,7 @@ async fn read_complete(bench: &Bench, args: &RollingArgs, stats: &RollingStats) 
     Ok(tally)
 }
 
-/// A POST that nobody took is made again.
+/// Starts a run. Repeats a POST that no server accepted.
 async fn begin(bench: &Bench, args: &RollingArgs) -> Result<(RunVars, Stream)> {
     loop {
         match bench.start(&plan(args.tokens, args.interval_us, 0)).await {
@@ -115,7 +115,7 @@ async fn reconnect(bench: &Bench, run: &RunVars, last_id: &[u8]) -> Result<Strea
     }
 }
 
-/// As the server asks for when it shuts down: another moment for each.
+/// Waits as the server requests when it shuts down: a different time for each client.
 async fn pause() {
     let pause = rand::rng().random_range(50..1_000);
     sleep(Duration::from_millis(pause)).await;

@@ -19,7 +19,7 @@ pub struct TtftArgs {
     /// Above 0, so that a run does not end before a slow server has attached its reader.
     #[arg(long, default_value_t = 5_000)]
     interval_us: u64,
-    /// Runs before those that are reported.
+    /// Runs before the reported ones.
     #[arg(long, default_value_t = 20)]
     warmup: usize,
 }
