@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Attacks one embedded Holdfast the way a stranger would, and prints what each attack cost the other callers.
+"""Attacks one embedded Holdfast as an unknown caller would, and prints the cost of each attack for other callers.
 
     benches/attacks.py target/release/holdfast            every attack
     benches/attacks.py target/release/holdfast patterns   one attack
 
-Each attack starts a server of its own on a free loopback port, with a JWT key, so that anonymous callers and
-users are told apart as in production. A probe asks /healthz every 50 ms meanwhile. The figures of an attack are:
-what the attacker got, the probe's longest answer, and how much the server's memory grew at its peak.
+Each attack starts its own server on a free loopback port, with a JWT key, so that the server distinguishes
+anonymous callers and users as in production. A probe requests /healthz every 50 ms during the attack. The figures
+of an attack are: the attacker's responses, the probe's longest response time, and the peak of the server's memory.
 The program needs Python 3.9 and Linux, and sends nothing to another host.
 """
 import base64, hashlib, hmac, http.client, json, os, socket, subprocess, sys, tempfile, threading, time
@@ -65,17 +65,17 @@ class Server:
 
     def watch(self):
         while not self.stopped.is_set():
-            began = time.monotonic()
+            started_at = time.monotonic()
             try:
                 self.ask("GET", "/healthz", timeout=20)
             except OSError:
                 self.unanswered += 1
-            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.slowest = max(self.slowest, time.monotonic() - started_at)
             self.peak = max(self.peak, self.memory())
             self.stopped.wait(0.05)
 
     def ask(self, method, path, body=None, user=None, timeout=30, **headers):
-        """One request; returns status, problem code and the whole answer."""
+        """Makes one request; returns status, problem code and the complete body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if user:
@@ -98,7 +98,7 @@ class Server:
         return answer.status, code, text
 
     def open(self, path, user):
-        """Asks for something on a connection with a small buffer; returns the socket and what came of the head."""
+        """Sends a GET on a connection with a small buffer; returns the socket and the beginning of the response."""
         opened = socket.socket()
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         opened.settimeout(30)
@@ -131,15 +131,15 @@ class Server:
         return figures + (f"; THE PROCESS DIED ({died})" if died is not None else "")
 
 
-def at_once(count, work):
-    """Runs `work(i)` in as many threads and returns what each returned or raised."""
+def concurrently(count, work):
+    """Runs `work(i)` in `count` threads and returns what each returned or raised."""
     results = [None] * count
 
     def one(i):
         try:
             results[i] = work(i)
         except OSError as error:
-            results[i] = ("broken off", type(error).__name__, b"")
+            results[i] = ("disconnected", type(error).__name__, b"")
 
     threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
     for thread in threads:
@@ -150,11 +150,11 @@ def at_once(count, work):
 
 
 def tally(results):
-    counted = {}
+    counts = {}
     for status, code, *_ in results:
         name = f"{status} {code}" if code else str(status)
-        counted[name] = counted.get(name, 0) + 1
-    return ", ".join(f"{count} × {name}" for name, count in sorted(counted.items()))
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
 
 
 def patterns(program):
@@ -167,8 +167,8 @@ def patterns(program):
     def body(count):
         return {"input": "[tokens=1]", "client_tools": [{"name": "ask", "input_schema": schema(count)}]}
 
-    small = at_once(3, lambda _: server.ask("POST", "/v1/runs", body(150), timeout=60))
-    large = at_once(1, lambda _: server.ask("POST", "/v1/runs", body(480), timeout=60))
+    small = concurrently(3, lambda _: server.ask("POST", "/v1/runs", body(150), timeout=60))
+    large = concurrently(1, lambda _: server.ask("POST", "/v1/runs", body(480), timeout=60))
     return f"3 × 150 patterns: {tally(small)}; 480 patterns, {len(json.dumps(body(480))) // 1024} KiB: {tally(large)}", server.end()
 
 
@@ -177,14 +177,14 @@ def rules(program):
     server = Server(program)
     schema = {"type": "object", "properties": {"a": {"items": {"allOf": [{"minimum": 0}] * 4300}}}}
     text = "[call=ask " + json.dumps({"a": [1] * 20000}, separators=(",", ":")) + "] [tokens=1]"
-    began = time.monotonic()
+    started_at = time.monotonic()
     answer = server.ask("POST", "/v1/runs", {"input": text, "client_tools": [{"name": "ask", "input_schema": schema}]}, timeout=60)
-    answered = time.monotonic() - began
+    answered = time.monotonic() - started_at
     slowest = 0.0
     for _ in range(100):
-        began = time.monotonic()
+        started_at = time.monotonic()
         server.ask("GET", "/v1/users/me", user=VICTIM, timeout=60)
-        slowest = max(slowest, time.monotonic() - began)
+        slowest = max(slowest, time.monotonic() - started_at)
         time.sleep(0.03)
     return f"{tally([answer])} after {answered:.2f} s; another user's request took at most {slowest * 1000:,.0f} ms", server.end()
 
@@ -195,28 +195,28 @@ def streams(program):
     run = json.loads(server.ask("POST", "/v1/runs", {"input": "[approval]"}, user=MALLORY)[2])
     path = f"/v1/runs/{run['run']['id']}/events"
     opened = [server.stream(path, MALLORY) for _ in range(40)]
-    more = at_once(560, lambda _: server.stream(path, MALLORY))
-    opened += [stream for stream in more if isinstance(stream[0], socket.socket)]
-    held = sum("200" in status for _, status in opened)
+    more_streams = concurrently(560, lambda _: server.stream(path, MALLORY))
+    opened += [stream for stream in more_streams if isinstance(stream[0], socket.socket)]
+    open_streams = sum("200" in status for _, status in opened)
     refused = sum("429" in status for _, status in opened)
     closed = sum(status == "closed" for _, status in opened)
     try:
-        began = time.monotonic()
+        started_at = time.monotonic()
         status = server.ask("GET", "/v1/runs", user=VICTIM, timeout=5)[0]
-        victim = f"{status} in {(time.monotonic() - began) * 1000:.0f} ms"
+        victim = f"{status} in {(time.monotonic() - started_at) * 1000:.0f} ms"
     except OSError:
         victim = "no answer in 5 s"
     figures = server.end()
     for stream, _ in opened:
         stream.close()
-    return f"600 attempts: {held} streams held, {refused} × 429, {closed} closed unread; another user: {victim}", figures
+    return f"600 attempts: {open_streams} streams held, {refused} × 429, {closed} closed unread; another user: {victim}", figures
 
 
 def slots(program):
     """one user whose runs pause for a minute and hold the worker's slots"""
     server = Server(program)
     posted = [server.ask("POST", "/v1/runs", {"input": "[tokens=2] [delay=60000]"}, user=MALLORY) for _ in range(400)]
-    began = time.monotonic()
+    started_at = time.monotonic()
     answer = server.ask("POST", "/v1/runs", {"input": "[tokens=1]"}, user=VICTIM)
     run = json.loads(answer[2])
     run_id = run["run"]["id"]
@@ -225,7 +225,7 @@ def slots(program):
         status = ended["status"]
     except (OSError, ValueError):
         status = "no answer"
-    return f"400 runs: {tally(posted)}; another user's run: {status} after {time.monotonic() - began:.2f} s", server.end()
+    return f"400 runs: {tally(posted)}; another user's run: {status} after {time.monotonic() - started_at:.2f} s", server.end()
 
 
 def writes(program):
@@ -233,18 +233,18 @@ def writes(program):
     server = Server(program)
     agent = {"name": "clerk", "system_prompt": ""}
     operator = "Bearer " + token("operator", role="operator")
-    made = json.loads(server.ask("POST", "/v1/agents", agent, authorization=operator)[2])
+    agent_json = json.loads(server.ask("POST", "/v1/agents", agent, authorization=operator)[2])
     secret = json.loads(server.ask("POST", "/v1/users/anonymous")[2])["token"]
-    body = {"agent_id": made["id"], "title": "Briefing", "summary": "x" * 65_000, "data": {"x": "x" * 65_000}}
-    began = time.monotonic()
+    body = {"agent_id": agent_json["id"], "title": "Briefing", "summary": "x" * 65_000, "data": {"x": "x" * 65_000}}
+    started_at = time.monotonic()
     posted = [server.ask("POST", "/v1/briefings", body, authorization="Bearer " + secret) for _ in range(200)]
-    took = time.monotonic() - began
+    took = time.monotonic() - started_at
     stored = sum(os.path.getsize(os.path.join(server.folder.name, name)) for name in os.listdir(server.folder.name))
     return f"200 briefings of 130 KB in {took:.1f} s: {tally(posted)}; {stored / 2**20:.0f} MiB on disk", server.end()
 
 
 def pages(program):
-    """a list of runs with long answers, asked for by clients that read nothing"""
+    """a list of runs with long answers, requested by clients that read nothing"""
     server = Server(program)
     runs = []
     for _ in range(12):
@@ -270,26 +270,26 @@ def status_of(head):
     return int(head.split(b" ")[1])
 
 
-def counted(opened):
+def count_statuses(opened):
     statuses = [status_of(head) for _, head in opened]
     return ", ".join(f"{statuses.count(status)} × {status}" for status in sorted(set(statuses)))
 
 
 def trickle(program):
     """100 clients of one user who read a list of 1 MB at 100 bytes a second"""
-    # The time is lowered in proportion, because two minutes are more than a benchmark needs.
+    # The time is lowered in proportion, because two minutes are too long for a benchmark.
     server = Server(program, HOLDFAST_ANSWER_TIMEOUT_MS="10000")
     operator = "Bearer " + token("operator", role="operator")
-    made = json.loads(server.ask("POST", "/v1/agents", {"name": "clerk", "system_prompt": ""}, authorization=operator)[2])
-    body = {"agent_id": made["id"], "title": "Briefing", "summary": "x" * 60_000, "data": {"x": "x" * 60_000}}
+    agent_json = json.loads(server.ask("POST", "/v1/agents", {"name": "clerk", "system_prompt": ""}, authorization=operator)[2])
+    body = {"agent_id": agent_json["id"], "title": "Briefing", "summary": "x" * 60_000, "data": {"x": "x" * 60_000}}
     for _ in range(10):
         server.ask("POST", "/v1/briefings", body, user=MALLORY)
     server.before = server.peak = server.memory()
     opened = [server.open("/v1/briefings", MALLORY) for _ in range(100)]
     readers = [(reader, head) for reader, head in opened if status_of(head) == 200]
-    began = time.monotonic()
+    started_at = time.monotonic()
     victim = server.ask("GET", "/v1/briefings", user=VICTIM)
-    while time.monotonic() - began < 15:
+    while time.monotonic() - started_at < 15:
         for reader, _ in readers:
             try:
                 reader.recv(100)
@@ -297,20 +297,20 @@ def trickle(program):
                 pass
         time.sleep(1)
     kept = server.memory()
-    whole = 0
+    complete = 0
     for reader, head in readers:
         received = len(head)
         try:
             while chunk := reader.recv(65536):
                 received += len(chunk)
                 if received > 900_000:
-                    whole += 1
+                    complete += 1
                     break
         except OSError:
             pass
     for reader, _ in opened:
         reader.close()
-    return f"{counted(opened)}; after 15 s {whole} connections still have their answer ({kept:.0f} MiB in all); another user: {tally([victim])}", server.end()
+    return f"{count_statuses(opened)}; after 15 s {complete} connections still receive their answer ({kept:.0f} MiB in all); another user: {tally([victim])}", server.end()
 
 
 def searches(program):
@@ -323,23 +323,23 @@ def searches(program):
     for run_id in runs:
         server.ask("GET", f"/v1/runs/{run_id}/wait?timeout_ms=120000", user=MALLORY, timeout=130)
     path = "/v1/conversations?q=nothing+of+the+kind+is+ever+said"
-    began = time.monotonic()
+    started_at = time.monotonic()
     server.ask("GET", path, user=MALLORY)
-    alone = time.monotonic() - began
+    alone = time.monotonic() - started_at
     results = []
-    attack = threading.Thread(target=lambda: results.extend(at_once(50, lambda _: server.ask("GET", path, user=MALLORY))))
+    attack = threading.Thread(target=lambda: results.extend(concurrently(50, lambda _: server.ask("GET", path, user=MALLORY))))
     attack.start()
     time.sleep(0.3)
-    began = time.monotonic()
+    started_at = time.monotonic()
     victim = server.ask("GET", path, user=VICTIM)
-    waited = time.monotonic() - began
+    waited = time.monotonic() - started_at
     attack.join()
     return f"one search takes {alone * 1000:,.0f} ms; 50 at once: {tally(results)}; another user's search: {tally([victim])} after {waited * 1000:,.0f} ms", server.end()
 
 
 def approvals(program):
-    """the approvals of a run with inputs of 3.5 MB, asked for by 30 clients that do not read"""
-    # A model writes such inputs by itself; the scripted one repeats what its user says.
+    """the approvals of a run with inputs of 3.5 MB, requested by 30 clients that do not read"""
+    # A model writes such inputs by itself; the scripted one copies them from the user's message.
     server = Server(program, HOLDFAST_MAX_CONTENT_BYTES="8000000", HOLDFAST_MAX_BODY_BYTES="8000000")
     call = "[call=scripted__approval " + json.dumps({"action": "x" * 500_000}) + "] "
     posted = server.ask("POST", "/v1/runs", {"input": call * 7 + "[parallel] [tokens=1]"}, user=MALLORY)
@@ -356,7 +356,7 @@ def approvals(program):
     figures = server.end()
     for reader, _ in opened:
         reader.close()
-    return f"{size / 1e6:.2f} MB an answer; {counted(opened)}", figures
+    return f"{size / 1e6:.2f} MB an answer; {count_statuses(opened)}", figures
 
 
 def forwarded(program):
@@ -369,7 +369,7 @@ def forwarded(program):
     for _ in range(12):
         server.ask("POST", "/v1/runs", body, x_forwarded_for="192.0.2.77, 203.0.113.6")
     victim = server.ask("POST", "/v1/runs", body, x_forwarded_for="192.0.2.77")
-    return f"100 runs under made-up addresses: {tally(made_up)}; the caller whose address was borrowed: {tally([victim])}", server.end()
+    return f"100 runs under made-up addresses: {tally(made_up)}; the caller who really has one of the addresses: {tally([victim])}", server.end()
 
 
 ATTACKS = [patterns, rules, streams, slots, writes, pages, trickle, searches, approvals, forwarded]

@@ -1,5 +1,7 @@
--- Plain conversations :from up to :to, each with ten questions and answers, for curves.sh. By SQL, because 100,000 runs through
--- the API would take minutes. The events of the runs are past their retention. The ids are those of loadgen's --conversations.
+-- Plain conversations :from up to :to, each with ten questions and answers, for curves.sh.
+-- SQL writes them, because 100,000 runs through the API would take minutes. The events of the runs are past their
+-- retention.
+-- The ids are those of loadgen's --conversations.
 set search_path = kb;
 begin;
 create temporary table seeded on commit drop as
@@ -20,5 +22,5 @@ union all
 select answer_id, id, 'debug_user', run_id, turn * 2 + 2, turn * 2 + 1, 'assistant',
        'They were answered in the order in which they came, and the answers were kept with them.', 'complete', now() from seeded;
 commit;
--- Now, so that autovacuum does not do it during the measurement.
+-- Vacuum now, so that autovacuum does not run during the measurement.
 vacuum analyze;

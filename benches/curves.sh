@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a run costs as things grow: workers, conversations, logs, watchers. Prints tables and draws docs/plots/*.svg. All or some:
+# The cost of a run as things grow: workers, conversations, logs, watchers. Prints tables and draws docs/plots/*.svg.
+# All or some:
 #   benches/curves.sh [workers|conversations|logs|watchers]
 # Results: target/bench/curves.jsonl. More settings: services.sh. Measure on a quiet machine.
 set -euo pipefail
@@ -15,7 +16,8 @@ workers() {
   done
 }
 
-# The same runs, spread over ever more conversations. Eight at a time, because runs of one conversation wait for each other.
+# An equal number of runs, spread over more and more conversations. Eight at a time, because runs of one conversation
+# wait for each other.
 conversations() {
   who=conversations
   local made=0
@@ -28,7 +30,7 @@ conversations() {
   done
 }
 
-# Runs of ever more events, 100,000 events in all at each point; then replays, 1,000,000 events in all.
+# Runs of more and more events, 100,000 events in all at each point; then replays, 1,000,000 events in all.
 logs() {
   who=logs
   for events in 100 1000 10000 50000; do

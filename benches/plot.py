@@ -1,6 +1,6 @@
 """Draws the curves of curves.sh, one SVG each, into docs/plots. Usage: plot.py CURVES.jsonl [FOLDER]
 
-It needs matplotlib, in an environment of its own, which curves.sh makes if it is not there:
+It needs matplotlib, in its own environment, which curves.sh creates if it is missing:
 
     python3 -m venv target/bench/venv
     target/bench/venv/bin/pip install -r benches/requirements.txt
@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter
 
 from table import CURVES, read
 
-# Text stays text, and the same figures make the same file.
+# Text stays text, and equal figures make an equal file.
 plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "holdfast", "font.size": 9, "font.family": ["DejaVu Sans", "sans-serif"]})
 TITLES = {
     "workers": "Cost of a run, by workers (2 cores in all)",
@@ -41,7 +41,7 @@ def draw(name, points, file):
         panel.set_xscale("log")
         panel.set_xticks(sizes, minor=False)
         panel.xaxis.set_major_formatter(PLAIN)
-        # On a scale from 0 small figures beside large ones could not be told apart.
+        # On a scale from 0, small figures beside large ones would look equal.
         if max(values) > 20 * min(values):
             panel.set_yscale("log")
             panel.yaxis.set_major_formatter(PLAIN)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rolling restart of 2 api and 2 workers, one process every 3 s, while 200 runs stream: what do their clients see?
+# A rolling restart of 2 api and 2 workers, one process every 3 s, while 200 runs stream: what do their clients receive?
 # Settings: services.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,7 +27,7 @@ restart() {
   for name in "${names[@]}" "${names[@]}"; do
     local old=${process[$name]}
     kill -TERM "$old"
-    # The next one takes the port as soon as the old one has let go of it.
+    # The new process takes the port as soon as the old one has closed it.
     if [ "${name%-*}" = api ]; then while (exec 3<>"/dev/tcp/127.0.0.1/${ports[$name]}") 2>/dev/null; do sleep 0.02; done; fi
     start "$name"
     sleep 3

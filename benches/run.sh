@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Measures Holdfast scaled out (1 api, 1 worker, a private PostgreSQL and Redis, the fake upstream and the load generator,
-# all on this machine) and embedded, in a release build, and prints a table. One scenario or more, or all:
+# Measures Holdfast in a release build, and prints a table.
+# Scaled out: 1 api, 1 worker, a private PostgreSQL and Redis, the fake upstream and the load generator, all on this
+# machine.
+# Embedded: one process. One scenario or more, or all:
 #   benches/run.sh all
 # Results: target/bench/results.jsonl. More settings: services.sh. Measure on a quiet machine.
-#   BENCH_PEER=FILE   measure another server too, in the same run: docs/benchmarks.md says what the file must define
+#   BENCH_PEER=FILE   measure another server too, in this run: docs/benchmarks.md describes what the file must define
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${BENCH_OUT:-$PWD/target/bench/results.jsonl}
@@ -22,7 +24,7 @@ scenario() {
     fanout)
       measure watchers-1000 fanout --subscribers "$(size 1000)" --tokens 150
       measure watchers-5000 fanout --subscribers "$(size 5000)" --lead-ms 12000 --tokens 30 ;;
-    # What earlier scenarios have left in the processes would hide what these need.
+    # Memory that earlier scenarios have left in the processes would hide the memory of these.
     idle)
       start_holdfast; measure idle-streams idle --connections "$(size 2000)" --hold-ms 12000
       start_holdfast; measure idle-runs idle --connections "$(size 1000)" --distinct --hold-ms 15000 ;;
@@ -32,7 +34,7 @@ scenario() {
     embedded)
       local target=(--base "127.0.0.1:$(port)" --adapter holdfast)
       measure embedded embedded --program "$bin/holdfast" --n "$(size 200)" ;;
-    # Last, because its agents outlive the server of their tools, and every new worker would look for it.
+    # Last, because its agents outlive the server of their tools, and every new worker would try to connect to it.
     tools)
       local body='{"agent_id":"{prep}","input":"{msg}"}'
       measure tools-1 tools --n "$(size 60)" --calls 10 --start-body "$body"
@@ -41,7 +43,7 @@ scenario() {
   esac
 }
 
-# Fewer runs and streams, because a peer may be slower by far; last, what it may not be able to keep up with, with shorter runs.
+# Fewer runs and streams, because a peer may be much slower; last, scenarios that may overload it, with shorter runs.
 peer() {
   . "$BENCH_PEER"
   stop_holdfast

@@ -1,8 +1,8 @@
-# What run.sh and curves.sh share, sourced by both: a private PostgreSQL and Redis, the fake upstream, Holdfast scaled out,
-# and how a measurement is made. All of it ends with the script.
-#   BENCH_BIN=DIR     use the holdfast, loadgen and fake-upstream that are there, instead of building a release
-#   BENCH_SCALE=20    divide the sizes, to see in a minute or two whether everything works; the figures are then worth nothing
-#   BENCH_OUT=FILE    where the results go, as JSON lines
+# Shared by run.sh and curves.sh, which source it: a private PostgreSQL and Redis, the fake upstream, Holdfast scaled
+# out, and the steps of a measurement. All of it ends with the script.
+#   BENCH_BIN=DIR     use the holdfast, loadgen and fake-upstream in this folder, instead of building a release
+#   BENCH_SCALE=20    divide the sizes, to see in a minute or two whether everything works; the figures are then worthless
+#   BENCH_OUT=FILE    the file of the results, as JSON lines
 scale=${BENCH_SCALE:-1}
 bin=${BENCH_BIN:-}
 if [ -z "$bin" ]; then
@@ -27,7 +27,7 @@ await() {
   tail -n 5 "$work"/*.log >&2
   exit 1
 }
-# finish PID…: a first SIGTERM, and after 5 s a second, which ends a Holdfast at once.
+# finish PID…: a first SIGTERM, and after 5 s a second one, which ends a Holdfast at once.
 finish() {
   kill "$@" 2>/dev/null || true
   for _ in $(seq 100); do
@@ -86,16 +86,17 @@ start_holdfast() {
 }
 stop_holdfast() { finish "${holdfast[@]}"; holdfast=(); }
 
-# Holdfast's warnings: the last few here, all of them beside the results.
+# Holdfast's warnings: the last few here, all of them in a file next to the results.
 show_warnings() {
   cp "$work/holdfast.log" "${out%.jsonl}.log"
   [ ! -s "$work/holdfast.log" ] || { echo "$(wc -l <"$work/holdfast.log") warnings in ${out%.jsonl}.log, the last:"; tail -n 5 "$work/holdfast.log"; } >&2
 }
 
-# fixed_work: ms that a fixed piece of work takes on one core, with nothing else running: how fast the machine is just now.
+# fixed_work: ms that a fixed piece of work takes on one core of the idle machine: a measure of the machine's current
+# speed.
 fixed_work() { python3 -c 'import time; t = time.perf_counter(); sum(i * i for i in range(2_000_000)); print(round((time.perf_counter() - t) * 1e3))'; }
 
-# measure NAME SCENARIO [FLAGS]: one line of results; a scenario that fails is noted, and the others go on.
+# measure NAME SCENARIO [FLAGS]: one line of results. A scenario that fails is recorded, and the others continue.
 measure() {
   local name=$1 before; shift
   before=$(fixed_work)

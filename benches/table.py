@@ -8,7 +8,7 @@ HEALTH = ("completed", "failed", "gaps", "duplicates")
 
 
 def at(*path):
-    """What is at a path into a result; None where there is nothing."""
+    """Returns a function that reads the value at a path of a result, or None if there is none."""
 
     def get(result):
         for key in path:
@@ -19,12 +19,12 @@ def at(*path):
 
 
 def attached(result):
-    """Seconds until all had attached; infinitely many if some never did."""
+    """Returns the seconds until all had attached, or infinity if some never did."""
     return result["attach_s"] if result["attached"] == result["subscribers"] else float("inf")
 
 
 
-# (what, measurement, figures, must, aim). Where the aim is larger than what must be, more is better.
+# (what, measurement, figures, must, aim). If the aim is larger than the requirement, more is better.
 ROWS = [
     ("first token, 1 at a time, p50 / p95 ms", "ttft-1", [at("first_delta", "p50_ms"), at("first_delta", "p95_ms")], [6, 12], [3, 6]),
     ("first token, 32 at a time, p50 / p95 ms", "ttft-32", [at("first_delta", "p50_ms"), at("first_delta", "p95_ms")], [40, 120], [20, 60]),
@@ -117,7 +117,7 @@ def table_of_limits(ours, peers):
 
 
 def table_of_health(results):
-    """Whether a figure can be believed: what failed, how busy the machine was with other things, and how fast it was."""
+    """Returns the table that shows whether the figures are reliable: failures, other load, and speed of the machine."""
     lines = [["measurement", *HEALTH, "other cores", "fixed work, ms", "first error"], ["---"] * 8]
     for label, result in results.items():
         health = [number(result.get(key)) for key in HEALTH]
@@ -136,7 +136,7 @@ def table_of_curve(name, points):
 
 
 def read(path):
-    """The results by who, or which curve, and by measurement, or point."""
+    """Returns the results by server or curve, and by measurement or point."""
     groups = {}
     for line in pathlib.Path(path).read_text().splitlines():
         result = json.loads(line)

@@ -321,7 +321,7 @@ async fn an_answer_that_has_ended_is_given_whole_for_a_while(deployment: Deploym
         .await;
     let failed = Heard::asked(&client, &body("c", user("m2", "[tokens=2] [fail]"))).await;
     assert_eq!(failed.first("message-metadata")["messageMetadata"]["status"], "failed");
-    assert!(failed.first("error")["errorText"].as_str().unwrap().contains("as [fail] told it to"));
+    assert!(failed.first("error")["errorText"].as_str().unwrap().contains("as [fail] directed"));
     assert_eq!(failed.chunks().last().unwrap()["finishReason"], "error");
 }
 

@@ -333,7 +333,7 @@ async fn events_past_their_time_are_gone_and_the_result_is_kept() {
     let started = client.start("[tokens=2] hi").await;
     let id = started["run"]["id"].as_str().unwrap().to_owned();
     client.ended(&id).await;
-    holdfast.wait_for_log("removed what is past its time");
+    holdfast.wait_for_log("removed data past its retention");
     // The hot log in this process may still have them; after a restart only the database counts.
     holdfast.kill();
     let mut holdfast = embedded.start();

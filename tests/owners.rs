@@ -111,7 +111,7 @@ async fn an_anonymous_user_who_does_not_come_back_is_forgotten() {
     for client in [&absent, &present, &ann] {
         client.post("/v1/conversations", json!({})).await.unwrap();
     }
-    while !holdfast.log_so_far().contains("forgot an anonymous user") {
+    while !holdfast.log_so_far().contains("removed an absent anonymous user") {
         assert_eq!(listed(&present).await, 1, "a user who reads is here");
     }
     assert_eq!((listed(&absent).await, listed(&present).await, listed(&ann).await), (0, 1, 1));

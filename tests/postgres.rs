@@ -55,7 +55,7 @@ async fn an_outage_longer_than_a_lease_is_no_workers_death() {
     postgres.stop();
     // A worker tries to renew its leases for 667 ms, and again after 133 ms.
     for worker in [&mut one, &mut two] {
-        worker.wait_for_logs("renewing leases takes too long", 4);
+        worker.wait_for_logs("failed to renew leases in time", 4);
     }
     postgres.restart();
     for stream in streams {
@@ -213,7 +213,7 @@ async fn a_run_whose_rows_a_failover_has_lost_frees_its_slot() {
     let mut stream = client.stream("[tokens=20] [delay=20] lost").await;
     stream.up_to("message.delta").await;
     database.execute("delete from kb.chat_conversations");
-    worker.wait_for_log("run is held by somebody else");
+    worker.wait_for_log("another worker holds the run");
     let started = client.start("[tokens=3] next").await;
     assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }

@@ -180,7 +180,7 @@ async fn a_suspect_that_needs_a_worker_begins_in_time_although_every_worker_is_b
     let begun = suspect.up_to("attempt.started").await.pop().unwrap();
     assert!(killed.elapsed() < Duration::from_secs(6), "it took {:?}", killed.elapsed());
     assert_eq!((begun.data["reason"].as_str(), begun.data["crashes"].as_u64()), (Some("lease_expired"), Some(2)));
-    worker.wait_for_log("handing all runs over");
+    worker.wait_for_log("handing over all runs");
     // The other run was handed over, which is no crash, and goes on at another worker.
     let _other = scaled.worker();
     let goes_on = beside.up_to("attempt.started").await.pop().unwrap();
@@ -203,7 +203,7 @@ async fn a_call_that_must_not_be_repeated_ends_before_its_worker_makes_room_for_
     let mut calling = stream_of(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\": \"one\"}]").await;
     let mut worker = scaled.worker();
     let arrival = server.arrival().await;
-    worker.wait_for_log("handing all runs over");
+    worker.wait_for_log("handing over all runs");
     arrival.take_effect();
     arrival.answer("counted");
     suspect.up_to("attempt.started").await;

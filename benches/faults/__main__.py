@@ -1,4 +1,4 @@
-"""Faults on purpose, and clients that check what they are given: `benches/faults.sh` says how to start it."""
+"""Injects faults while clients check every event that they receive; `benches/faults.sh` starts it."""
 
 import argparse
 import asyncio
@@ -12,19 +12,19 @@ from client import Client, Violation
 from history import History
 from stack import APIS, WORKERS, Stack
 
-#: Every run is at work again within this time after the last fault.
+#: Every run must be at work again within this time after the last fault.
 AT_WORK_S = 30
-#: Later, the seed is given up.
-PATIENCE_S = 180
+#: Time limit of a seed.
+SEED_TIMEOUT_S = 180
 
 
 class Faults:
-    """Faults of one seed, one at a time or beside one another."""
+    """The faults of one seed, one at a time or concurrently."""
 
     def __init__(self, stack, rng, history):
         self.stack, self.rng, self.history, self.counts = stack, rng, history, collections.Counter()
 
-    async def go_on(self, until):
+    async def inject(self, until):
         healing = set()
         while (now := time.monotonic()) < until:
             await asyncio.sleep(min(self.rng.uniform(0.5, 4), until - now))
@@ -58,7 +58,7 @@ class Faults:
             self.history.note(f"{name} is stopped")
             await asyncio.sleep(self.rng.choice(pauses))
             if self.alive([name]):
-                self.history.note(f"{name} goes on")
+                self.history.note(f"{name} continues")
                 self.stack.send(name, signal.SIGCONT)
 
     async def kill_worker(self):
@@ -104,55 +104,55 @@ class Faults:
 
 
 async def recover(history, since):
-    """Seconds since the last fault until every run has written something again, and until all have ended. Also the run that
-    was at work last, and the runs that have not ended."""
-    asleep = at_work = slowest = None
-    while time.monotonic() - since < PATIENCE_S:
-        seen = await history.look()
-        if seen is not None:
-            asleep = seen if asleep is None else {id: state for id, state in asleep.items() if seen.get(id) == state}
+    """Returns the seconds since the last fault until every run has written an event, and until all have ended. Returns
+    also the run that was the last to write, and the runs that have not ended."""
+    stalled = at_work = slowest = None
+    while time.monotonic() - since < SEED_TIMEOUT_S:
+        states = await history.poll()
+        if states is not None:
+            stalled = states if stalled is None else {id: state for id, state in stalled.items() if states.get(id) == state}
             elapsed = time.monotonic() - since
-            slowest = next(iter(asleep), slowest)
-            if not asleep and at_work is None:
+            slowest = next(iter(stalled), slowest)
+            if not stalled and at_work is None:
                 at_work = elapsed
-            if not seen:
+            if not states:
                 return at_work, elapsed, slowest, []
         await asyncio.sleep(0.3)
-    return at_work, None, slowest, list(seen)
+    return at_work, None, slowest, list(states)
 
 
-async def play(stack, seed, args):
-    """One seed; a row of the table."""
+async def run_seed(stack, seed, args):
+    """Runs one seed; returns a row of the table."""
     rng, totals, violations = random.Random(seed), collections.Counter(), collections.Counter()
     await stack.fresh()
     clients = []
 
     async def one(client):
         try:
-            await asyncio.wait_for(client.go(), args.seconds + PATIENCE_S)
+            await asyncio.wait_for(client.follow_to_end(), args.seconds + SEED_TIMEOUT_S)
         except (Violation, asyncio.TimeoutError) as error:
-            violations[str(error) or "a client has waited in vain"] += 1
+            violations[str(error) or "a client waited too long"] += 1
             print(f"seed {seed}: run {client.run_id}: {error!r}", file=sys.stderr)
 
     history = History(stack)
     watching = asyncio.ensure_future(history.watch())
     faults, until = Faults(stack, rng, history), time.monotonic() + args.seconds
-    faulting = asyncio.ensure_future(faults.go_on(until))
+    faulting = asyncio.ensure_future(faults.inject(until))
     while time.monotonic() < until:
         clients.append(asyncio.ensure_future(one(Client(stack, random.Random(rng.getrandbits(64)), totals, violations))))
         await asyncio.sleep(rng.expovariate(args.rate))
     await faulting
     watching.cancel()
     healed = time.monotonic()
-    history.note(f"all is healed, at {time.strftime('%H:%M:%S', time.gmtime())} UTC")
-    at_work, ended, slowest, left = await recover(history, healed)
+    history.note(f"all faults are repaired, at {time.strftime('%H:%M:%S', time.gmtime())} UTC")
+    at_work, ended, slowest, unfinished = await recover(history, healed)
     if at_work is None or at_work > AT_WORK_S:
         violations["not every run was at work again in time"] += 1
-        print(history.tell(slowest, healed), file=sys.stderr)
+        print(history.describe(slowest, healed), file=sys.stderr)
     if args.keep:
         history.write(stack.work / f"seed-{seed}.history", healed)
     if ended is None:
-        violations[f"{len(left)} runs have not ended"] += 1
+        violations[f"{len(unfinished)} runs have not ended"] += 1
     await asyncio.gather(*clients)
     check = {
         "lost: an acknowledged run is not in the database": totals["runs"] - int(stack.sql("select count(*) from kb.agent_runs")[0]),
@@ -169,13 +169,13 @@ async def play(stack, seed, args):
 
 async def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", required=True, help="the folder of the executable")
+    parser.add_argument("--bin", required=True, help="folder of the executable")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=float, default=8, help="new clients a second")
     parser.add_argument("--lease-ms", type=int, default=15_000)
-    parser.add_argument("--keep", help="a folder that keeps the logs of all processes and the databases")
+    parser.add_argument("--keep", help="folder in which the logs of all processes and the databases are kept")
     args = parser.parse_args()
     stack = Stack(args.bin, args.lease_ms, args.keep)
     violated = False
@@ -184,7 +184,7 @@ async def main():
         print("| seed | clients | acknowledged | ended and compared | reconnects | faults | all at work after | all ended after | violations |")
         print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for seed in range(args.first_seed, args.first_seed + args.seeds):
-            row = await play(stack, seed, args)
+            row = await run_seed(stack, seed, args)
             print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
             violated |= row[-1] > 0
     finally:

@@ -1,4 +1,4 @@
-"""A client that starts one run, loses its connection again and again, and checks all that it is given."""
+"""A client that starts one run, loses its connection again and again, and checks every event that it receives."""
 
 import asyncio
 import json
@@ -8,18 +8,18 @@ import uuid
 GREETING = "This is Holdfast's scripted model; set CHAT_MODEL_PROVIDER to connect a real one.".split()
 CYCLE = "anchor beacon cable dock eddy fathom gale harbour island jetty keel lantern".split()
 TERMINAL = {"run.completed", "run.failed", "run.cancelled"}
-#: A connection that says nothing for longer is taken for dead; heartbeats come every 15 s.
+#: A connection that is silent for longer counts as dead; heartbeats come every 15 s.
 SILENCE = 46
 
 
-def answer_of(tokens):
-    """What the scripted model says."""
+def scripted_answer(tokens):
+    """Returns the scripted model's answer."""
     words = [GREETING[k - 1] if k <= len(GREETING) else f"{CYCLE[k % len(CYCLE)]}{k}" for k in range(1, tokens + 1)]
     return "".join(word + " " for word in words)
 
 
-class Broken(Exception):
-    """The connection or the server failed; the same request may succeed later."""
+class RequestFailed(Exception):
+    """The connection or the server failed; a retry may succeed."""
 
 
 class Violation(Exception):
@@ -31,7 +31,7 @@ class Response:
         self.status, self.headers, self.reader, self.writer = status, headers, reader, writer
 
     async def chunks(self):
-        """The parts of the body; a clean end is the end of the iteration."""
+        """Yields the parts of the body; a clean end ends the iteration."""
         if "content-length" in self.headers:
             yield await self.reader.readexactly(int(self.headers["content-length"]))
             return
@@ -56,7 +56,7 @@ class Response:
 
 
 class Log:
-    """The events that one reader has, folded; `follows` proves that none is missing."""
+    """The events that one client has received; `take` checks that none is missing."""
 
     def __init__(self):
         self.cursor, self.events, self.ended = (0, 0), [], None
@@ -64,8 +64,8 @@ class Log:
     def take(self, event):
         at = tuple(int(part) for part in event["id"].split("-"))
         base = tuple(int(part) for part in event["base"].split("-")) if event.get("base") else None
-        begins = at[1] == 1 and (base is None or self.cursor >= base)
-        if at <= self.cursor or not (begins or at == (self.cursor[0], self.cursor[1] + 1)):
+        starts_attempt = at[1] == 1 and (base is None or self.cursor >= base)
+        if at <= self.cursor or not (starts_attempt or at == (self.cursor[0], self.cursor[1] + 1)):
             raise Violation(f"order: {event['id']} does not follow {self.cursor}")
         if self.ended:
             raise Violation(f"doubled: {event['id']} comes after the end")
@@ -88,7 +88,7 @@ class Client:
         self.log = Log()
 
     async def ask(self, method, path, body=None, **headers):
-        """One request at either API."""
+        """Sends one request to one of the APIs."""
         gate = self.stack.gates[self.rng.choice(["api-1", "api-2"])]
         headers = {"host": f"127.0.0.1:{gate.port}", "x-user": self.user, "connection": "close"} | headers
         body = json.dumps(body).encode() if body is not None else b""
@@ -107,15 +107,15 @@ class Client:
         response = Response(int(first.split()[1]), fields, reader, writer)
         if response.status == 503 or response.status == 429:
             writer.close()
-            raise Broken(str(response.status))
+            raise RequestFailed(str(response.status))
         if response.status not in (200, 202, 204):
             problem = await response.json()
             writer.close()
             what = f"HTTP {response.status} {problem.get('code')}: {method} {re.sub('[0-9a-f-]{36}|[?].*', '…', path)}"
             if response.status >= 500:
-                # Counted, and then tried again, so that what comes later is checked too.
+                # Counted and retried, so that later behaviour is checked too.
                 self.violations[what] += 1
-                raise Broken(what)
+                raise RequestFailed(what)
             raise Violation(what)
         return response
 
@@ -133,7 +133,7 @@ class Client:
         return response
 
     async def read(self, response):
-        """Reads events, and hangs up by itself now and then."""
+        """Reads events, and sometimes disconnects early."""
         left = self.rng.choice([3, 20, 100, 10_000])
         try:
             if response.status == 204:
@@ -148,8 +148,8 @@ class Client:
         finally:
             response.writer.close()
 
-    async def once(self):
-        """One connection, of a random kind."""
+    async def connect_once(self):
+        """Makes one connection of a random kind."""
         sse, cursor = {"accept": "text/event-stream"}, "{}-{}".format(*self.log.cursor)
         path = f"/v1/runs/{self.run_id}/events"
         kind = self.rng.choice(["header", "query", "repost", "restart", "page", "snapshot", "wait"])
@@ -179,26 +179,26 @@ class Client:
             response = await self.ask("GET", f"{path}?snapshot=true", accept="application/json")
             snapshot = await response.json()
             response.writer.close()
-            if not answer_of(self.tokens).startswith(snapshot["snapshot"]["text"]):
-                raise Violation("order: a snapshot is no part of the answer")
+            if not scripted_answer(self.tokens).startswith(snapshot["snapshot"]["text"]):
+                raise Violation("order: a snapshot is no prefix of the answer")
         else:
             response = await self.ask("GET", f"/v1/runs/{self.run_id}/wait?timeout_ms=1000", accept="application/json")
             await response.json()
             response.writer.close()
 
-    async def go(self):
-        """Comes back until the run has ended, and then compares all that there is to be had."""
-        await self.until(lambda: self.log.ended is not None, self.once)
+    async def follow_to_end(self):
+        """Reconnects until the run has ended, and then compares message, events and a replay with the answer."""
+        await self.repeat_until(lambda: self.log.ended is not None, self.connect_once)
         self.run = None
-        await self.until(lambda: self.run is not None, self.look)
+        await self.repeat_until(lambda: self.run is not None, self.read_run)
         if self.run["status"] != "completed" or self.log.ended != "run.completed":
             raise Violation(f"failed: {self.run['status']}, {self.run.get('error')}")
-        expected = answer_of(self.tokens)
+        expected = scripted_answer(self.tokens)
         for what, text in [("message", self.run["output_message"]["content"]), ("fold", self.log.text())]:
             if text != expected:
                 raise Violation(f"lost or doubled: the {what} has {len(text)} characters, not {len(expected)}")
-        # Once more from the start: what comes then is what was read in pieces.
-        seen, self.log = self.log, Log()
+        # One more read from the start: the replay must equal the pieces that were read before.
+        first_log, self.log = self.log, Log()
         response = None
         while not self.log.ended:
             self.log = Log()
@@ -207,21 +207,21 @@ class Client:
                 async for event in response.events():
                     self.log.take(event)
                 response.writer.close()
-            except (OSError, EOFError, asyncio.TimeoutError, Broken):
+            except (OSError, EOFError, asyncio.TimeoutError, RequestFailed):
                 await asyncio.sleep(0.3)
-        if self.log.text() != seen.text():
-            raise Violation("lost or doubled: a replay differs from what was followed")
+        if self.log.text() != first_log.text():
+            raise Violation("lost or doubled: a replay differs from the events that were followed")
         self.totals["ended"] += 1
 
-    async def look(self):
+    async def read_run(self):
         response = await self.ask("GET", f"/v1/runs/{self.run_id}", accept="application/json")
         self.run = await response.json()
         response.writer.close()
 
-    async def until(self, done, step):
+    async def repeat_until(self, done, step):
         while not done():
             try:
                 await step()
-            except (OSError, EOFError, asyncio.TimeoutError, Broken, ValueError):
-                # `ValueError`: a body that was cut in the middle of its JSON or of a chunk's size.
+            except (OSError, EOFError, asyncio.TimeoutError, RequestFailed, ValueError):
+                # `ValueError`: a body that was truncated in the middle of its JSON or of a chunk's size.
                 await asyncio.sleep(self.rng.uniform(0.05, 1))

@@ -1,4 +1,4 @@
-"""What the database said of each unfinished run over time, and the faults beside it: why a run came back late."""
+"""The database states of each unfinished run over time, together with the faults: explains why a run resumed late."""
 
 import asyncio
 import time
@@ -15,27 +15,27 @@ class History:
     def note(self, fault):
         self.faults.append((time.monotonic(), fault))
 
-    async def look(self):
-        """Each unfinished run's attempt and last archived event; None while the database is away."""
+    async def poll(self):
+        """Returns each unfinished run's attempt and last archived event, or None while the database is away."""
         rows = await asyncio.to_thread(self.stack.sql, UNFINISHED)
         if rows is None:
             return None
-        now, seen = time.monotonic(), {}
+        now, states = time.monotonic(), {}
         for run_id, attempt, archived_to, *rest in (row.split("|") for row in rows):
-            seen[run_id] = [attempt, archived_to]
+            states[run_id] = [attempt, archived_to]
             *state, lease = rest
             entries = self.runs.setdefault(run_id, [])
             if not entries or entries[-1][1] != [attempt, *state]:
                 entries.append((now, [attempt, *state], lease))
-        return seen
+        return states
 
     async def watch(self):
         while True:
-            await self.look()
+            await self.poll()
             await asyncio.sleep(1)
 
-    def tell(self, run_id, since):
-        """The states of a run among the faults, by the seconds before and after the last fault."""
+    def describe(self, run_id, since):
+        """Returns the states of a run and the faults, by the seconds before and after the last fault."""
         lines = [(at, f"fault: {what}") for at, what in self.faults]
         for at, (attempt, status, holder, executing, crashes, probation), lease in self.runs.get(run_id, []):
             lines.append((at, f"{status}: attempt {attempt}, holder {holder}, executing {executing}, crashes {crashes}, "
@@ -43,4 +43,4 @@ class History:
         return "\n".join([f"run {run_id}"] + [f"{at - since:+8.1f} s  {what}" for at, what in sorted(lines)])
 
     def write(self, path, since):
-        path.write_text("\n\n".join(self.tell(run_id, since) for run_id in self.runs))
+        path.write_text("\n\n".join(self.describe(run_id, since) for run_id in self.runs))

@@ -29,7 +29,7 @@ def die_with_parent():
 
 
 class Gate:
-    """Carries connections to a port, until it cuts them."""
+    """Forwards connections to a port, and resets them on demand."""
 
     def __init__(self, target):
         self.port, self.target, self.open = free_port(), target, set()
@@ -45,15 +45,15 @@ class Gate:
         ends = (to_client, to_server)
         self.open.add(ends)
         try:
-            ways = [asyncio.ensure_future(pump(client, to_server)), asyncio.ensure_future(pump(server, to_client))]
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            pumps = [asyncio.ensure_future(pump(client, to_server)), asyncio.ensure_future(pump(server, to_client))]
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             # The program ends.
             pass
         finally:
             self.open.discard(ends)
-            for way in ways:
-                way.cancel()
+            for task in pumps:
+                task.cancel()
             for end in ends:
                 end.close()
 
@@ -111,13 +111,13 @@ class Stack:
             await gate.listen()
 
     async def fresh(self):
-        """A new database, an empty Redis, and all processes."""
+        """Creates a new database and starts all processes."""
         self.databases += 1
         database = f"seed_{self.databases}"
         while self.sql(f"create database {database}", "postgres") is None:
             await asyncio.sleep(0.1)
         self.database = database
-        # In a thread, because the gates are carried by this one.
+        # In a thread, because the event loop of this thread carries the gates.
         await asyncio.to_thread(subprocess.run, [self.bin / "holdfast", "migrate"], env=self.env(), check=True)
         for name in APIS + WORKERS:
             self.start(name)
@@ -166,7 +166,7 @@ class Stack:
                 pass
 
     def heal(self):
-        """Everything that was stopped goes on, and everything that has ended is started."""
+        """Continues every stopped process and starts every process that has ended."""
         for name in ["postgres", "redis"] + APIS + WORKERS:
             if self.processes[name].poll() is None:
                 self.send(name, signal.SIGCONT)
@@ -174,11 +174,11 @@ class Stack:
                 self.start(name)
 
     def sql(self, text, database=None):
-        """The lines of the answer, past the gate; None if there is none."""
+        """Returns the lines of the result, or None on failure. The connection bypasses the gate."""
         url = f"postgres://postgres@127.0.0.1:{self.pg_port}/{database or self.database}"
-        asked = subprocess.run([self.pg_bin / "psql", "-qtA", "-v", "ON_ERROR_STOP=1", "-c", text, url],
+        result = subprocess.run([self.pg_bin / "psql", "-qtA", "-v", "ON_ERROR_STOP=1", "-c", text, url],
                                capture_output=True, text=True)
-        return asked.stdout.splitlines() if asked.returncode == 0 else None
+        return result.stdout.splitlines() if result.returncode == 0 else None
 
     def stop_holdfast(self):
         for name in APIS + WORKERS:

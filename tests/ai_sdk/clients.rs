@@ -137,7 +137,7 @@ async fn fails(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let text = "[call=scripted__nothing {\"a\":1}] [call=nothing] [tokens=4] [think] [fail]";
     let (_, end) = talks(sdk, client.base(), text).await.rest().await;
-    assert!(end["error"].as_str().unwrap().contains("as [fail] told it to"), "{end}");
+    assert!(end["error"].as_str().unwrap().contains("as [fail] directed"), "{end}");
     is_the_history(&client, sdk, end["messages"].clone()).await;
 }
 

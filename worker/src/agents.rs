@@ -1,5 +1,5 @@
-//! Definitions of agents as runs were submitted with them; a version never changes, so it is read once. And their servers,
-//! which are reached before anybody waits for them.
+//! Cache of agent definitions: a version never changes, so the worker reads it once.
+//! The warm-up also connects to the agents' MCP servers before the first run needs them.
 
 use std::{
     collections::HashMap,
@@ -15,53 +15,54 @@ use uuid::Uuid;
 
 use crate::tools::mcp::Mcp;
 
-/// Agents whose servers are reached at the start of a worker.
-const WARMED: usize = 100;
+/// Agents whose MCP servers the warm-up connects to.
+const WARM_UP_AGENTS: usize = 100;
 
-/// Servers that are reached at the same time.
-const AT_ONCE: usize = 8;
+/// Servers that the warm-up connects to at the same time.
+const CONCURRENCY: usize = 8;
 
-/// Versions kept in memory; beyond, they are read again.
-const KEPT: usize = 1000;
+/// Versions that the cache holds; a full cache is cleared.
+const MAX_CACHED: usize = 1000;
 
-/// Connects to the servers of the newest agents, so that their first runs need not wait, and the log says which are down.
+/// Connects to the servers of the newest agents, so that first runs need not wait and the log names servers that are
+/// down.
 pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
-    let agents = match storage.agents(WARMED, None).await {
+    let agents = match storage.agents(WARM_UP_AGENTS, None).await {
         Ok(Some(page)) => page.items,
         Ok(None) => return,
         Err(error) => {
             return tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "servers are reached with the first runs"
+                "failed to list agents; the first runs connect to their servers"
             );
         }
     };
     let servers = agents.into_iter().flat_map(|agent| agent.definition.mcp_servers);
-    stream::iter(servers).for_each_concurrent(AT_ONCE, async |server| drop(mcp.tools(&server).await)).await;
+    stream::iter(servers).for_each_concurrent(CONCURRENCY, async |server| drop(mcp.tools(&server).await)).await;
 }
 
-/// The definitions that this process has read.
+/// Cache of the definitions that this process has read.
 #[derive(Default)]
 pub struct Agents(Mutex<HashMap<(Uuid, u32), Arc<AgentDefinition>>>);
 
 impl Agents {
-    /// The definition of that version; `None` if it is gone.
+    /// Returns the definition of this version, or `None` if the database has none.
     pub async fn definition(
         &self,
         storage: &Storage,
         id: Uuid,
         version: u32,
     ) -> Result<Option<Arc<AgentDefinition>>, Error> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(id, version)).cloned();
-        if known.is_some() {
-            return Ok(known);
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(id, version)).cloned();
+        if cached.is_some() {
+            return Ok(cached);
         }
         let Some(definition) = storage.agent_definition(id, version).await?.map(Arc::new) else { return Ok(None) };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT {
-            kept.clear();
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
         }
-        kept.insert((id, version), Arc::clone(&definition));
+        cache.insert((id, version), Arc::clone(&definition));
         Ok(Some(definition))
     }
 }

@@ -1,4 +1,4 @@
-//! The consumer: apalis hands claims out, each is executed in a task of its own.
+//! The consumer: apalis hands out claims, and each claim runs in its own task.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -10,22 +10,22 @@ use holdfast_shared::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Shared, executor,
+    WorkerState, executor,
     lease::{Lease, Signal},
 };
 
-/// What apalis gives to each task.
+/// Data that apalis passes to each task.
 #[derive(Clone)]
 struct Context {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     tracker: TaskTracker,
 }
 
-/// Part of the drain that is kept for the last hand-overs.
+/// Part of the drain that is reserved for the last hand-overs.
 const LAST_WRITES: Duration = Duration::from_secs(3);
 
 /// Executes claims until `shutdown`, then drains.
-pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
+pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
     let settings = ClaimSettings {
         terms: shared.claim_terms(),
@@ -48,19 +48,19 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
         .data(context)
         .build(execute);
     let stop = shutdown.clone();
-    let stopped = async move {
+    let stop_signal = async move {
         stop.cancelled().await;
         Ok::<(), std::io::Error>(())
     };
-    let mut working = std::pin::pin!(worker.run_until(stopped));
+    let mut working = std::pin::pin!(worker.run_until(stop_signal));
     let mut finished = false;
-    let leave = async {
+    let release = async {
         shutdown.cancelled().await;
-        shared.leases.signal_all(Signal::Leave);
+        shared.leases.signal_all(Signal::Release);
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = leave => {}
+        () = release => {}
         result = &mut working => {
             report(result);
             finished = true;
@@ -74,21 +74,24 @@ pub async fn consume(shared: &Arc<Shared>, shutdown: CancellationToken) {
     }
     tracker.close();
     if tokio::time::timeout(Duration::ZERO, tracker.wait()).await.is_err() {
-        tracing::warn!(runs = tracker.len(), "leaving runs behind; others take them over when their leases expire");
+        tracing::warn!(
+            runs = tracker.len(),
+            "the drain ended before all runs were handed over; other workers take them when their leases expire"
+        );
     }
 }
 
-/// Hands the worker's runs over for a suspect that needs the worker for itself.
-fn make_room(shared: Arc<Shared>) -> MakeRoom {
+/// Returns the callback that hands the worker's runs over, for a suspect that needs the worker for itself.
+fn make_room(shared: Arc<WorkerState>) -> MakeRoom {
     Box::new(move |room| {
         let signal = match room {
-            Room::Clearing => Signal::Leave,
+            Room::Clearing => Signal::Release,
             Room::Cleared => Signal::Yield,
             Room::Enough | Room::Scarce | Room::Alone => return,
         };
         let runs = shared.leases.signal_all(signal);
         if runs > 0 && signal == Signal::Yield {
-            tracing::info!(runs, "handing all runs over, because a suspect needs a worker for itself");
+            tracing::info!(runs, "handing over all runs, because a suspect run needs a worker for itself");
         }
     })
 }
@@ -100,21 +103,21 @@ async fn drain_deadline(shutdown: &CancellationToken, drain: Duration) {
 
 fn report(result: Result<(), WorkerError>) {
     if let Err(error) = result {
-        tracing::error!(error = &error as &dyn Error, "the worker stopped on an error");
+        tracing::error!(error = &error as &dyn Error, "failed to run the worker");
     }
 }
 
-/// Executes one claim in a task of its own, so that neither a panic nor the end of apalis tears it.
+/// Executes one claim in its own task, so that neither a panic nor the end of apalis interrupts its writes.
 async fn execute(claim: Claim, context: Data<Context>) {
     let shared = Arc::clone(&context.shared);
     let run_id = claim.run_id;
-    // Order matters: the lease is held before the claim's task can be anywhere else than here.
+    // Order matters: the lease is registered before the claim's task starts.
     let lease = Lease::hold(&shared, &claim);
-    let executed = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
-    if let Err(panicked) = executed {
-        tracing::error!(run.id = %run_id, error = %panicked, "executing a run panicked; it counts as a crash");
+    let result = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
+    if let Err(panicked) = result {
+        tracing::error!(run.id = %run_id, error = %panicked, "the executor panicked; the run counts one crash");
         if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, vec![run_id]).await {
-            tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "the run keeps its lease until it is missed");
+            tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to release the run; a later renewal releases it");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Leases: one statement keeps all runs of this process; and the signals that end a run early.
+//! Leases: one statement renews all runs of this process. Signals stop a run early.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,70 +12,71 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::Shared;
+use crate::WorkerState;
 
-/// Why a run should stop. Later ones outrank earlier ones.
+/// Why a run should stop. A later variant outranks an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signal {
-    /// Go on.
+    /// The run continues.
     None,
-    /// The process is about to end, or another run needs it: hand the run over at the next step.
-    Leave,
-    /// Another run needs the worker for itself: hand the run over, as soon as no call is under way that must not be repeated.
+    /// The process is about to end, or another run needs it: the run is handed over at its next step.
+    Release,
+    /// Another run needs the worker for itself: the run is handed over as soon as no call of a `once` tool is in
+    /// flight.
     Yield,
-    /// The process ends: hand the run over at once.
+    /// The process ends: the run is handed over at once.
     Drain,
-    /// The owner wants it to end.
+    /// The owner has cancelled the run.
     Cancel,
-    /// Somebody else holds it: drop everything, write nothing.
+    /// Another worker holds the run: this one drops everything and writes nothing.
     Fenced,
 }
 
-/// The runs that this process executes.
+/// Registry of the runs that this process executes.
 #[derive(Default)]
-pub struct Leases(Mutex<HashMap<Uuid, Held>>);
+pub struct Leases(Mutex<HashMap<Uuid, LeaseEntry>>);
 
-struct Held {
+struct LeaseEntry {
     attempt: u32,
     signal: watch::Sender<Signal>,
 }
 
-/// One held run; it is given up when this is dropped.
+/// Handle of one held run. Dropping it unregisters the run.
 pub struct Lease {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     run_id: Uuid,
     attempt: u32,
     signal: watch::Receiver<Signal>,
 }
 
 impl Lease {
-    /// Begins to keep the lease of a claim.
-    pub fn hold(shared: &Arc<Shared>, claim: &Claim) -> Self {
+    /// Registers a claim, whose lease is renewed from now on.
+    pub fn hold(shared: &Arc<WorkerState>, claim: &Claim) -> Self {
         let (sender, signal) = watch::channel(Signal::None);
-        shared.leases.lock().insert(claim.run_id, Held { attempt: claim.attempt, signal: sender });
+        shared.leases.lock().insert(claim.run_id, LeaseEntry { attempt: claim.attempt, signal: sender });
         Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
     }
 
-    /// Whether the run should be handed over where one step has ended and the next has not begun.
-    pub fn should_leave(&self) -> bool {
-        *self.signal.borrow() >= Signal::Leave
+    /// Returns whether the run should be handed over between two steps.
+    pub fn should_release(&self) -> bool {
+        *self.signal.borrow() >= Signal::Release
     }
 
-    /// Whether the run should begin nothing more.
+    /// Returns whether the run should start no more work.
     pub fn should_yield(&self) -> bool {
         *self.signal.borrow() >= Signal::Yield
     }
 
-    /// Resolves when the run should stop, with the reason. Cancel-safe.
-    pub async fn signalled(&mut self) -> Signal {
+    /// Resolves with the signal that stops the run. Cancel-safe.
+    pub async fn stop_signal(&mut self) -> Signal {
         self.until(Signal::Yield).await
     }
 
-    /// Resolves at the first signal that is at least `signal`. Cancel-safe.
+    /// Resolves with the first signal that is at least `signal`. Cancel-safe.
     pub async fn until(&mut self, signal: Signal) -> Signal {
         match self.signal.wait_for(|current| *current >= signal).await {
             Ok(signal) => *signal,
-            // The entry was replaced by a later attempt in this same process.
+            // A later attempt in this process has replaced the entry.
             Err(_) => Signal::Fenced,
         }
     }
@@ -83,36 +84,36 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut held = self.shared.leases.lock();
-        if held.get(&self.run_id).is_some_and(|held| held.attempt == self.attempt) {
-            held.remove(&self.run_id);
+        let mut leases = self.shared.leases.lock();
+        if leases.get(&self.run_id).is_some_and(|entry| entry.attempt == self.attempt) {
+            leases.remove(&self.run_id);
         }
     }
 }
 
 impl Leases {
-    /// Tells the run's executor, if it is in this process.
+    /// Signals the run's executor, if this process executes the run.
     fn signal(&self, run_id: Uuid, signal: Signal) {
-        if let Some(held) = self.lock().get(&run_id) {
-            held.raise(signal);
+        if let Some(entry) = self.lock().get(&run_id) {
+            entry.raise(signal);
         }
     }
 
-    /// Tells every run of this process; returns how many did not have this signal yet.
+    /// Signals every run of this process. Returns how many runs did not have this signal yet.
     pub fn signal_all(&self, signal: Signal) -> usize {
-        self.lock().values().filter(|held| held.raise(signal)).count()
+        self.lock().values().filter(|entry| entry.raise(signal)).count()
     }
 
     fn attempts(&self) -> HashMap<Uuid, u32> {
-        self.lock().iter().map(|(run_id, held)| (*run_id, held.attempt)).collect()
+        self.lock().iter().map(|(run_id, entry)| (*run_id, entry.attempt)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Held>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, LeaseEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl LeaseEntry {
     fn raise(&self, signal: Signal) -> bool {
         self.signal.send_if_modified(|current| {
             let raised = signal > *current;
@@ -122,8 +123,8 @@ impl Held {
     }
 }
 
-/// Renews all leases three times per lease, until `stop`.
-pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
+/// Renews all leases three times per lease duration, until `stop`.
+pub async fn keep(shared: Arc<WorkerState>, stop: CancellationToken) {
     let lease = shared.worker.config.lease;
     let interval = lease / 3;
     let mut unknown = HashSet::new();
@@ -133,20 +134,20 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-        // What is claimed while the statement runs is not in its answer, and need not be.
-        let before = shared.leases.attempts();
+        // A run that is claimed while the statement runs is not among the renewed ones, and need not be.
+        let previous = shared.leases.attempts();
         let renewal = tokio::time::timeout(interval, shared.worker.storage.renew(&shared.holder, lease)).await;
         pause = match renewal {
             Ok(Ok(renewed)) => {
-                unknown = settle(&shared, &before, &renewed, &unknown).await;
+                unknown = settle(&shared, &previous, &renewed, &unknown).await;
                 interval
             }
             Ok(Err(error)) => {
-                tracing::warn!(error = &error as &dyn Error, runs = before.len(), "cannot renew leases");
+                tracing::warn!(error = &error as &dyn Error, runs = previous.len(), "failed to renew leases");
                 retry_pause(interval)
             }
             Err(_) => {
-                tracing::warn!(runs = before.len(), "renewing leases takes too long");
+                tracing::warn!(runs = previous.len(), "failed to renew leases in time");
                 retry_pause(interval)
             }
         };
@@ -157,16 +158,17 @@ fn retry_pause(interval: Duration) -> Duration {
     (interval / 5).min(Duration::from_secs(1))
 }
 
-/// Applies the answer to a renewal; answers the runs that the database says are ours and that nobody here knows of.
+/// Applies the result of a renewal. Returns the runs that the database assigns to this holder and that this process
+/// does not execute.
 async fn settle(
-    shared: &Shared,
-    before: &HashMap<Uuid, u32>,
+    shared: &WorkerState,
+    previous: &HashMap<Uuid, u32>,
     renewed: &[RenewedLease],
-    unknown_before: &HashSet<Uuid>,
+    previously_unknown: &HashSet<Uuid>,
 ) -> HashSet<Uuid> {
-    let kept: HashMap<Uuid, RenewedLease> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
-    for (run_id, attempt) in before {
-        match kept.get(run_id) {
+    let renewals: HashMap<Uuid, RenewedLease> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
+    for (run_id, attempt) in previous {
+        match renewals.get(run_id) {
             Some(renewed) if renewed.attempt == *attempt => {
                 if renewed.cancel_requested {
                     shared.leases.signal(*run_id, Signal::Cancel);
@@ -176,25 +178,28 @@ async fn settle(
         }
     }
     let now = shared.leases.attempts();
-    let unknown: HashSet<Uuid> = kept.into_keys().filter(|run_id| !now.contains_key(run_id)).collect();
-    // A claim on its way to its executor is unknown for a moment; one that stays unknown was lost.
-    let lost: Vec<Uuid> = unknown.intersection(unknown_before).copied().collect();
+    let unknown: HashSet<Uuid> = renewals.into_keys().filter(|run_id| !now.contains_key(run_id)).collect();
+    // A claim that has not reached its executor is unknown for a moment; a claim that stays unknown was lost.
+    let lost: Vec<Uuid> = unknown.intersection(previously_unknown).copied().collect();
     if !lost.is_empty() {
-        tracing::warn!(runs = lost.len(), "the answer to a claim was lost; its runs start again");
+        tracing::warn!(runs = lost.len(), "the result of a claim was lost; its runs start again");
         if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, lost).await {
-            tracing::warn!(error = &error as &dyn Error, "lost claims keep their lease a little longer");
+            tracing::warn!(error = &error as &dyn Error, "failed to release lost claims; the next renewal tries again");
         }
     }
     unknown
 }
 
-/// Passes cancel signals on to the runs of this process, until `stop`.
-pub async fn listen_for_cancels(shared: Arc<Shared>, stop: CancellationToken) {
+/// Forwards cancel signals to the runs of this process, until `stop`.
+pub async fn listen_for_cancels(shared: Arc<WorkerState>, stop: CancellationToken) {
     let retry = shared.worker.config.poll;
     let mut cancels = loop {
         match shared.worker.queue.cancels().await {
             Ok(cancels) => break cancels,
-            Err(error) => tracing::warn!(error = &error as &dyn Error, "cancels arrive late, with the lease's renewal"),
+            Err(error) => tracing::warn!(
+                error = &error as &dyn Error,
+                "failed to subscribe to cancels; they arrive with the lease's renewal"
+            ),
         }
         tokio::select! {
             () = stop.cancelled() => return,

@@ -1,10 +1,10 @@
 //! Holdfast's worker: claims runs, executes them, records their events.
 //!
-//! In the order of a run's way: `consumer` (apalis hands out claims), `lease` (keeps them, and carries the signals that
-//! end them early), `agents` (what runs were submitted with), `executor` (what a run does), `model` (who answers), `tools`
-//! (what is called), `recorder` (the only writer of events). `sweeper` finds what lost its worker, or its answer, and
-//! `forgotten` removes anonymous users who do not come back. `spans`
-//! has what is told of all this to OpenTelemetry.
+//! The modules, in the order in which a run passes them: `consumer` (apalis hands out claims), `lease` (renewals and
+//! stop signals), `agents` (definitions), `executor` (the steps of a run). Then `model` (clients of providers), `tools`
+//! (MCP servers and others) and `recorder` (the only writer of events). `sweeper` ends runs whose worker or human did
+//! not answer, and `forgotten` removes anonymous users who do not return. `spans` has the OpenTelemetry spans of all of
+//! them.
 
 mod agents;
 mod consumer;
@@ -35,7 +35,7 @@ pub use tools::mcp::{Children, guard};
 
 use tools::mcp::Mcp;
 
-/// All that executing runs needs.
+/// Everything that executing runs needs.
 pub struct Worker {
     pub storage: Storage,
     pub run_log: RunLog,
@@ -43,16 +43,16 @@ pub struct Worker {
     pub models: Models,
     pub config: RunConfig,
     pub tools: ToolsConfig,
-    /// How MCP servers are started that are commands.
+    /// Starts those MCP servers that are commands.
     pub children: Arc<Children>,
-    /// How long the events of ended runs are kept.
+    /// Retention of the events of ended runs.
     pub archive_retention: Duration,
-    /// The absence after which an anonymous user is forgotten, if there is one.
+    /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
 }
 
-/// What the parts of one worker process share.
-struct Shared {
+/// State that the parts of one worker process share.
+struct WorkerState {
     worker: Worker,
     holder: Holder,
     leases: Leases,
@@ -61,8 +61,8 @@ struct Shared {
     schemas: SchemaChecks,
 }
 
-impl Shared {
-    /// How this process claims runs.
+impl WorkerState {
+    /// Returns the terms on which this process claims runs.
     fn claim_terms(&self) -> ClaimTerms {
         let config = &self.worker.config;
         ClaimTerms { holder: self.holder.clone(), lease: config.lease, max_crashes: config.max_crashes }
@@ -70,10 +70,10 @@ impl Shared {
 }
 
 impl Worker {
-    /// Executes runs until `shutdown`; then claims no more, lets the running ones end for as long as the drain allows, and
-    /// hands over the rest.
+    /// Executes runs until `shutdown`. The worker then claims no more, drains its runs, and hands the remaining runs
+    /// over.
     pub async fn run(self, shutdown: CancellationToken) {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WorkerState {
             holder: Holder::new(),
             leases: Leases::default(),
             agents: Agents::default(),
@@ -94,7 +94,7 @@ impl Worker {
         let warming = Arc::clone(&shared);
         let warming = tokio::spawn(async move { agents::warm_up(&warming.worker.storage, &warming.mcp).await });
         consumer::consume(&shared, shutdown).await;
-        // Order matters: leases are kept until the last run has ended or was handed over.
+        // Order matters: leases are renewed until the last run has ended or was handed over.
         background.cancel();
         warming.abort();
         let _ = tokio::join!(keeper, cancels, sweeper);

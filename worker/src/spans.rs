@@ -1,8 +1,8 @@
-//! The spans of a run in this process. All names and attributes are here; where there is one, OpenTelemetry's conventions
-//! for generative AI name them.
+//! The spans of a run in this process. All names and attributes are here; they follow OpenTelemetry's conventions for
+//! generative AI where these have one.
 //!
-//! An attempt hangs under the request that has submitted the run, in whatever process that was; all else under the attempt.
-//! No span is made per token: appends are told of in stretches.
+//! An attempt is a child of the request that submitted the run, in whatever process; all other spans are children of
+//! the attempt. No token has its own span: one span covers all appends between two flushes.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,9 +16,9 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use crate::{model::Chosen, recorder::Ended};
+use crate::{model::ChosenModel, recorder::RecorderOutcome};
 
-/// Where the spans of an attempt hang.
+/// Parent of new spans, with the attributes that all spans of an attempt have.
 #[derive(Clone, Copy)]
 pub struct Spans {
     parent: Option<Traceparent>,
@@ -27,9 +27,9 @@ pub struct Spans {
     attempt: u32,
 }
 
-/// Appends to the run log, one after the other.
+/// Statistics of consecutive appends to the run log.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch {
+pub struct AppendStats {
     pub since: SystemTime,
     pub until: SystemTime,
     pub appends: i64,
@@ -39,25 +39,25 @@ pub struct Stretch {
 }
 
 impl Spans {
-    /// Under the request that has submitted the run.
+    /// Returns spans under the request that submitted the run.
     pub fn of(claim: &Claim) -> Self {
         let Claim { traceparent, run_id, conversation_id, attempt, .. } = *claim;
         Self { parent: traceparent.filter(|_| telemetry::is_on()), run_id, conversation_id, attempt }
     }
 
-    /// Under another span of the same run.
+    /// Returns spans under another span of this run.
     pub fn under(self, span: &Span) -> Self {
         Self { parent: span.traceparent(), ..self }
     }
 
-    /// The run's trace, if it is recorded.
+    /// Returns the id of the run's trace, if the trace is recorded.
     pub fn trace_id(self) -> Option<String> {
         self.parent?.trace_id()
     }
 
-    /// One attempt at the run, from the question for work on.
+    /// Starts the span of one attempt, dated back to the poll that claimed the run.
     pub fn attempt(self, claim: &Claim) -> Span {
-        let mut span = self.begun(SpanKind::Internal, "invoke_agent", claim.asked_at);
+        let mut span = self.begin_at(SpanKind::Internal, "invoke_agent", claim.asked_at);
         span.set("gen_ai.operation.name", "invoke_agent");
         span.set(
             "run.attempt.reason",
@@ -71,30 +71,30 @@ impl Spans {
         span
     }
 
-    /// The claim itself, until the run is in the hands of a task.
+    /// Starts the span of the claim itself, which ends when a task has the run.
     pub fn claim(self, claim: &Claim) -> Span {
-        self.begun(SpanKind::Internal, "claim", claim.asked_at)
+        self.begin_at(SpanKind::Internal, "claim", claim.asked_at)
     }
 
-    /// A model call and the tool calls that it asks for.
+    /// Starts the span of a step: a model call and its tool calls.
     pub fn step(self, step: u32) -> Span {
         let mut span = self.begin(SpanKind::Internal, "step");
         span.set("run.step", i64::from(step));
         span
     }
 
-    /// One call of a model, with its retries.
-    pub fn chat(self, chosen: &Chosen) -> Span {
+    /// Starts the span of one model call, with its retries.
+    pub fn chat(self, chosen_model: &ChosenModel) -> Span {
         if !self.are_recorded() {
             return Span::default();
         }
-        let mut span = self.begin(SpanKind::Client, format!("chat {}", chosen.choice.name));
+        let mut span = self.begin(SpanKind::Client, format!("chat {}", chosen_model.choice.name));
         span.set("gen_ai.operation.name", "chat");
-        tell_model(&mut span, chosen);
+        set_model(&mut span, chosen_model);
         span
     }
 
-    /// One call of a tool, with its retries.
+    /// Starts the span of one tool call, with its retries.
     pub fn tool(self, name: &str, call_id: &str) -> Span {
         if !self.are_recorded() {
             return Span::default();
@@ -107,7 +107,7 @@ impl Spans {
         span
     }
 
-    /// A transaction of events: `flush`, `finish` or `leave`.
+    /// Starts the span of a transaction of events: `flush`, `finish` or `leave`.
     pub fn commit(self, name: &'static str, chunk: Option<&ArchiveChunk>) -> Span {
         let mut span = self.begin(SpanKind::Internal, name);
         if let Some(chunk) = chunk.filter(|_| self.are_recorded()) {
@@ -117,20 +117,20 @@ impl Spans {
         span
     }
 
-    /// What was appended to the run log between two transactions.
-    pub fn append(self, stretch: Stretch) {
-        let mut span = self.begun(SpanKind::Internal, "append", stretch.since);
-        span.set("run.appends", stretch.appends);
-        span.set("run.appends.failed", stretch.failed);
-        span.set("run.appends.longest_ms", stretch.longest.as_secs_f64() * 1000.0);
-        span.set("run.events", stretch.events);
-        if stretch.failed > 0 {
+    /// Records the appends to the run log between two flushes.
+    pub fn append(self, stats: AppendStats) {
+        let mut span = self.begin_at(SpanKind::Internal, "append", stats.since);
+        span.set("run.appends", stats.appends);
+        span.set("run.appends.failed", stats.failed);
+        span.set("run.appends.longest_ms", stats.longest.as_secs_f64() * 1000.0);
+        span.set("run.events", stats.events);
+        if stats.failed > 0 {
             span.fail("log_away");
         }
-        span.end_at(stretch.until);
+        span.end_at(stats.until);
     }
 
-    /// Whether anybody will see them. What costs more than a span that is not made asks first.
+    /// Returns whether spans are recorded. Callers check it before work that only a recorded span needs.
     pub fn are_recorded(self) -> bool {
         self.parent.is_some_and(Traceparent::is_sampled)
     }
@@ -139,7 +139,7 @@ impl Spans {
         self.about(Span::begin(self.parent, kind, name))
     }
 
-    fn begun(self, kind: SpanKind, name: &'static str, since: SystemTime) -> Span {
+    fn begin_at(self, kind: SpanKind, name: &'static str, since: SystemTime) -> Span {
         self.about(Span::begin_since(self.parent, kind, name, since))
     }
 
@@ -153,8 +153,8 @@ impl Spans {
     }
 }
 
-/// Who answers in this attempt.
-pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen: &Chosen) {
+/// Sets the agent and the model of this attempt.
+pub fn set_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, chosen_model: &ChosenModel) {
     if !span.is_recorded() {
         return;
     }
@@ -164,11 +164,11 @@ pub fn tell_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, 
         span.set("gen_ai.agent.name", definition.name.clone());
         span.set("gen_ai.agent.version", version.to_string());
     }
-    tell_model(span, chosen);
+    set_model(span, chosen_model);
 }
 
-fn tell_model(span: &mut Span, chosen: &Chosen) {
-    let provider = match chosen.choice.provider {
+fn set_model(span: &mut Span, chosen_model: &ChosenModel) {
+    let provider = match chosen_model.choice.provider {
         Provider::Gemini => "gcp.gemini",
         Provider::Vertex => "gcp.vertex_ai",
         Provider::Anthropic => "anthropic",
@@ -177,11 +177,11 @@ fn tell_model(span: &mut Span, chosen: &Chosen) {
         Provider::Scripted => "scripted",
     };
     span.set("gen_ai.provider.name", provider);
-    span.set("gen_ai.request.model", chosen.choice.name.clone());
+    span.set("gen_ai.request.model", chosen_model.choice.name.clone());
 }
 
-/// What a model call has used.
-pub fn tell_usage(span: &mut Span, usage: Usage) {
+/// Sets the token usage of a model call.
+pub fn set_usage(span: &mut Span, usage: Usage) {
     let tokens = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
     span.set("gen_ai.usage.input_tokens", tokens(usage.input_tokens));
     span.set("gen_ai.usage.output_tokens", tokens(usage.output_tokens));
@@ -189,20 +189,20 @@ pub fn tell_usage(span: &mut Span, usage: Usage) {
     span.set("gen_ai.usage.reasoning.output_tokens", tokens(usage.reasoning_tokens));
 }
 
-/// What has become of the run in this attempt.
-pub fn tell_end(span: &mut Span, ended: Ended) {
+/// Sets the outcome of this attempt.
+pub fn set_end(span: &mut Span, outcome: RecorderOutcome) {
     span.set(
         "run.status",
-        match ended {
-            Ended::Finished { status, .. } => status.as_str(),
-            Ended::Left(Release::Queued) => "queued",
-            Ended::Left(Release::Waiting) => "waiting",
-            Ended::Fenced => "fenced",
+        match outcome {
+            RecorderOutcome::Finished { status, .. } => status.as_str(),
+            RecorderOutcome::Released(Release::Queued) => "queued",
+            RecorderOutcome::Released(Release::Waiting) => "waiting",
+            RecorderOutcome::Fenced => "fenced",
         },
     );
 }
 
-/// A transaction that the database has not made.
-pub fn refused(span: &mut Span, error: &storage::Error) {
+/// Marks the span of a transaction that failed.
+pub fn fail_commit(span: &mut Span, error: &storage::Error) {
     span.fail(if error.is_away() { "database_away" } else { "database_refused" });
 }

@@ -1,7 +1,7 @@
-//! The sweeper: ends the runs that only can end, answers in the place of people who did not, and removes what is past its
-//! time.
+//! The sweeper: ends runs that cannot continue, answers questions that have expired, and removes data past its
+//! retention.
 //!
-//! Runs that can go on are not its concern: they are claimed again, like queued ones.
+//! Runs that can continue are claimed again like queued ones, without the sweeper.
 
 use std::{error::Error, sync::Arc};
 
@@ -13,10 +13,10 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Shared, forgotten};
+use crate::{WorkerState, forgotten};
 
-/// Sweeps until `stop`.
-pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
+/// Sweeps at each interval until `stop`.
+pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval(shared.worker.config.sweep);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -27,7 +27,7 @@ pub async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-async fn sweep_once(shared: &Shared) {
+async fn sweep_once(shared: &WorkerState) {
     let worker = &shared.worker;
     match worker.storage.end_expired(&shared.claim_terms()).await {
         Ok(ended) => {
@@ -43,12 +43,12 @@ async fn sweep_once(shared: &Shared) {
                 show(shared, run.run_id, &run.events).await;
             }
         }
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot look for runs whose worker is gone"),
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to end runs whose worker is gone"),
     }
     match worker.storage.expire_questions().await {
         Ok(answered) => {
             for run in answered {
-                tracing::info!(run.id = %run.run_id, "a run was not answered in time");
+                tracing::info!(run.id = %run.run_id, "the question of a run expired");
                 if run.queued {
                     let _ = worker.queue.wake().await;
                 }
@@ -56,24 +56,28 @@ async fn sweep_once(shared: &Shared) {
             }
         }
         Err(error) => {
-            tracing::warn!(error = &error as &dyn Error, "cannot look for questions that nobody has answered")
+            tracing::warn!(error = &error as &dyn Error, "failed to expire unanswered questions")
         }
     }
     match worker.storage.retire(worker.archive_retention, worker.config.sweep).await {
         Ok(retired) if retired.runs + retired.conversations > 0 => {
-            tracing::info!(runs = retired.runs, conversations = retired.conversations, "removed what is past its time");
+            tracing::info!(
+                runs = retired.runs,
+                conversations = retired.conversations,
+                "removed data past its retention"
+            );
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "cannot remove what is past its time"),
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to remove data past its retention"),
     }
     forgotten::forget(shared).await;
 }
 
-/// Puts events that are in the archive into the log, which only makes them arrive sooner.
-pub async fn show(shared: &Shared, run_id: Uuid, events: &[Event]) {
+/// Appends archived events to the run log, so that clients receive them sooner.
+pub async fn show(shared: &WorkerState, run_id: Uuid, events: &[Event]) {
     if let Some(batch) = EventBatch::of(events)
         && let Err(error) = shared.worker.run_log.append(run_id, &batch, Gap::Archived).await
     {
-        tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what was swept a little later");
+        tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "failed to append swept events; clients receive them from the archive");
     }
 }

@@ -1,4 +1,4 @@
-//! What the scenarios share: runs that are read to their ends, the count of what arrived, watchers.
+//! Shared by the scenarios: runs that are read to their ends, counts of the tokens that arrived, watchers.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,22 +11,22 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Adapter, Run, Stream};
+use crate::client::{Adapter, RunVars, Stream};
 use crate::stats::{Latency, Procs};
 
-/// What every scenario needs.
+/// The context of every scenario.
 pub struct Bench {
     pub adapter: Arc<Adapter>,
     pub procs: Procs,
     pub run_timeout: Duration,
 }
 
-/// The user message that tells the upstream what to emit.
+/// Returns the user message that tells the upstream what to emit.
 pub fn plan(tokens: u32, interval_us: u64, ttft_ms: u64) -> String {
     format!("fake:tokens={tokens},interval_us={interval_us},ttft_ms={ttft_ms}")
 }
 
-/// How often each token arrived on one stream.
+/// Counts how often each token arrived on one stream.
 pub struct Tally(Vec<u16>);
 
 impl Tally {
@@ -45,9 +45,9 @@ impl Tally {
         self.0.iter().map(|c| u64::from(c.saturating_sub(1))).sum()
     }
     pub fn has_some(&self) -> bool {
-        self.arrived() > 0
+        self.arrivals() > 0
     }
-    fn arrived(&self) -> u64 {
+    fn arrivals(&self) -> u64 {
         self.0.len() as u64 - self.gaps()
     }
 }
@@ -68,7 +68,7 @@ impl Totals {
         match outcome {
             Ok(tally) => {
                 self.completed.fetch_add(1, Relaxed);
-                self.tokens.fetch_add(tally.arrived(), Relaxed);
+                self.tokens.fetch_add(tally.arrivals(), Relaxed);
                 self.gaps.fetch_add(tally.gaps(), Relaxed);
                 self.duplicates.fetch_add(tally.duplicates(), Relaxed);
             }
@@ -126,12 +126,12 @@ where
     while workers.join_next().await.is_some() {}
 }
 
-/// What many whole runs were like.
+/// Statistics of many complete runs.
 #[derive(Default)]
-pub struct WholeRuns {
+pub struct RunStats {
     pub totals: Totals,
     pub first_delta: Latency,
-    pub whole_run: Latency,
+    pub complete_run: Latency,
 }
 
 impl Bench {
@@ -140,34 +140,34 @@ impl Bench {
     }
 
     /// Starts a run; the connection is made before the clock starts.
-    pub async fn start(&self, message: &str) -> Result<(Run, Stream)> {
+    pub async fn start(&self, message: &str) -> Result<(RunVars, Stream)> {
         let mut run = self.adapter.prepare(message).await?;
         let connection = self.adapter.connect().await?;
         let stream = self.adapter.start(connection, &mut run).await?;
         Ok((run, stream))
     }
 
-    /// Calls `sink` with sequence number and stamp of each token up to the end of the stream.
+    /// Calls `sink` with sequence number and stamp of each token, up to the end of the stream.
     pub async fn read_to_end(&self, stream: &mut Stream, mut sink: impl FnMut(u32, u64)) -> Result<()> {
         let mut done = false;
         while !done && stream.read(|event| done |= self.adapter.read_event(&event, &mut sink)).await? {}
         Ok(())
     }
 
-    /// `n` runs of `tokens` tokens with at most `concurrency` at a time, each read to its end.
-    pub async fn whole_runs(
+    /// Executes `n` runs of `tokens` tokens with at most `concurrency` at a time, and reads each to its end.
+    pub async fn complete_runs(
         self: &Arc<Self>,
         n: usize,
         concurrency: usize,
         message: &str,
         tokens: u32,
-    ) -> Arc<WholeRuns> {
-        let runs = Arc::new(WholeRuns::default());
+    ) -> Arc<RunStats> {
+        let runs = Arc::new(RunStats::default());
         let (bench, message, shared) = (self.clone(), Arc::<str>::from(message), runs.clone());
         closed_loop(n, concurrency, move |_| {
             let (bench, message, runs) = (bench.clone(), message.clone(), shared.clone());
             async move {
-                let outcome = bench.guarded(bench.whole_run(&message, tokens, &runs)).await;
+                let outcome = bench.guarded(bench.complete_run(&message, tokens, &runs)).await;
                 runs.totals.finish(outcome);
             }
         })
@@ -175,7 +175,7 @@ impl Bench {
         runs
     }
 
-    pub async fn whole_run(&self, message: &str, tokens: u32, runs: &WholeRuns) -> Result<Tally> {
+    pub async fn complete_run(&self, message: &str, tokens: u32, runs: &RunStats) -> Result<Tally> {
         let (_, mut stream) = self.start(message).await?;
         let mut tally = Tally::new(tokens);
         let mut waiting = Some(&runs.first_delta);
@@ -187,16 +187,16 @@ impl Bench {
             tally.add(seq);
         })
         .await?;
-        runs.whole_run.record(sent.elapsed());
+        runs.complete_run.record(sent.elapsed());
         Ok(tally)
     }
 
-    /// Attaches `n` watchers to one run; returns the open streams.
+    /// Attaches `n` watchers to one run. Returns the open streams.
     pub async fn attach(
         self: &Arc<Self>,
         n: usize,
         concurrency: usize,
-        run: &Arc<Run>,
+        run: &Arc<RunVars>,
         totals: &Arc<Totals>,
     ) -> Vec<Stream> {
         let run = run.clone();
@@ -207,7 +207,7 @@ impl Bench {
         .await
     }
 
-    /// Opens `n` streams with at most `concurrency` attempts at a time; those that fail are counted in `totals`.
+    /// Opens `n` streams with at most `concurrency` attempts at a time. Failed attempts are counted in `totals`.
     pub async fn open<F, Fut>(
         self: &Arc<Self>,
         n: usize,
@@ -219,12 +219,13 @@ impl Bench {
         F: Fn(Arc<Bench>) -> Fut,
         Fut: Future<Output = Result<Stream>> + Send + 'static,
     {
-        let gate = Arc::new(Semaphore::new(concurrency));
+        let semaphore = Arc::new(Semaphore::new(concurrency));
         let mut tasks = JoinSet::new();
         for _ in 0..n {
-            let (bench, gate, totals, opening) = (self.clone(), gate.clone(), totals.clone(), opener(self.clone()));
+            let (bench, semaphore, totals, opening) =
+                (self.clone(), semaphore.clone(), totals.clone(), opener(self.clone()));
             tasks.spawn(async move {
-                let _permit = gate.acquire().await.ok()?;
+                let _permit = semaphore.acquire().await.ok()?;
                 bench.guarded(opening).await.map_err(|error| totals.finish(Err(error))).ok()
             });
         }

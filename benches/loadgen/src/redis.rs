@@ -1,4 +1,4 @@
-//! What a Redis says of its memory, asked with inline commands.
+//! Memory statistics of a Redis, read with inline commands.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -8,25 +8,25 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
-pub struct Redis(SocketAddr);
+pub struct RedisClient(SocketAddr);
 
-impl FromStr for Redis {
+impl FromStr for RedisClient {
     type Err = std::net::AddrParseError;
 
-    fn from_str(address: &str) -> Result<Redis, Self::Err> {
-        address.parse().map(Redis)
+    fn from_str(address: &str) -> Result<RedisClient, Self::Err> {
+        address.parse().map(RedisClient)
     }
 }
 
-impl Redis {
-    /// Bytes that it has allocated for its data and its clients.
+impl RedisClient {
+    /// Returns the bytes that it has allocated for its data and its clients.
     pub async fn used_memory(&self) -> Result<f64> {
         let answer = self.ask("INFO memory").await?;
         let bytes = answer.lines().find_map(|line| line.strip_prefix("used_memory:")).context("no used_memory")?;
         Ok(bytes.trim().parse()?)
     }
 
-    /// Forgets everything, as a Redis without persistence does when it is started again.
+    /// Removes everything, as a restart of a Redis without persistence does.
     pub async fn empty(&self) -> Result<()> {
         let answer = self.ask("FLUSHALL").await?;
         ensure!(answer.starts_with("+OK"), "FLUSHALL: {answer}");

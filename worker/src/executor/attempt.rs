@@ -1,4 +1,4 @@
-//! What the nodes of the graph share, and the beginning of an attempt.
+//! State that the nodes of the graph share, and the start of an attempt.
 
 use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,54 +17,55 @@ use holdfast_shared::{
 use tokio::time::Sleep;
 use uuid::Uuid;
 
-use super::{Stop, age, compress, limits::Limits, memory::Memory};
+use super::{Stop, age, compress, limits::RunLimits, memory::Memory};
 use crate::{
-    Shared,
+    WorkerState,
     lease::{Lease, Signal},
-    model::Chosen,
+    model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{Missing, Toolbox},
+    tools::{Toolbox, UnavailableServer},
 };
 
-/// Wait after a question that the database has not answered.
-const RETRY: Duration = Duration::from_millis(250);
+/// Pause after a query that failed.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Times that a database may be there and not answer.
+/// Most failures of a query while the database can be reached.
 const REFUSALS: usize = 20;
 
 /// One attempt at a run.
 pub struct Attempt<'a> {
-    pub shared: &'a Shared,
+    pub shared: &'a WorkerState,
     pub claim: &'a Claim,
     pub lease: &'a mut Lease,
     pub recorder: &'a mut Recorder,
-    /// The agent as the run was submitted with it; a plain conversation has an empty definition.
+    /// The agent's definition at the run's submission; a plain conversation has an empty one.
     pub definition: Arc<AgentDefinition>,
-    pub chosen: Chosen,
+    pub chosen_model: ChosenModel,
     pub toolbox: Toolbox,
-    pub limits: Limits,
+    pub limits: RunLimits,
     pub memory: Memory,
-    /// Where spans hang that belong to no step.
+    /// Parent of the spans that belong to no step.
     pub spans: Spans,
-    /// The step under way.
+    /// Span of the current step.
     pub step: Span,
-    /// Ends the run when its time is over.
+    /// Fails the run when it exceeds its duration.
     deadline: Pin<Box<Sleep>>,
     first_token: bool,
 }
 
 impl<'a> Attempt<'a> {
-    /// Reads all that the attempt goes on from, as soon as the database lets it, and connects to the agent's servers.
+    /// Reads the state that the attempt continues from, and connects to the agent's servers. Waits while the database
+    /// cannot be reached. Fails as soon as the run should stop, or if the state cannot be read.
     pub async fn begin(
-        shared: &'a Shared,
+        shared: &'a WorkerState,
         claim: &'a Claim,
         lease: &'a mut Lease,
         recorder: &'a mut Recorder,
         spans: Spans,
     ) -> Result<Self, Stop> {
         let worker = &shared.worker;
-        // Once per run: the checkpoint behind the input is also behind this.
+        // Once per run: the checkpoint after the input also covers this warning.
         if claim.is_fresh()
             && let Some(caution) = worker.storage.caution()
         {
@@ -75,30 +76,34 @@ impl<'a> Attempt<'a> {
             None => Arc::default(),
             Some((id, version)) => {
                 let read = || shared.agents.definition(&worker.storage, id, version);
-                let gone = || RunError::new("agent_gone", "the definition of the run's agent has been removed");
-                answered(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(gone()))?
+                let agent_gone = || RunError::new("agent_gone", "the definition of the run's agent was removed");
+                retry_query(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(agent_gone()))?
             }
         };
-        let chosen = worker.models.get(definition.model.as_ref()).map_err(|error| {
+        let chosen_model = worker.models.get(definition.model.as_ref()).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
-        let model = format!("{}/{}", chosen.choice.provider, chosen.choice.name);
+        let model = format!("{}/{}", chosen_model.choice.provider, chosen_model.choice.name);
         let window = window(&definition, &worker.config);
-        let begun = answered(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
-        let BeginResult::Executing(mut start) = begun else { return Err(Stop::Fenced) };
+        let result = retry_query(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
+        let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
         let client_tools = std::mem::take(&mut start.client_tools);
-        let limits = Limits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
+        let limits = RunLimits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
-        recorder.go_on_after(Answer { text: memory.text(), usage: memory.usage, finish_reason: memory.finish_reason });
+        recorder.continue_from(Answer {
+            text: memory.text(),
+            usage: memory.usage,
+            finish_reason: memory.finish_reason,
+        });
         let mut attempt = Self {
             shared,
             claim,
             lease,
             recorder,
             definition,
-            chosen,
+            chosen_model,
             toolbox: Toolbox::default(),
             limits,
             memory,
@@ -113,13 +118,13 @@ impl<'a> Attempt<'a> {
         Ok(attempt)
     }
 
-    /// Awaits `other` while events are written; ends early at a signal, and when the run's time is over. While the database
-    /// is away, it first waits until there is room for what `other` will bring.
+    /// Awaits `other` while events are written. Fails at a stop signal, or when the run exceeds its duration. While the
+    /// database is away, it first waits until the recorder has room for the events of `other`.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
         self.alongside_until(Signal::Yield, other).await
     }
 
-    /// The same, but only signals that are at least `signal` end it early.
+    /// Does as `alongside`, but only a signal that is at least `signal` stops it.
     pub async fn alongside_until<T>(&mut self, signal: Signal, other: impl Future<Output = T>) -> Result<T, Stop> {
         self.expect_no_refusal()?;
         tokio::select! {
@@ -130,8 +135,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Waits until everything so far is in the database; what comes after it may then have effects.
-    /// Only signals that are at least `signal` end the wait early.
+    /// Waits until everything so far is in the database; later work may then have effects. Only a signal that is at
+    /// least `signal` stops the wait.
     pub async fn durable_until(&mut self, signal: Signal) -> Result<(), Stop> {
         tokio::select! {
             biased;
@@ -146,7 +151,7 @@ impl<'a> Attempt<'a> {
         self.recorder.refusal().map_or(Ok(()), |error| Err(Stop::Failed(error)))
     }
 
-    /// Tells the client something that is no failure.
+    /// Sends a warning to the clients; a warning is no failure.
     pub fn warn(&mut self, code: &str, message: impl Into<String>) {
         self.recorder.emit(&EventBody::WarningRaised(WarningRaised {
             code: code.into(),
@@ -154,7 +159,7 @@ impl<'a> Attempt<'a> {
         }));
     }
 
-    /// Leaves a checkpoint behind a completed node, together with what the node has come to.
+    /// Writes a checkpoint after a completed node, together with the node's progress.
     pub fn checkpoint(&mut self, node: Node, progress: Progress) {
         let event_id = self.recorder.last();
         let checkpoint = NewCheckpoint {
@@ -167,13 +172,13 @@ impl<'a> Attempt<'a> {
         };
         let progress = Progress { checkpoints: vec![checkpoint], resume_at: Some(event_id), ..progress };
         match node {
-            // Nothing has happened yet that would be worth a commit of its own.
-            Node::Input => self.recorder.note_without_haste(progress),
+            // The input alone is not worth its own commit.
+            Node::Input => self.recorder.note_for_next_flush(progress),
             _ => self.recorder.note(progress),
         }
     }
 
-    /// Where the spans of the present step hang. A step that an earlier attempt has begun gets a span of its own here.
+    /// Returns the spans of the current step. A step that an earlier attempt started gets a new span.
     pub fn spans_of_step(&mut self) -> Spans {
         if self.step.traceparent().is_none() {
             self.step = self.spans.step(self.memory.step);
@@ -181,8 +186,8 @@ impl<'a> Attempt<'a> {
         self.spans.under(&self.step)
     }
 
-    /// Measures the time to the first piece of the answer.
-    pub fn saw_token(&mut self) {
+    /// Records the time to the first token of the answer.
+    pub fn record_first_token(&mut self) {
         if std::mem::take(&mut self.first_token) && self.memory.step <= 1 {
             let waited = age(self.claim);
             metrics::histogram!("holdfast_first_token_seconds").record(waited.as_secs_f64());
@@ -193,23 +198,23 @@ impl<'a> Attempt<'a> {
     async fn gather_tools(&mut self, client_tools: Vec<ClientTool>) -> Result<(), Stop> {
         if !self.definition.mcp_servers.is_empty() {
             let (mcp, definition, claim) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition), self.claim);
-            let gathered = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
-            let (toolbox, missing) = self.alongside(gathered).await?;
+            let gather = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
+            let (toolbox, unavailable) = self.alongside(gather).await?;
             self.toolbox = toolbox;
-            for Missing { server, problem } in missing {
-                tracing::warn!(mcp.server = server, %problem, "the run goes on without the tools of a server");
+            for UnavailableServer { server, problem } in unavailable {
+                tracing::warn!(mcp.server = server, %problem, "failed to list the tools of a server; the run continues without them");
                 let reason = problem.reason();
                 self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
             }
         }
-        if self.chosen.choice.provider == Provider::Scripted {
+        if self.chosen_model.choice.provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
         Ok(())
     }
 
-    /// The input node, of a fresh run: what the model is told goes into the trace.
+    /// Executes the input node of a fresh run: the system prompt and the input go into the trace.
     fn note_input(&mut self) {
         if !self.memory.trace.is_empty() {
             return;
@@ -218,7 +223,7 @@ impl<'a> Attempt<'a> {
             self.memory.push(TraceRole::System, prompt.clone(), 0);
         }
         let input = self.memory.input.content.model_text(self.definition.language);
-        // The run's usage is that of its trace: what a summary has taken belongs to the input.
+        // The run's usage is the sum over its trace, so the usage of a summary belongs to the input.
         let usage = (self.memory.usage != Usage::default()).then_some(self.memory.usage);
         self.memory.push(TraceRole::User, input, 0).usage = usage;
         let messages = self.memory.trace.clone();
@@ -226,7 +231,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// How much of its conversation a run of the agent is shown.
+/// Returns how much of its conversation a run of the agent reads.
 fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
     // The question is one of the messages of a standing conversation.
     let (usual, standing) = (config.history_limit, config.standing_history_limit.saturating_sub(1));
@@ -237,9 +242,9 @@ fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
     }
 }
 
-/// Asks the database until it answers, while events are written. One that is there and cannot answer fails the run: a run
-/// that nobody can go on with must not be held for ever.
-pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
+/// Repeats a query until it succeeds, while events are written. Fails the run after `REFUSALS` failures of a database
+/// that can be reached, because a run that no worker can continue must not be held for ever.
+pub(super) async fn retry_query<T, F: Future<Output = Result<T, storage::Error>>>(
     lease: &mut Lease,
     recorder: &mut Recorder,
     mut ask: impl FnMut() -> F,
@@ -248,21 +253,21 @@ pub(super) async fn answered<T, F: Future<Output = Result<T, storage::Error>>>(
     loop {
         let answer = tokio::select! {
             answer = recorder.alongside(ask()) => answer?,
-            signal = lease.signalled() => return Err(signal.into()),
+            signal = lease.stop_signal() => return Err(signal.into()),
         };
         let error = match answer {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        tracing::warn!(error = &error as &dyn Error, "cannot read what the run goes on from yet");
+        tracing::warn!(error = &error as &dyn Error, "failed to read the run's state; trying again");
         refusals += usize::from(!error.is_away());
         if refusals >= REFUSALS {
-            let message = "what the run goes on from cannot be read; the worker's log says why";
+            let message = "the run's state cannot be read; the worker's log says why";
             return Err(Stop::Failed(RunError::new("state_unreadable", message)));
         }
         tokio::select! {
-            waited = recorder.alongside(tokio::time::sleep(RETRY)) => waited?,
-            signal = lease.signalled() => return Err(signal.into()),
+            pause = recorder.alongside(tokio::time::sleep(RETRY_PAUSE)) => pause?,
+            signal = lease.stop_signal() => return Err(signal.into()),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The conversation within its budget: when it has more tokens than the agent's, older messages become a summary.
+//! Keeps the conversation within its token budget: above the agent's budget, a summary replaces the older messages.
 //!
-//! The summary is asked of the agent's own model, kept, and taken up by later runs, so that most runs ask for none. A model
-//! that cannot give one fails no run: the older messages are left out, and a warning says so.
+//! The agent's own model writes the summary. Later runs read the stored summary, so most runs request none. If the
+//! model returns no summary, the run continues without the older messages, and a warning says so.
 
 use std::error::Error;
 
@@ -17,37 +17,37 @@ use holdfast_shared::{
 
 use super::{
     Stop,
-    attempt::{Attempt, answered},
+    attempt::{Attempt, retry_query},
     context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
 };
 use crate::{
-    model::{self, Delta, Request, Turn},
+    model::{self, AnswerDelta, Request, Turn},
     spans,
 };
 
-/// Of the budget, the part of newest messages that stay as they are, and the part that a summary is to have.
-const KEPT: u32 = 2;
-const SUMMARY: u32 = 4;
+/// Divisors of the budget: the newest messages that stay as they are, and the size of a summary.
+const KEPT_SHARE: u32 = 2;
+const SUMMARY_SHARE: u32 = 4;
 
-/// Brings the conversation of a run within the budget of its agent, and tells how much of it is used.
+/// Brings the conversation of a run within the budget of its agent, and reports the usage of the budget.
 pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
-    let older = match used(attempt) > budget {
-        true => older(attempt, budget / KEPT),
+    let older = match used_tokens(attempt) > budget {
+        true => older_messages(attempt, budget / KEPT_SHARE),
         false => 0,
     };
-    // Behind its first checkpoint, a run has told this and goes on with what it was told then.
+    // After its first checkpoint, a run has already reported this and continues with the context of its first attempt.
     let is_fresh = attempt.memory.trace.is_empty();
     let mut compressed = false;
     if older > 0 {
         let left_out: Vec<EarlierMessage> = attempt.memory.earlier.drain(..older).collect();
         if is_fresh {
-            compressed = summarise(attempt, &left_out, budget / SUMMARY).await?;
+            compressed = summarise(attempt, &left_out, budget / SUMMARY_SHARE).await?;
         }
     }
     let recalled = recall(attempt, budget);
     if is_fresh {
-        let tokens = used(attempt).saturating_add(recalled);
+        let tokens = used_tokens(attempt).saturating_add(recalled);
         attempt.recorder.emit(&EventBody::ContextUsage(ContextUsage {
             tokens: tokens.into(),
             budget: budget.into(),
@@ -57,10 +57,10 @@ pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Keeps as many results of earlier runs' tools as the messages leave room for, the newest first. Returns their tokens.
+/// Keeps as many tool results of earlier runs as the messages leave room for, the newest first. Returns their tokens.
 fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
     let most = attempt.shared.worker.config.earlier_result_chars;
-    let room = budget.saturating_sub(used(attempt));
+    let room = budget.saturating_sub(used_tokens(attempt));
     let (mut tokens, mut is_full) = (0, false);
     for earlier in attempt.memory.earlier.iter_mut().rev() {
         let mut block = cost(RESULTS);
@@ -70,7 +70,7 @@ fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
             is_full |= tokens + more > room;
             if !is_full {
                 tokens += more;
-                // The heading is paid with the first.
+                // The first result of a block pays for the heading.
                 block = 0;
             }
             !is_full
@@ -79,8 +79,8 @@ fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
     tokens
 }
 
-/// Tokens that the conversation has for the model, roughly; instructions, tools and the run's own steps are not counted.
-fn used(attempt: &Attempt<'_>) -> u32 {
+/// Estimates the tokens of the conversation; instructions, tools and the run's own steps are not counted.
+fn used_tokens(attempt: &Attempt<'_>) -> u32 {
     let memory = &attempt.memory;
     let summary = memory.summary.as_ref().map_or(0, |summary| cost(&summary.content));
     let earlier: u32 = memory.earlier.iter().map(|earlier| cost_of(attempt, earlier)).sum();
@@ -95,8 +95,9 @@ fn cost(text: &str) -> u32 {
     tokens::estimate(text).saturating_add(tokens::PER_MESSAGE)
 }
 
-/// How many of the earlier messages are older than the newest turns that, with the input, have at most `room` tokens.
-fn older(attempt: &Attempt<'_>, room: u32) -> usize {
+/// Returns how many of the earlier messages are older than the newest turns that fit, with the input, into `room`
+/// tokens.
+fn older_messages(attempt: &Attempt<'_>, room: u32) -> usize {
     let earlier = &attempt.memory.earlier;
     let mut room = room.saturating_sub(cost(&attempt.memory.input.content.model_text(attempt.definition.language)));
     let mut kept_from = earlier.len();
@@ -109,25 +110,25 @@ fn older(attempt: &Attempt<'_>, room: u32) -> usize {
     kept_from
 }
 
-/// Asks the model for a summary of what is left out, and keeps it. Answers whether there is one.
+/// Requests a summary of the messages that are left out, and stores it. Returns whether there is one.
 async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Result<bool, Stop> {
     let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
     let request = request(attempt, left_out, tokens);
-    match ask(attempt, &request).await? {
+    match ask_for_summary(attempt, &request).await? {
         Ok((text, usage)) if !text.trim().is_empty() => {
-            // A model that does not keep to what it was asked must not fill the budget again.
+            // A model that ignores the requested length must not fill the budget again.
             let content = excerpt::bytes(storable(text), tokens as usize * 8);
             let summary = Summary { up_to, content };
             let storage = &attempt.shared.worker.storage;
             let claim = attempt.claim;
-            answered(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
+            retry_query(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
             attempt.memory.usage += usage;
             attempt.memory.summary = Some(summary);
             return Ok(true);
         }
-        Ok(_) => tracing::warn!("the model gave an empty summary of the conversation"),
+        Ok(_) => tracing::warn!("the model returned an empty summary of the conversation"),
         Err(error) => {
-            tracing::warn!(error = &error as &dyn Error, "the conversation could not be summarised");
+            tracing::warn!(error = &error as &dyn Error, "failed to summarise the conversation");
         }
     }
     let message = "Older messages could not be summarised for the model, so it answers without them.";
@@ -138,40 +139,46 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], token
 fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Request {
     let language = attempt.definition.language;
     let before = attempt.memory.summary.as_ref().map(turn_of_summary);
-    let said = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
+    let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
     let words = tokens * 3 / 4;
     let task = format!(
         "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep what is needed to go on: \
          facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
          at most {words} words, and nothing but the summary."
     );
-    Request { turns: before.into_iter().chain(said).chain([Turn::User(task)]).collect(), ..Request::default() }
+    Request { turns: before.into_iter().chain(messages).chain([Turn::User(task)]).collect(), ..Request::default() }
 }
 
-/// The whole text of an answer.
-async fn ask(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut span = attempt.spans.chat(&attempt.chosen);
-    let answered = hear(attempt, request).await;
-    match &answered {
-        Ok(Ok((_, usage))) => spans::tell_usage(&mut span, *usage),
+/// Requests the summary within its own span. Returns the complete text and the usage.
+async fn ask_for_summary(
+    attempt: &mut Attempt<'_>,
+    request: &Request,
+) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let mut span = attempt.spans.chat(&attempt.chosen_model);
+    let result = read_text(attempt, request).await;
+    match &result {
+        Ok(Ok((_, usage))) => spans::set_usage(&mut span, *usage),
         Ok(Err(error)) => span.fail(error.code()),
         Err(_) => {}
     }
-    answered
+    result
 }
 
-async fn hear(attempt: &mut Attempt<'_>, request: &Request) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let asked = attempt.chosen.model.ask(request);
-    let mut answer = match attempt.alongside(asked).await? {
+async fn read_text(
+    attempt: &mut Attempt<'_>,
+    request: &Request,
+) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    let call = attempt.chosen_model.model.ask(request);
+    let mut answer = match attempt.alongside(call).await? {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error)),
     };
     let mut text = String::new();
     loop {
         match attempt.alongside(answer.next()).await? {
-            Some(Ok(Delta::Text(piece))) => text.push_str(&piece),
-            Some(Ok(Delta::End(usage, _))) => return Ok(Ok((text, usage))),
-            Some(Ok(Delta::Reasoning(_) | Delta::Call(_))) => {}
+            Some(Ok(AnswerDelta::Text(piece))) => text.push_str(&piece),
+            Some(Ok(AnswerDelta::End(usage, _))) => return Ok(Ok((text, usage))),
+            Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_))) => {}
             Some(Err(error)) => return Ok(Err(error)),
             None => return Ok(Ok((String::new(), Usage::default()))),
         }

@@ -1,12 +1,12 @@
-//! Limits of a run: which of them the model is told of, and which end the run.
+//! Limits of a run: some are reported to the model, and others end the run.
 
 use std::time::Duration;
 
 use holdfast_shared::{agent, run::RunError, usage::Usage};
 
-/// The limits that hold for one run.
+/// The limits that apply to one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RunLimits {
     pub tool_calls: u32,
     pub steps: u32,
     pub duration: Duration,
@@ -14,7 +14,7 @@ pub struct Limits {
     total_tokens: u64,
 }
 
-impl Limits {
+impl RunLimits {
     pub fn of(limits: agent::Limits) -> Self {
         Self {
             tool_calls: limits.max_tool_calls.unwrap_or(u32::MAX),
@@ -25,26 +25,26 @@ impl Limits {
         }
     }
 
-    /// Why the model must answer with what it has in this step, if it must.
-    pub fn reached(&self, step: u32, calls_made: u32) -> Option<String> {
+    /// Returns the limit because of which the model must answer without tools in this step, if there is one.
+    pub fn reached_limit(&self, step: u32, calls_made: u32) -> Option<String> {
         if step >= self.steps {
-            return Some(format!("the run has come to the last of its {} steps (max_steps)", self.steps));
+            return Some(format!("the run has reached the last of its {} steps (max_steps)", self.steps));
         }
         (calls_made >= self.tool_calls)
             .then(|| format!("the run has made all of its {} tool calls (max_tool_calls)", self.tool_calls))
     }
 
-    /// Ends the run that has used more than it may.
+    /// Fails if the run has used more tokens than it may.
     pub fn check(&self, usage: Usage) -> Result<(), RunError> {
         let total = usage.input_tokens.saturating_add(usage.output_tokens);
         if usage.output_tokens > self.output_tokens {
             let (used, most) = (usage.output_tokens, self.output_tokens);
-            return Err(exceeded(format!("the model has written {used} tokens, and max_output_tokens is {most}")));
+            return Err(limit_exceeded(format!("the model has written {used} tokens; max_output_tokens is {most}")));
         }
         if total > self.total_tokens {
             let most = self.total_tokens;
-            return Err(exceeded(format!(
-                "the model has read and written {total} tokens, and max_total_tokens is {most}"
+            return Err(limit_exceeded(format!(
+                "the model has read and written {total} tokens; max_total_tokens is {most}"
             )));
         }
         Ok(())
@@ -52,11 +52,11 @@ impl Limits {
 
     pub fn duration_exceeded(&self) -> RunError {
         let most = self.duration.as_millis();
-        exceeded(format!("the run took longer than max_duration_ms, which is {most}; what it has said is kept"))
+        limit_exceeded(format!("the run took longer than {most} ms (max_duration_ms); its text so far is kept"))
     }
 }
 
-fn exceeded(message: String) -> RunError {
+fn limit_exceeded(message: String) -> RunError {
     RunError::new("limit_exceeded", message)
 }
 
@@ -65,17 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_hold_at_their_edges() {
-        let limits = Limits::of(agent::Limits {
+    fn limits_apply_at_their_boundaries() {
+        let limits = RunLimits::of(agent::Limits {
             max_tool_calls: Some(2),
             max_steps: Some(3),
             max_duration_ms: Some(1),
             max_output_tokens: Some(10),
             max_total_tokens: Some(20),
         });
-        assert_eq!(limits.reached(2, 1), None);
-        assert!(limits.reached(2, 2).unwrap().contains("max_tool_calls"));
-        assert!(limits.reached(3, 0).unwrap().contains("max_steps"));
+        assert_eq!(limits.reached_limit(2, 1), None);
+        assert!(limits.reached_limit(2, 2).unwrap().contains("max_tool_calls"));
+        assert!(limits.reached_limit(3, 0).unwrap().contains("max_steps"));
         let used = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
         assert!(limits.check(used(10, 10)).is_ok());
         assert!(limits.check(used(0, 11)).unwrap_err().message.contains("max_output_tokens"));

@@ -1,4 +1,4 @@
-//! What an attempt knows of its run: the trace so far, the calls of the present step, and what both add up to.
+//! An attempt's state of its run: the trace so far, the calls of the current step, and their totals.
 
 use holdfast_shared::{
     approval::{Approval, ApprovalKind},
@@ -11,38 +11,38 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use super::Next;
+use super::NextNode;
 
-/// The run so far. Whatever is pushed here is noted for the database by whoever pushes it.
+/// State of the run so far. Callers that change it also record the change for the database.
 pub struct Memory {
-    /// What stands for all that came before `earlier`.
+    /// Replaces all messages before `earlier`.
     pub summary: Option<Summary>,
     /// Messages before the run's own input, oldest first.
     pub earlier: Vec<EarlierMessage>,
     pub input: Message,
     pub trace: Vec<NewTraceMessage>,
-    /// The calls of the newest step, in the order in which the model asked for them.
-    pub calls: Vec<Pending>,
-    /// Calls of all steps.
+    /// The calls of the newest step, in the order of the model's requests.
+    pub calls: Vec<StepCall>,
+    /// Number of calls in all steps.
     pub calls_made: u32,
     /// The newest step; 0 before the first.
     pub step: u32,
     pub usage: Usage,
-    /// Why the newest step has ended.
+    /// Why the newest step ended.
     pub finish_reason: Option<FinishReason>,
-    /// What checkpoints carry from run to run.
+    /// Metadata that checkpoints pass on from run to run.
     pub metadata: Value,
 }
 
 /// A call of the newest step.
-pub struct Pending {
+pub struct StepCall {
     pub state: CallState,
-    /// The newest question about it.
+    /// The newest question about the call.
     pub approval: Option<Approval>,
 }
 
-impl Pending {
-    /// Whether nobody has been told of the call but the one who was asked to approve it.
+impl StepCall {
+    /// Returns whether no event has announced the call, except to the human who must approve it.
     pub fn never_started(&self) -> bool {
         match self.state.status {
             ToolCallStatus::Requested => true,
@@ -55,18 +55,18 @@ impl Pending {
 }
 
 impl Memory {
-    /// What earlier attempts have left, or a fresh run.
+    /// Restores the state that earlier attempts have stored, or starts a fresh run.
     pub fn of(start: Start) -> Self {
         let Start { history, trace, calls, approvals, metadata, finish_reason, .. } = start;
-        let trace: Vec<NewTraceMessage> = trace.into_iter().map(remembered).collect();
-        let step = trace.iter().map(|said| said.step).max().unwrap_or(0);
+        let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
+        let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
         let calls_made = calls.len() as u32;
         let newest = calls.into_iter().filter(|call| call.step == step).enumerate();
         let calls = newest.map(|(position, call)| {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
-            Pending { state: state_of(call, position), approval }
+            StepCall { state: state_of(call, position), approval }
         });
-        let usage = trace.iter().filter_map(|said| said.usage).sum();
+        let usage = trace.iter().filter_map(|message| message.usage).sum();
         Self {
             summary: history.summary,
             earlier: history.earlier,
@@ -81,22 +81,22 @@ impl Memory {
         }
     }
 
-    /// Where the graph goes on.
-    pub fn next(&self) -> Next {
+    /// Returns the node that the graph executes next.
+    pub fn next(&self) -> NextNode {
         match self.trace.last() {
-            Some(said) if said.role == TraceRole::Assistant && said.tool_calls.is_empty() => Next::Respond,
-            Some(said) if said.role == TraceRole::Assistant => Next::Tools,
-            _ => Next::Process,
+            Some(message) if message.role == TraceRole::Assistant && message.tool_calls.is_empty() => NextNode::Respond,
+            Some(message) if message.role == TraceRole::Assistant => NextNode::Tools,
+            _ => NextNode::Process,
         }
     }
 
-    /// What the run has said in all steps.
+    /// Returns the text of all steps.
     pub fn text(&self) -> String {
-        let said = self.trace.iter().filter(|said| said.role == TraceRole::Assistant);
-        said.map(|said| said.content.as_str()).collect()
+        let messages = self.trace.iter().filter(|message| message.role == TraceRole::Assistant);
+        messages.map(|message| message.content.as_str()).collect()
     }
 
-    /// Puts a message at the end of the trace, and answers it for the database.
+    /// Appends a message to the trace and returns it, so that the caller can complete it.
     pub fn push(&mut self, role: TraceRole, content: String, step: u32) -> &mut NewTraceMessage {
         self.trace.push(NewTraceMessage {
             position: self.trace.len() as u32 + 1,
@@ -111,20 +111,23 @@ impl Memory {
         self.trace.last_mut().expect("a message was just pushed")
     }
 
-    /// The arguments that the model has asked for.
-    pub fn asked_input(&self, call_id: &str) -> Option<&Value> {
-        self.asked(call_id).map(|asked| &asked.input)
+    /// Returns the arguments that the model requested.
+    pub fn requested_input(&self, call_id: &str) -> Option<&Value> {
+        self.requested_call(call_id).map(|requested_call| &requested_call.input)
     }
 
-    /// The call as the model has asked for it.
-    pub fn asked(&self, call_id: &str) -> Option<&RequestedCall> {
-        self.trace.iter().flat_map(|said| &said.tool_calls).find(|asked| asked.call_id == call_id)
+    /// Returns the call as the model requested it.
+    pub fn requested_call(&self, call_id: &str) -> Option<&RequestedCall> {
+        self.trace
+            .iter()
+            .flat_map(|message| &message.tool_calls)
+            .find(|requested_call| requested_call.call_id == call_id)
     }
 
-    /// Takes up the calls that the newest step asks for.
-    pub fn ask_for(&mut self, calls: &[RequestedCall]) {
+    /// Adds the calls that the newest step requests.
+    pub fn add_calls(&mut self, calls: &[RequestedCall]) {
         self.calls_made += calls.len() as u32;
-        let pending = calls.iter().enumerate().map(|(position, call)| Pending {
+        let step_calls = calls.iter().enumerate().map(|(position, call)| StepCall {
             state: CallState {
                 call_id: call.call_id.clone(),
                 step: self.step,
@@ -141,12 +144,12 @@ impl Memory {
             },
             approval: None,
         });
-        self.calls = pending.collect();
+        self.calls = step_calls.collect();
     }
 }
 
-fn remembered(said: TraceMessage) -> NewTraceMessage {
-    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, .. } = said;
+fn new_trace_message(message: TraceMessage) -> NewTraceMessage {
+    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, .. } = message;
     NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage }
 }
 

@@ -1,8 +1,8 @@
 //! The executor: what a run does between its claim and its end.
 //!
-//! A small graph: input → process (a model call) → tools → process … → respond. Each node leaves a checkpoint; an attempt
-//! goes on behind its run's newest one. What the nodes share is in `attempt`, what they know of the run in `memory`. Whatever
-//! happens in between comes back as a `Stop`, which says what is to be done next.
+//! A small graph: input → process (a model call) → tools → process … → respond. Each node writes a checkpoint, and an
+//! attempt continues after the newest checkpoint of its run. The nodes share `attempt`; `memory` has the state of the
+//! run. An execution that ends early returns a `Stop`, which decides what follows.
 
 mod attempt;
 mod compress;
@@ -25,30 +25,30 @@ use holdfast_shared::{
 use tracing::Instrument;
 
 use crate::{
-    Shared,
+    WorkerState,
     lease::{Lease, Signal},
-    recorder::{Ended, Fenced, Recorder},
+    recorder::{LeaseLost, Recorder, RecorderOutcome},
     spans::{self, Spans},
 };
 use attempt::Attempt;
 
-/// Why an execution ends early, and what comes next.
+/// Why an execution ends early, and what follows.
 #[derive(Debug)]
 pub enum Stop {
-    /// Finish the run as failed, with the text so far.
+    /// Finish the run as failed; the text so far is kept.
     Failed(RunError),
-    /// Finish the run as cancelled, with the text so far.
+    /// Finish the run as cancelled; the text so far is kept.
     Cancelled,
-    /// Give the run back to the queue.
+    /// Return the run to the queue.
     Drained,
-    /// Let go of the run until a human, or the client, has answered.
+    /// Suspend the run until a human or the client has answered.
     Waiting,
-    /// Somebody else holds the run: write nothing.
+    /// Another worker holds the run: write nothing.
     Fenced,
 }
 
-impl From<Fenced> for Stop {
-    fn from(_: Fenced) -> Self {
+impl From<LeaseLost> for Stop {
+    fn from(_: LeaseLost) -> Self {
         Self::Fenced
     }
 }
@@ -57,20 +57,20 @@ impl From<Signal> for Stop {
     fn from(signal: Signal) -> Self {
         match signal {
             Signal::Cancel => Self::Cancelled,
-            Signal::Leave | Signal::Yield | Signal::Drain => Self::Drained,
+            Signal::Release | Signal::Yield | Signal::Drain => Self::Drained,
             Signal::None | Signal::Fenced => Self::Fenced,
         }
     }
 }
 
-/// Executes a claim to its end, whatever that is.
-pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
+/// Executes a claim until its run has ended or is released, or until the lease is lost.
+pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
     let spans = Spans::of(&claim);
     let mut span = spans.attempt(&claim);
     let spans = spans.under(&span);
     drop(spans.claim(&claim));
     let (first_token_ms, trace_id) = (tracing::field::Empty, spans.trace_id());
-    let logged =
+    let run_span =
         tracing::info_span!("run", run.id = %claim.run_id, run.attempt = claim.attempt, trace_id, first_token_ms);
     async {
         let worker = &shared.worker;
@@ -81,14 +81,14 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
             AttemptReason::LeaseExpired => metrics::counter!("holdfast_takeovers_total").increment(1),
             AttemptReason::Drain | AttemptReason::Resumed => {}
         }
-        let executing = Executing::begin();
+        let executing = ExecutingGuard::begin();
         let mut recorder = Recorder::start(worker, claim.clone(), spans);
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
-        let ended = Box::pin(end(recorder, outcome, &mut span)).await;
+        let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
-        spans::tell_end(&mut span, ended);
-        match ended {
-            Ended::Finished { status, next_waits } => {
+        spans::set_end(&mut span, recorder_outcome);
+        match recorder_outcome {
+            RecorderOutcome::Finished { status, next_waits } => {
                 if next_waits {
                     let _ = worker.queue.wake().await;
                 }
@@ -96,20 +96,20 @@ pub async fn execute(shared: Arc<Shared>, claim: Claim, mut lease: Lease) {
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
             }
-            Ended::Left(Release::Queued) => {
+            RecorderOutcome::Released(Release::Queued) => {
                 let _ = worker.queue.wake().await;
                 tracing::info!("run handed over");
             }
-            Ended::Left(Release::Waiting) => tracing::info!("run waits for an answer"),
-            Ended::Fenced => tracing::info!("run is held by somebody else; this attempt wrote nothing more"),
+            RecorderOutcome::Released(Release::Waiting) => tracing::info!("run waits for an answer"),
+            RecorderOutcome::Fenced => tracing::info!("another worker holds the run; this attempt wrote nothing more"),
         }
     }
-    .instrument(logged)
+    .instrument(run_span)
     .await;
 }
 
-/// Does what is to be done next, once nothing is executed any more.
-async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> Ended {
+/// Writes the end of the execution: finishes the run, releases it, or writes nothing.
+async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> RecorderOutcome {
     match outcome {
         Ok(()) => recorder.finish(Ending::Completed).await,
         Err(Stop::Failed(error)) => {
@@ -118,65 +118,65 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
             recorder.finish(Ending::Failed(error)).await
         }
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
-        Err(Stop::Drained) => recorder.leave(Release::Queued).await,
-        Err(Stop::Waiting) => recorder.leave(Release::Waiting).await,
-        Err(Stop::Fenced) => Ended::Fenced,
+        Err(Stop::Drained) => recorder.release(Release::Queued).await,
+        Err(Stop::Waiting) => recorder.release(Release::Waiting).await,
+        Err(Stop::Fenced) => RecorderOutcome::Fenced,
     }
 }
 
-/// Counts a run as executing, also when it panics.
-struct Executing;
+/// Guard that counts a run as executing, also when the run panics.
+struct ExecutingGuard;
 
-impl Executing {
+impl ExecutingGuard {
     fn begin() -> Self {
         metrics::gauge!("holdfast_runs_executing").increment(1);
         Self
     }
 }
 
-impl Drop for Executing {
+impl Drop for ExecutingGuard {
     fn drop(&mut self) {
         metrics::gauge!("holdfast_runs_executing").decrement(1);
     }
 }
 
-/// Where the graph goes on.
+/// The node that the graph executes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextNode {
     Process,
     Tools,
     Respond,
 }
 
-/// One attempt's way through the graph. A run listens to its model for most of its life: all else is boxed while it goes on,
-/// so that such a run holds no memory for it.
+/// Executes the nodes of one attempt. A run waits for its model most of the time: all other futures are boxed, so that
+/// a waiting run holds no memory for them.
 async fn work(
-    shared: &Shared,
+    shared: &WorkerState,
     claim: &Claim,
     lease: &mut Lease,
     recorder: &mut Recorder,
     (span, spans): (&mut Span, Spans),
 ) -> Result<(), Stop> {
     let mut attempt = Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await?;
-    spans::tell_agent(span, claim, &attempt.definition, &attempt.chosen);
+    spans::set_agent(span, claim, &attempt.definition, &attempt.chosen_model);
     let mut next = attempt.memory.next();
     loop {
-        let gone_on = match next {
-            Next::Process => process::process(&mut attempt).await,
-            Next::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
-            Next::Respond => {
+        let result = match next {
+            NextNode::Process => process::process(&mut attempt).await,
+            NextNode::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
+            NextNode::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());
             }
         };
-        if let Err(Stop::Failed(error)) = &gone_on {
+        if let Err(Stop::Failed(error)) = &result {
             attempt.step.fail(&error.code);
         }
-        next = gone_on?;
+        next = result?;
     }
 }
 
-/// Time since the run was submitted, by the clocks of the database and this host.
+/// Returns the time since the run was submitted, by the clocks of the database and this host.
 fn age(claim: &Claim) -> Duration {
     (chrono::Utc::now() - claim.created_at).to_std().unwrap_or_default()
 }

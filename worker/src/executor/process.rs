@@ -1,4 +1,4 @@
-//! The process node: one model call. Every delta of the model becomes one event, never merged.
+//! The process node: one model call. Each delta of the model becomes one event and is never merged.
 
 use futures::StreamExt;
 use holdfast_shared::{
@@ -14,30 +14,30 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Next, Stop, attempt::Attempt, context};
+use super::{NextNode, Stop, attempt::Attempt, context};
 use crate::{
-    model::{self, CallDelta, Delta},
+    model::{self, AnswerDelta, CallDelta},
     spans,
 };
 
-/// Between what two steps have said, so that it reads as two paragraphs.
+/// Separates the texts of two steps, so that they read as two paragraphs.
 const PARAGRAPH: &str = "\n\n";
 
-/// Calls of one step that are looked at.
+/// Most calls that one step may request.
 const MAX_CALLS: usize = 128;
 
-/// What the model has answered in one step.
+/// The model's answer in one step.
 #[derive(Default)]
-struct Said {
+struct StepAnswer {
     text: String,
-    calls: Vec<AskedCall>,
+    calls: Vec<CallDraft>,
     usage: Usage,
-    /// Why the provider ended it.
+    /// Why the provider ended the answer.
     finish_reason: Option<FinishReason>,
 }
 
-impl Said {
-    /// Why the step has ended. Some providers call it a stop where the model asks for calls.
+impl StepAnswer {
+    /// Returns why the step ended. Some providers report `stop` although the model requests calls.
     fn finish_reason(&self) -> FinishReason {
         match self.finish_reason.unwrap_or(FinishReason::Other) {
             FinishReason::Stop if !self.calls.is_empty() => FinishReason::ToolCalls,
@@ -46,8 +46,8 @@ impl Said {
     }
 }
 
-/// A call whose arguments the model is writing, or has written.
-struct AskedCall {
+/// A call whose arguments are still arriving.
+struct CallDraft {
     index: usize,
     call_id: String,
     name: String,
@@ -55,10 +55,10 @@ struct AskedCall {
     signature: Option<Value>,
 }
 
-/// Asks the model and records its answer.
-pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
-    // A step that has not begun is the best place to go on elsewhere.
-    if attempt.memory.step > 0 && attempt.lease.should_leave() {
+/// Calls the model and records its answer.
+pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
+    // A hand-over between two steps repeats the least work.
+    if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
     attempt.memory.step += 1;
@@ -67,7 +67,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     let mut tools = attempt.toolbox.specs();
     let limit = match tools.is_empty() {
         true => None,
-        false => attempt.limits.reached(step, attempt.memory.calls_made),
+        false => attempt.limits.reached_limit(step, attempt.memory.calls_made),
     };
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
@@ -76,12 +76,12 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     }
     let takes_calls = !tools.is_empty();
     let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
-    let said = listen(attempt, &request).await?;
-    attempt.memory.usage += said.usage;
-    let finish_reason = said.finish_reason();
+    let step_answer = ask_model(attempt, &request).await?;
+    attempt.memory.usage += step_answer.usage;
+    let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
     let mut calls: Vec<RequestedCall> = match takes_calls {
-        true => said.calls.into_iter().map(AskedCall::finish).collect(),
+        true => step_answer.calls.into_iter().map(CallDraft::finish).collect(),
         false => Vec::new(),
     };
     if calls.len() > MAX_CALLS {
@@ -89,11 +89,11 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
             .warn("limit_reached", format!("Of the {} tool calls of this step, {MAX_CALLS} are taken.", calls.len()));
         calls.truncate(MAX_CALLS);
     }
-    let message = attempt.memory.push(TraceRole::Assistant, said.text, step);
+    let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
     message.tool_calls = calls.clone();
-    message.usage = Some(said.usage);
+    message.usage = Some(step_answer.usage);
     let message = message.clone();
-    attempt.memory.ask_for(&calls);
+    attempt.memory.add_calls(&calls);
     let mut progress = Progress {
         messages: vec![message],
         calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
@@ -105,7 +105,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
         attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted {
             step,
             tool_calls: 0,
-            usage: said.usage,
+            usage: step_answer.usage,
             finish_reason,
         }));
         attempt.step = Span::default();
@@ -113,81 +113,81 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
     }
     attempt.checkpoint(Node::Process, progress);
     attempt.limits.check(attempt.memory.usage).map_err(Stop::Failed)?;
-    Ok(if calls.is_empty() { Next::Respond } else { Next::Tools })
+    Ok(if calls.is_empty() { NextNode::Respond } else { NextNode::Tools })
 }
 
-async fn listen(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
-    let mut span = attempt.spans_of_step().chat(&attempt.chosen);
-    let said = hear(attempt, request).await;
-    match &said {
-        Ok(said) => spans::tell_usage(&mut span, said.usage),
+async fn ask_model(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
+    let mut span = attempt.spans_of_step().chat(&attempt.chosen_model);
+    let step_answer = read_answer(attempt, request).await;
+    match &step_answer {
+        Ok(step_answer) => spans::set_usage(&mut span, step_answer.usage),
         Err(Stop::Failed(error)) => span.fail(&error.code),
         Err(_) => {}
     }
-    said
+    step_answer
 }
 
-async fn hear(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<Said, Stop> {
-    let asked = attempt.chosen.model.ask(request);
-    let mut answer = attempt.alongside(asked).await?.map_err(failed)?;
-    let mut said = Said::default();
+async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
+    let call = attempt.chosen_model.model.ask(request);
+    let mut answer = attempt.alongside(call).await?.map_err(stop_for)?;
+    let mut step_answer = StepAnswer::default();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
-    let has_spoken =
-        attempt.memory.trace.iter().any(|said| said.role == TraceRole::Assistant && !said.content.is_empty());
+    let has_text =
+        attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
             Some(Ok(delta)) => delta,
-            Some(Err(error)) => return Err(failed(error)),
-            None => return Err(broken_off()),
+            Some(Err(error)) => return Err(stop_for(error)),
+            None => return Err(broken_stream()),
         };
         let size = match &delta {
-            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            Delta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
-            Delta::End(usage, reason) => {
-                (said.usage, said.finish_reason) = (*usage, Some(*reason));
-                return Ok(said);
+            AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) => text.len(),
+            AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
+            AnswerDelta::End(usage, reason) => {
+                (step_answer.usage, step_answer.finish_reason) = (*usage, Some(*reason));
+                return Ok(step_answer);
             }
         };
         room = room.checked_sub(size).ok_or_else(|| too_long(attempt))?;
-        attempt.saw_token();
+        attempt.record_first_token();
         let body = match delta {
-            Delta::Text(text) => {
+            AnswerDelta::Text(text) => {
                 let text = storable(text);
-                if said.text.is_empty() && has_spoken {
-                    said.text.push_str(PARAGRAPH);
+                if step_answer.text.is_empty() && has_text {
+                    step_answer.text.push_str(PARAGRAPH);
                     attempt
                         .recorder
                         .emit(&EventBody::MessageDelta(MessageDelta { message_id, text: PARAGRAPH.into() }));
                 }
-                said.text.push_str(&text);
+                step_answer.text.push_str(&text);
                 EventBody::MessageDelta(MessageDelta { message_id, text: text.into() })
             }
-            Delta::Reasoning(text) => {
+            AnswerDelta::Reasoning(text) => {
                 EventBody::ReasoningDelta(ReasoningDelta { message_id, text: storable(text).into() })
             }
-            Delta::Call(call) => match said.take(call) {
+            AnswerDelta::Call(call) => match step_answer.take(call) {
                 Some(body) => body,
                 None => continue,
             },
-            Delta::End(..) => continue,
+            AnswerDelta::End(..) => continue,
         };
         attempt.recorder.emit(&body);
     }
 }
 
-impl Said {
-    /// Takes a piece of a call, and answers the event that tells of it, if a reader can see any of it.
+impl StepAnswer {
+    /// Adds a piece of a call. Returns the event that reports it, or `None` if the piece adds nothing visible.
     fn take(&mut self, delta: CallDelta) -> Option<EventBody<'static>> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
-        let known = self.calls.iter().position(|call| call.index == index);
-        let (call, is_new) = match known {
-            Some(place) => (&mut self.calls[place], false),
+        let existing = self.calls.iter().position(|call| call.index == index);
+        let (call, is_new) = match existing {
+            Some(position) => (&mut self.calls[position], false),
             None => {
                 let call_id = format!("call_{}", Uuid::now_v7().simple());
                 let name = storable(name.unwrap_or_default());
-                self.calls.push(AskedCall { index, call_id, name, arguments: String::new(), signature: None });
+                self.calls.push(CallDraft { index, call_id, name, arguments: String::new(), signature: None });
                 (self.calls.last_mut().expect("a call was just pushed"), true)
             }
         };
@@ -205,8 +205,9 @@ impl Said {
     }
 }
 
-impl AskedCall {
-    /// Arguments that are no JSON, or too deep to be kept, stay the text that they are; the tools node refuses them.
+impl CallDraft {
+    /// Returns the requested call. Arguments that are no JSON, or too deep to be stored, stay text; the tools node
+    /// refuses them.
     fn finish(self) -> RequestedCall {
         let Self { call_id, name, arguments, signature, .. } = self;
         let input = match arguments.trim() {
@@ -222,16 +223,16 @@ impl AskedCall {
 
 fn too_long(attempt: &Attempt<'_>) -> Stop {
     let limit = attempt.shared.worker.config.max_answer_bytes;
-    let message = format!("the model's answer has more than {limit} bytes; what came before is kept");
+    let message = format!("the model's answer has more than {limit} bytes; the text so far is kept");
     Stop::Failed(RunError::new("answer_too_long", message))
 }
 
-fn broken_off() -> Stop {
-    Stop::Failed(RunError::new("model_broken_stream", "the model's answer broke off without an end"))
+fn broken_stream() -> Stop {
+    Stop::Failed(RunError::new("model_broken_stream", "the model's answer ended before it was complete"))
 }
 
-fn failed(error: model::Error) -> Stop {
-    // The provider's own words may quote the conversation, and name what users are not to know.
-    tracing::warn!(%error, "failed to get an answer of the model");
+fn stop_for(error: model::Error) -> Stop {
+    // The provider's message may quote the conversation and name things that users must not see.
+    tracing::warn!(%error, "failed to get an answer from the model");
     Stop::Failed(RunError::new(error.code(), error.reason()))
 }

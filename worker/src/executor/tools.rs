@@ -1,7 +1,7 @@
-//! The tools node: every call that the model has asked for gets an outcome, or the run waits for whoever must give it.
+//! The tools node: every call that the model requests gets an outcome, or the run waits for a human or the client.
 //!
-//! Order matters: the intent of a call that has effects is committed before the call. Whatever a crash leaves behind is
-//! then known: a call without an intent was not made, one with an intent and without an outcome may have been.
+//! Order matters: the intent of a call that has effects is committed before the call. So the next attempt after a crash
+//! knows: a call without an intent was not made. A call with an intent and without an outcome may have been made.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -28,108 +28,108 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{Next, Stop, attempt::Attempt, memory::Pending};
+use super::{NextNode, Stop, attempt::Attempt, memory::StepCall};
 use crate::{lease::Signal, tools::Tool};
 
-/// What is to be done about one call.
-enum Plan {
-    /// It has its outcome.
+/// The next action for one call.
+enum CallPlan {
+    /// The call has its outcome.
     Nothing,
-    /// It gets this outcome without being made.
+    /// The call gets this outcome without being made.
     Refuse(ToolError),
     Call(Arc<Tool>, Value),
-    /// A human is to decide.
+    /// A human must decide.
     Ask(ApprovalKind, Value),
-    /// The client is to execute it.
+    /// The client must execute the call.
     Client(Value),
-    /// Somebody was asked already.
+    /// The question was asked earlier and is still open.
     Wait,
 }
 
-/// A call that has come to its end: which of the step's, what it brought, and how long it took.
-type Outcome = (usize, Result<String, ToolError>, Duration);
+/// The outcome of a call: its index in the step, its result, and how long it took.
+type CallOutcome = (usize, Result<String, ToolError>, Duration);
 
-/// Brings every call of the step to its outcome.
-pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<Next, Stop> {
-    let mut unfit = check_arguments(attempt).await?;
-    let plans: Vec<Plan> =
-        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, unfit.remove(&index))).collect();
+/// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
+pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
+    let mut invalid = check_arguments(attempt).await?;
+    let plans: Vec<CallPlan> =
+        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, invalid.remove(&index))).collect();
     let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
-            Plan::Nothing => {}
-            Plan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
-            Plan::Call(tool, input) => to_call.push_back((index, tool, input)),
-            asked => questions.push((index, asked)),
+            CallPlan::Nothing => {}
+            CallPlan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
+            CallPlan::Call(tool, input) => to_call.push_back((index, tool, input)),
+            question => questions.push((index, question)),
         }
     }
     call_all(attempt, to_call).await?;
     if !questions.is_empty() {
-        // Order matters: people are asked last, when the run has nothing else to do, because they can only answer a run
-        // that waits.
+        // Order matters: questions come last, when the run has no other work, because only a run that waits can be
+        // answered.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
         attempt
             .recorder
-            .emit_on_leaving(&EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
+            .emit_on_release(&EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
         return Err(Stop::Waiting);
     }
     finish_step(attempt);
-    Ok(Next::Process)
+    Ok(NextNode::Process)
 }
 
-/// Checks the arguments of each call that nothing was done about yet; the calls whose arguments do not fit, by their index.
+/// Checks the arguments of each fresh call. Returns the errors of the invalid ones by the calls' index.
 async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, ToolError>, Stop> {
     let calls = attempt.memory.calls.iter().map(|call| &call.state).enumerate();
     let fresh = calls.filter(|(_, state)| state.status == ToolCallStatus::Requested);
-    let known = fresh
+    let checkable = fresh
         .filter_map(|(index, state)| Some((index, Arc::clone(attempt.toolbox.get(&state.name)?), state.input.clone())));
-    let (known, checks) = (known.collect::<Vec<_>>(), attempt.shared.schemas.clone());
+    let (checkable, checks) = (checkable.collect::<Vec<_>>(), attempt.shared.schemas.clone());
     let owner = attempt.claim.owner_id.clone();
     let checked = async move {
-        let mut unfit = BTreeMap::new();
-        for (index, tool, input) in known {
+        let mut invalid = BTreeMap::new();
+        for (index, tool, input) in checkable {
             if let Err(error) = tool.check(&checks, &owner, &input).await {
-                unfit.insert(index, error);
+                invalid.insert(index, error);
             }
         }
-        unfit
+        invalid
     };
     attempt.alongside(checked).await
 }
 
-/// Decides about a call from what it is, what has become of it so far, and why its arguments do not fit, if so.
-fn plan(attempt: &Attempt<'_>, index: usize, unfit: Option<ToolError>) -> Plan {
-    let Pending { state, approval } = &attempt.memory.calls[index];
+/// Decides about a call from its status, its effect and approval, and the error of its arguments, if there is one.
+fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
+    let StepCall { state, approval } = &attempt.memory.calls[index];
     let tool = attempt.toolbox.get(&state.name);
     let call = |input: &Value| match tool {
-        Some(tool) => Plan::Call(Arc::clone(tool), input.clone()),
-        None => Plan::Refuse(tool_gone(state)),
+        Some(tool) => CallPlan::Call(Arc::clone(tool), input.clone()),
+        None => CallPlan::Refuse(tool_unavailable(state)),
     };
     match state.status {
-        ToolCallStatus::Completed | ToolCallStatus::Abandoned => Plan::Nothing,
-        ToolCallStatus::Client => Plan::Wait,
+        ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
+        ToolCallStatus::Client => CallPlan::Wait,
         ToolCallStatus::Called => match state.effect {
             Effect::ReadOnly | Effect::Idempotent => call(&state.input),
-            Effect::Once => Plan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
+            Effect::Once => CallPlan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
         },
         ToolCallStatus::Waiting => match approval {
-            None => Plan::Wait,
+            None => CallPlan::Wait,
             Some(approval) => match approval.status {
-                ApprovalStatus::Pending => Plan::Wait,
+                ApprovalStatus::Pending => CallPlan::Wait,
                 ApprovalStatus::Approved => call(approval.edited_input.as_ref().unwrap_or(&approval.input)),
-                _ => Plan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
+                _ => CallPlan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
             },
         },
         ToolCallStatus::Requested => {
             let beyond = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
-            let Some(tool) = tool else { return Plan::Refuse(no_such_tool(attempt, &state.name)) };
+            let Some(tool) = tool else { return CallPlan::Refuse(no_such_tool(attempt, &state.name)) };
             if beyond >= attempt.limits.tool_calls {
-                return Plan::Refuse(too_many_calls(attempt.limits.tool_calls));
+                return CallPlan::Refuse(too_many_calls(attempt.limits.tool_calls));
             }
-            match unfit {
-                Some(error) => Plan::Refuse(error),
-                None if tool.is_clients() => Plan::Client(state.input.clone()),
-                None if tool.needs_approval => Plan::Ask(ApprovalKind::Policy, state.input.clone()),
+            match invalid {
+                Some(error) => CallPlan::Refuse(error),
+                None if tool.is_client_tool() => CallPlan::Client(state.input.clone()),
+                None if tool.needs_approval => CallPlan::Ask(ApprovalKind::Policy, state.input.clone()),
                 None => call(&state.input),
             }
         }
@@ -139,8 +139,8 @@ fn plan(attempt: &Attempt<'_>, index: usize, unfit: Option<ToolError>) -> Plan {
 /// Makes the calls, a few at a time.
 async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<Tool>, Value)>) -> Result<(), Stop> {
     let most = attempt.shared.worker.tools.tool_concurrency;
-    // Dropping the set cancels what is still under way.
-    let mut under_way: JoinSet<Outcome> = JoinSet::new();
+    // Dropping the set cancels the calls in flight.
+    let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
     loop {
         let free = match attempt.lease.should_yield() {
             true => 0,
@@ -148,7 +148,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         };
         let signal = signal_while(attempt, &under_way);
         let next: Vec<_> = to_call.drain(..free).collect();
-        let before: Vec<CallState> =
+        let previous: Vec<CallState> =
             next.iter().map(|(index, ..)| attempt.memory.calls[*index].state.clone()).collect();
         for (index, tool, input) in &next {
             intend(attempt, *index, tool, input.clone());
@@ -156,8 +156,8 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly)
             && let Err(stop) = attempt.durable_until(signal).await
         {
-            // None of them was made, so nobody need wonder.
-            attempt.recorder.note(Progress { calls: before, ..Progress::default() });
+            // None of these calls was made, so the earlier states are restored.
+            attempt.recorder.note(Progress { calls: previous, ..Progress::default() });
             return Err(stop);
         }
         let spans = attempt.spans_of_step();
@@ -186,9 +186,9 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     }
 }
 
-/// The least signal that ends the run while these calls are under way: one that must not be repeated ends here, or at the end
-/// of the process.
-fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<Outcome>) -> Signal {
+/// Returns the least signal that stops the run while these calls are in flight. A call of a `once` tool may complete,
+/// unless the process ends.
+fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Signal {
     let is_once = |state: &CallState| state.status == ToolCallStatus::Called && state.effect == Effect::Once;
     match !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
         true => Signal::Drain,
@@ -196,7 +196,7 @@ fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<Outcome>) -> Signal {
     }
 }
 
-/// Notes that a call is about to be made.
+/// Records the intent to make a call.
 fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     let state = &mut attempt.memory.calls[index].state;
     (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
@@ -213,8 +213,8 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
 
-/// Notes what has become of a call.
-fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
+/// Records the outcome of a call.
+fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;
     let never_started = attempt.memory.calls[index].never_started();
@@ -247,8 +247,8 @@ fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Outcome) {
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
 
-/// Asks whoever must answer before the call has an outcome.
-fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
+/// Asks the human or the client whose answer the call needs.
+fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
     let expires_at = attempt.claim.clock.now() + attempt.shared.worker.tools.approval_ttl;
     let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
     let schema = tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone());
@@ -257,7 +257,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
     let (call_id, name) = (state.call_id.clone(), state.name.clone());
     let mut approvals = Vec::new();
     let body = match question {
-        Plan::Ask(kind, input) => {
+        CallPlan::Ask(kind, input) => {
             state.status = ToolCallStatus::Waiting;
             let id = Uuid::now_v7();
             let (call_id, name) = (call_id.clone(), name.clone());
@@ -272,7 +272,7 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
                 expires_at,
             })
         }
-        Plan::Client(input) => {
+        CallPlan::Client(input) => {
             state.status = ToolCallStatus::Client;
             state.schema = Some(schema);
             state.expires_at = Some(expires_at);
@@ -286,16 +286,16 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: Plan) {
                 expires_at: Some(expires_at),
             })
         }
-        // Whoever was asked still has the question.
+        // An earlier question is still open.
         _ => return,
     };
     let state = state.clone();
-    attempt.recorder.emit_on_leaving(&body);
+    attempt.recorder.emit_on_release(&body);
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], approvals, resume_at, ..Progress::default() });
 }
 
-/// Tells the model of the outcomes, in the order in which it has asked.
+/// Adds the outcomes to the trace, in the order of the model's requests.
 fn finish_step(attempt: &mut Attempt<'_>) {
     let most = attempt.shared.worker.tools.tool_result_chars;
     let step = attempt.memory.step;
@@ -307,16 +307,18 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             (None, Some(error)) => format!("error {}: {}", error.code, error.message),
             (None, None) => String::new(),
         };
-        let edited = match attempt.memory.asked_input(&state.call_id) {
-            Some(asked) if *asked != state.input => format!("[a human has changed the arguments to {}]\n", state.input),
+        let edit_notice = match attempt.memory.requested_input(&state.call_id) {
+            Some(requested) if *requested != state.input => {
+                format!("[a human has changed the arguments to {}]\n", state.input)
+            }
             _ => String::new(),
         };
-        let text = edited + &excerpt::chars(&text, most);
+        let text = edit_notice + &excerpt::chars(&text, most);
         let message = attempt.memory.push(TraceRole::Tool, text, step);
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
     }
-    let usage = attempt.memory.trace.iter().rev().find_map(|said| said.usage).unwrap_or_default();
+    let usage = attempt.memory.trace.iter().rev().find_map(|message| message.usage).unwrap_or_default();
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
     attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason }));
@@ -324,24 +326,24 @@ fn finish_step(attempt: &mut Attempt<'_>) {
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }
 
-/// The tool was there when the call was asked for.
-fn tool_gone(state: &CallState) -> ToolError {
-    let made = match state.status {
+/// Returns the error of a call whose tool was available when the model requested it.
+fn tool_unavailable(state: &CallState) -> ToolError {
+    let effect_notice = match state.status {
         ToolCallStatus::Called => "the call was interrupted; it may or may not have taken effect",
         _ => "this call was not made",
     };
-    ToolError::new("tool_unavailable", format!("{made}: the tool {} cannot be reached now", state.name))
+    ToolError::new("tool_unavailable", format!("{effect_notice}: the tool {} cannot be reached now", state.name))
 }
 
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
-    if attempt.toolbox.misses(name) {
+    if attempt.toolbox.is_unavailable(name) {
         return ToolError::new(
             "tool_unavailable",
             format!("this call was not made: the server of {name} cannot be reached now"),
         );
     }
-    let known: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
-    ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", known.join(", ")))
+    let names: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+    ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", names.join(", ")))
 }
 
 fn too_many_calls(most: u32) -> ToolError {
@@ -361,7 +363,7 @@ fn refusal(kind: ApprovalKind, status: ApprovalStatus, reason: Option<&str>) -> 
             format!("the call was interrupted; it may or may not have taken effect, and is not repeated{because}"),
         ),
         (_, ApprovalStatus::Expired) => {
-            ToolError::new("approval_expired", "this call was not made: nobody has approved it in time")
+            ToolError::new("approval_expired", "this call was not made: no human approved it in time")
         }
         _ => ToolError::new("denied", format!("this call was not made: a human has denied it{because}")),
     }

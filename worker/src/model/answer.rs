@@ -1,4 +1,4 @@
-//! What a model answers, piece by piece.
+//! The deltas of a model's answer.
 
 use futures::stream::BoxStream;
 use holdfast_shared::{finish_reason::FinishReason, usage::Usage};
@@ -6,29 +6,29 @@ use serde_json::Value;
 
 use super::Error;
 
-/// The deltas of an answer in order. The last item is `Delta::End` or an error, and nothing comes after it.
-pub type Answer = BoxStream<'static, Result<Delta, Error>>;
+/// The deltas of an answer in order. The last item is `AnswerDelta::End` or an error.
+pub type AnswerStream = BoxStream<'static, Result<AnswerDelta, Error>>;
 
-/// A piece of an answer, as the provider cut it; never empty.
+/// A piece of an answer, as the provider sent it; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum AnswerDelta {
     Text(String),
     Reasoning(String),
     Call(CallDelta),
-    /// The provider says that this is all, and why.
+    /// The provider reports the end of the answer, and why it ended.
     End(Usage, FinishReason),
 }
 
 /// A piece of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallDelta {
-    /// Which call of this answer, from 0.
+    /// Index of the call in this answer, from 0.
     pub index: usize,
-    /// Comes with the first piece of the call, and only with it.
+    /// Only the first piece of a call has a name.
     pub name: Option<String>,
-    /// JSON text, to be joined with that of the other pieces in order; none at all stands for `{}`. Whether the whole is
-    /// JSON, and what the tool takes, is for the reader to check.
+    /// JSON text, to be joined with the other pieces in order; no text at all means `{}`. The reader checks that the
+    /// joined text is JSON and fits the tool.
     pub arguments: String,
-    /// To be sent back with the call; comes with any piece, but once.
+    /// The provider needs it back with the call. At most one piece of a call has it.
     pub signature: Option<Value>,
 }

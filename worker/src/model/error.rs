@@ -1,7 +1,7 @@
-//! Why a model did not answer, or not to the end: what a run's error is made from.
+//! Why a model did not answer, or not completely: the source of a run's error.
 //!
-//! `code` is for programs and stays, `reason` is for users, and the text of the error itself, which has the provider's own
-//! words, is for the log. None ever holds a key.
+//! `code` is stable and for programs, `reason` is for users, and the error's own text quotes the provider for the log.
+//! No text contains a key.
 
 use std::time::Duration;
 
@@ -10,44 +10,44 @@ use reqwest::{StatusCode, header::HeaderMap};
 
 use super::subject::Subject;
 
-mod complaint;
+mod provider_error;
 mod retry_after;
 
-use complaint::{Complaint, Verdict};
+use provider_error::{FailureKind, ProviderError};
 
 /// A failure of the model.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The provider, or the way to it, was too slow.
-    #[error("gave up on {model}: {phase} took longer than {} ms", limit.as_millis())]
+    /// The provider or the network was too slow.
+    #[error("timed out on {model}: {phase} took longer than {} ms", limit.as_millis())]
     Timeout { model: ModelChoice, phase: Phase, limit: Duration },
 
     /// Too many requests, or no credit left.
-    #[error("{model} is rate limited: {said}")]
-    RateLimited { model: ModelChoice, said: String, retry_after: Option<Duration> },
+    #[error("{model} is rate limited: {message}")]
+    RateLimited { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
-    /// The provider cannot be reached, or says that it cannot answer now.
-    #[error("{model} is unavailable: {said}")]
-    Unavailable { model: ModelChoice, said: String, retry_after: Option<Duration> },
+    /// The provider cannot be reached, or reports that it cannot answer now.
+    #[error("{model} is unavailable: {message}")]
+    Unavailable { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
     /// The provider has no model of this name.
-    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME, or the name in the agent's model, to one that it offers: {said}", model.provider, model.name)]
-    UnknownModel { model: ModelChoice, said: String },
+    #[error("{} does not know the model {:?}, set CHAT_MODEL_NAME, or the name in the agent's model, to one that it offers: {message}", model.provider, model.name)]
+    UnknownModel { model: ModelChoice, message: String },
 
-    /// The provider says that the request is wrong; so would every further one be.
-    #[error("{model} refused the request (status {status}): {said}")]
-    Refused { model: ModelChoice, status: u16, said: String },
+    /// The provider rejects the request, so a retry would fail too.
+    #[error("{model} refused the request (status {status}): {message}")]
+    Refused { model: ModelChoice, status: u16, message: String },
 
-    /// The stream ended before the answer did, or is none.
-    #[error("the answer of {model} broke off: {cause}")]
+    /// The stream ended before the answer was complete, or the response is no stream.
+    #[error("the answer of {model} is broken: {cause}")]
     BrokenStream { model: ModelChoice, cause: String },
 
-    /// The provider reports a failure of its own.
-    #[error("{model} failed: {said}")]
-    Failed { model: ModelChoice, said: String },
+    /// The provider reports its own failure.
+    #[error("{model} failed: {message}")]
+    Failed { model: ModelChoice, message: String },
 
-    /// The scripted model was told to fail.
-    #[error("the scripted model failed, as [fail] told it to")]
+    /// A directive made the scripted model fail.
+    #[error("the scripted model failed, as [fail] directed")]
     Scripted,
 }
 
@@ -72,7 +72,7 @@ impl std::fmt::Display for Phase {
 }
 
 impl Error {
-    /// The stable name of the failure.
+    /// Returns the stable name of the failure.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Timeout { .. } => "model_timeout",
@@ -86,7 +86,7 @@ impl Error {
         }
     }
 
-    /// The failure as users are told: without the provider's own words, addresses and settings.
+    /// Returns the failure in words for users, without the provider's message, addresses and settings.
     pub fn reason(&self) -> String {
         match self {
             Self::Timeout { model, phase, .. } => format!("{model} took too long: {phase}"),
@@ -96,13 +96,13 @@ impl Error {
             }
             Self::UnknownModel { model, .. } => format!("{} does not offer the model {:?}", model.provider, model.name),
             Self::Refused { model, .. } => format!("{model} refused the request"),
-            Self::BrokenStream { model, .. } => format!("the answer of {model} broke off"),
+            Self::BrokenStream { model, .. } => format!("the answer of {model} is broken"),
             Self::Failed { model, .. } => format!("{model} failed to answer"),
             Self::Scripted => self.to_string(),
         }
     }
 
-    /// Whether the same request may succeed a moment later.
+    /// Returns whether a retry of the request may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Timeout { phase, .. } => *phase != Phase::Total,
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// The pause that the provider asks for.
+    /// Returns the pause that the provider requests.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
@@ -119,31 +119,33 @@ impl Error {
         }
     }
 
-    /// The answer had a status other than 2xx.
+    /// Returns the error for a response whose status is not 2xx.
     pub(super) fn from_status(subject: &Subject, status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
-        let complaint = Complaint::read(body);
+        let provider_error = ProviderError::read(body);
         let retry_after = retry_after::read(headers);
-        let verdict = complaint.verdict_on(status.as_u16());
-        let said = format!("{} (status {})", subject.quote(complaint.message().unwrap_or(body)), status.as_u16());
-        Self::judged(subject, verdict, said, retry_after, status.as_u16())
+        let kind = provider_error.kind_for_status(status.as_u16());
+        let message =
+            format!("{} (status {})", subject.quote(provider_error.message().unwrap_or(body)), status.as_u16());
+        Self::of_kind(subject, kind, message, retry_after, status.as_u16())
     }
 
-    /// The provider sent an error where an answer, or a piece of one, was expected.
+    /// Returns the error that the provider sent in place of an answer or of a piece of one.
     pub(super) fn from_body(subject: &Subject, body: &str) -> Self {
-        let complaint = Complaint::read(body);
-        let said = subject.quote(complaint.message().unwrap_or(body));
-        Self::judged(subject, complaint.verdict(), said, None, complaint.status().unwrap_or(200))
+        let provider_error = ProviderError::read(body);
+        let message = subject.quote(provider_error.message().unwrap_or(body));
+        Self::of_kind(subject, provider_error.kind(), message, None, provider_error.status().unwrap_or(200))
     }
 
-    /// The provider sent JSON where a stream was expected. JSON that names no error says nothing about the next try.
+    /// Returns the error for JSON in place of a stream. JSON that names no error is a broken stream, which may be
+    /// retried.
     pub(super) fn from_json(subject: &Subject, body: &str) -> Self {
-        match Complaint::is_in(body) {
+        match ProviderError::is_in(body) {
             true => Self::from_body(subject, body),
             false => Self::broken(subject, format!("it is no event stream: {}", subject.quote(body))),
         }
     }
 
-    /// The transport failed.
+    /// Returns the error for a failure of the transport.
     pub(super) fn from_transport(subject: &Subject, error: &reqwest::Error, connect_limit: Duration) -> Self {
         let model = subject.choice.clone();
         if error.is_connect() && error.is_timeout() {
@@ -153,30 +155,36 @@ impl Error {
         if error.is_body() || error.is_decode() {
             return Self::BrokenStream { model, cause: format!("the connection was lost ({cause})") };
         }
-        let said = match error.is_connect() {
+        let message = match error.is_connect() {
             true => format!("cannot connect ({cause})"),
             false => format!("no answer to the request ({cause})"),
         };
-        Self::Unavailable { model, said, retry_after: None }
+        Self::Unavailable { model, message, retry_after: None }
     }
 
     pub(super) fn broken(subject: &Subject, cause: impl Into<String>) -> Self {
         Self::BrokenStream { model: subject.choice.clone(), cause: cause.into() }
     }
 
-    fn judged(subject: &Subject, verdict: Verdict, said: String, retry_after: Option<Duration>, status: u16) -> Self {
+    fn of_kind(
+        subject: &Subject,
+        kind: FailureKind,
+        message: String,
+        retry_after: Option<Duration>,
+        status: u16,
+    ) -> Self {
         let model = subject.choice.clone();
-        match verdict {
-            Verdict::UnknownModel => Self::UnknownModel { model, said },
-            Verdict::RateLimited => Self::RateLimited { model, said, retry_after },
-            Verdict::Unavailable => Self::Unavailable { model, said, retry_after },
-            Verdict::Refused => Self::Refused { model, status, said },
-            Verdict::Failed => Self::Failed { model, said },
+        match kind {
+            FailureKind::UnknownModel => Self::UnknownModel { model, message },
+            FailureKind::RateLimited => Self::RateLimited { model, message, retry_after },
+            FailureKind::Unavailable => Self::Unavailable { model, message, retry_after },
+            FailureKind::Refused => Self::Refused { model, status, message },
+            FailureKind::Failed => Self::Failed { model, message },
         }
     }
 }
 
-/// The innermost cause says what happened; the outer ones repeat the URL, which may hold a password.
+/// Returns the innermost cause. The outer ones repeat the URL, which may contain a password.
 fn innermost(error: &reqwest::Error) -> String {
     let Some(mut cause) = std::error::Error::source(error) else { return "the request failed".to_owned() };
     while let Some(source) = cause.source() {

@@ -1,8 +1,8 @@
-//! Gemini, Vertex, Anthropic and Ollama through `genai`, whose doubtful ends are settled here.
+//! Gemini, Vertex, Anthropic and Ollama through `genai`, whose ambiguous ends are checked here.
 //!
-//! genai sends the request at the first poll after `Start`, goes on after errors, and ends the streams of Gemini and
-//! Ollama as if all were well when they were cut off. None of that is seen outside of this file and its folder: `dialect` has
-//! what differs between the providers, `conversation` what is sent, `calls` the tool calls that come, `failure` the errors.
+//! genai sends the request at the first poll after `Start`, and continues after errors. It reports a normal end when
+//! the stream of Gemini or Ollama was truncated. Only this file and its folder know that: `dialect` has the differences
+//! between the providers, `conversation` the request, `calls` the tool calls, `failure` the errors.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::U
 use secrecy::ExposeSecret;
 
 use super::{
-    Delta, Error, Request,
+    AnswerDelta, Error, Request,
     subject::Subject,
-    upstream::{Signal, Signals, Upstream},
+    upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
 
 mod alternation;
@@ -27,11 +27,11 @@ mod conversation;
 mod dialect;
 mod failure;
 
-use calls::Calls;
+use calls::GatewayCalls;
 use dialect::Dialect;
 use failure::Failures;
 
-/// A provider behind genai.
+/// A provider that is reached through genai.
 pub(super) struct Gateway {
     client: genai::Client,
     target: ServiceTarget,
@@ -45,7 +45,7 @@ impl Gateway {
         let choice = &subject.choice;
         let (adapter, dialect) = Dialect::of(choice);
         let key = subject.key.as_ref().map_or("", |key| key.expose_secret());
-        // A complete target leaves genai nothing to look up in names or in the environment.
+        // With a complete target, genai looks up nothing in names or in the environment.
         let target = ServiceTarget {
             endpoint: Endpoint::from_owned(config.base_url(choice.provider)),
             auth: AuthData::from_single(key),
@@ -61,7 +61,7 @@ impl Gateway {
 }
 
 impl Upstream for Gateway {
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
         let (client, target, dialect) = (self.client.clone(), self.target.clone(), self.dialect);
         let failures = self.failures.for_one_call();
         let mut options = dialect.options(&self.options, &request.options).with_raw_frame_fn(failures.listener());
@@ -75,60 +75,62 @@ impl Upstream for Gateway {
         async move {
             let response = client.exec_chat_stream(target, chat, Some(&options)).await;
             let chat = response.map_err(|error| failures.explain(error))?.stream;
-            Ok(signals(Reading { chat, dialect, calls: Calls::new(dialect), end: None, failures }))
+            Ok(boxed_stream(GatewayStream { chat, dialect, calls: GatewayCalls::new(dialect), end: None, failures }))
         }
         .boxed()
     }
 }
 
-/// An answer being read.
-struct Reading {
+/// An answer that is being read.
+struct GatewayStream {
     chat: ChatStream,
     dialect: Dialect,
-    calls: Calls,
-    /// The end, while something is handed out before it.
+    calls: GatewayCalls,
+    /// The end, while a delta is returned before it.
     end: Option<(Usage, FinishReason)>,
     failures: Failures,
 }
 
-fn signals(reading: Reading) -> Signals {
-    let items = stream::unfold(reading, |mut reading| async move { Some((reading.next().await, reading)) });
+fn boxed_stream(stream: GatewayStream) -> UpstreamStream {
+    let items = stream::unfold(stream, |mut stream| async move { Some((stream.next().await, stream)) });
     items.boxed()
 }
 
-impl Reading {
-    async fn next(&mut self) -> Result<Signal, Error> {
+impl GatewayStream {
+    async fn next(&mut self) -> Result<UpstreamItem, Error> {
         if let Some((usage, reason)) = self.end.take() {
-            return Ok(Signal::Delta(Delta::End(usage, reason)));
+            return Ok(UpstreamItem::Delta(AnswerDelta::End(usage, reason)));
         }
         loop {
             match self.chat.next().await {
-                // Comes before the request is even sent, so it is no sign of life.
+                // `Start` comes before the request is sent, so it does not show that the provider responds.
                 Some(Ok(ChatStreamEvent::Start)) => continue,
                 Some(Ok(event)) => return self.read(event),
                 Some(Err(error)) => return Err(self.failures.explain(error)),
-                None => return Err(self.failures.truncated()),
+                None => return Err(self.failures.truncated_error()),
             }
         }
     }
 
-    fn read(&mut self, event: ChatStreamEvent) -> Result<Signal, Error> {
+    fn read(&mut self, event: ChatStreamEvent) -> Result<UpstreamItem, Error> {
         let delta = match event {
-            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => Delta::Text(chunk.content),
-            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => Delta::Reasoning(chunk.content),
+            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => AnswerDelta::Text(chunk.content),
+            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => {
+                AnswerDelta::Reasoning(chunk.content)
+            }
             ChatStreamEvent::ToolCallChunk(chunk) => match self.calls.read(chunk.tool_call) {
-                Some(delta) => Delta::Call(delta),
-                None => return Ok(Signal::Alive),
+                Some(delta) => AnswerDelta::Call(delta),
+                None => return Ok(UpstreamItem::Alive),
             },
             ChatStreamEvent::End(end) => self.read_end(end)?,
-            _ => return Ok(Signal::Alive),
+            _ => return Ok(UpstreamItem::Alive),
         };
-        Ok(Signal::Delta(delta))
+        Ok(UpstreamItem::Delta(delta))
     }
 
-    fn read_end(&mut self, end: StreamEnd) -> Result<Delta, Error> {
+    fn read_end(&mut self, end: StreamEnd) -> Result<AnswerDelta, Error> {
         if !self.dialect.is_complete(&end) {
-            return Err(self.failures.truncated());
+            return Err(self.failures.truncated_error());
         }
         if let Some(reason) = self.dialect.failed_call(&end) {
             return Err(self.failures.ended_with(reason));
@@ -139,9 +141,9 @@ impl Reading {
         Ok(match thinking {
             Some(delta) => {
                 self.end = Some((usage, reason));
-                Delta::Call(delta)
+                AnswerDelta::Call(delta)
             }
-            None => Delta::End(usage, reason),
+            None => AnswerDelta::End(usage, reason),
         })
     }
 }

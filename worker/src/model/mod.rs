@@ -1,17 +1,17 @@
-//! The model behind a run: one trait, a file per way of reaching a model.
+//! The clients of model providers: one trait, and a file for each kind of provider.
 //!
-//! A `Request` is asked, an `Answer` comes in deltas. `Models` (`connect`) sets up what the configuration and the agents
-//! choose. An `Upstream` (`openai`, `gateway`) makes one try at one answer; `Patience` makes a `Model` of it by adding
-//! time-outs and retries. `Scripted` is a `Model` by itself. Nothing here knows of runs, logs or databases, and no tool
-//! is executed.
+//! A `Request` goes to a model; an `AnswerStream` of deltas comes back. `Models` (`connect`) sets up the models that
+//! the configuration and the agents choose. An `Upstream` (`openai`, `gateway`) makes one try at one answer;
+//! `RetryModel` adds time-outs and retries to it. `ScriptedModel` needs neither. Nothing here knows runs, logs or
+//! databases, or executes tools.
 
 mod answer;
 mod connect;
 mod error;
 mod gateway;
 mod openai;
-mod patience;
 mod request;
+mod retry_policy;
 pub mod scripted;
 mod subject;
 #[cfg(test)]
@@ -20,15 +20,15 @@ mod upstream;
 
 use futures::future::BoxFuture;
 
-pub use answer::{Answer, CallDelta, Delta};
-pub use connect::{Chosen, ConnectError, Models};
+pub use answer::{AnswerDelta, AnswerStream, CallDelta};
+pub use connect::{ChosenModel, ConnectError, Models};
 pub use error::{Error, Phase};
 pub use request::{Options, Request, ToolRequest, ToolSpec, Turn};
-pub use scripted::Scripted;
+pub use scripted::ScriptedModel;
 
 /// A source of answers.
 pub trait Model: Send + Sync {
-    /// Asks for one answer. The future resolves when the first delta is at hand, after all retries; an error of it means
-    /// that nothing of the answer was received. Dropping it, or the stream, cancels the request.
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>>;
+    /// Requests one answer. The future resolves with the first delta, after all retries; if it fails, nothing of the
+    /// answer was received. Dropping the future or the stream cancels the request.
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>>;
 }

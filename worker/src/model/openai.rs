@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and every server that speaks them: the stream that is hot, so with a parser of its own.
+//! OpenAI's chat completions, and every server that speaks this protocol. It is the hot path, so it has its own parser.
 
 use std::{
     collections::VecDeque,
@@ -15,25 +15,25 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use secrecy::ExposeSecret;
 
 use super::{
-    Delta, Error, Request,
+    AnswerDelta, Error, Request,
     subject::Subject,
-    upstream::{self, Signal, Signals, Upstream},
+    upstream::{self, Upstream, UpstreamItem, UpstreamStream},
 };
 
 mod body;
 mod chunk;
 mod parser;
 
-use body::{Body, Limit};
-use parser::{Flaw, Parser};
+use body::{CompletionRequest, TokenLimit};
+use parser::{Flaw, StreamParser};
 
 /// An endpoint for chat completions.
 pub(super) struct OpenAi {
     client: reqwest::Client,
     url: String,
-    /// Where the request sets no limit of its own.
+    /// Applies if the request sets no limit.
     max_tokens: Option<u32>,
-    limit: fn(u32) -> Limit,
+    limit: fn(u32) -> TokenLimit,
     connect_limit: Duration,
     subject: Arc<Subject>,
 }
@@ -45,8 +45,8 @@ impl OpenAi {
             url: format!("{}chat/completions", config.base_url(Provider::OpenAi)),
             max_tokens: config.model_max_tokens,
             limit: match config.has_own_address(Provider::OpenAi) {
-                true => Limit::MaxTokens,
-                false => Limit::MaxCompletionTokens,
+                true => TokenLimit::MaxTokens,
+                false => TokenLimit::MaxCompletionTokens,
             },
             connect_limit: config.model_connect,
             subject,
@@ -55,9 +55,9 @@ impl OpenAi {
 }
 
 impl Upstream for OpenAi {
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>> {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
         let limit = request.options.max_tokens.or(self.max_tokens).map(self.limit);
-        let body = Body::new(&self.subject.choice.name, request, limit);
+        let body = CompletionRequest::new(&self.subject.choice.name, request, limit);
         let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(&body);
         if let Some(key) = &self.subject.key {
             post = post.bearer_auth(key.expose_secret());
@@ -78,7 +78,7 @@ impl Upstream for OpenAi {
             }
             Ok(Incoming {
                 bytes: response.bytes_stream().boxed(),
-                parser: Parser::default(),
+                parser: StreamParser::default(),
                 deltas: VecDeque::new(),
                 flaw: None,
                 connect_limit,
@@ -90,20 +90,20 @@ impl Upstream for OpenAi {
     }
 }
 
-/// The body of an answer, turned into signals.
+/// The body of a response, turned into upstream items.
 struct Incoming {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
-    parser: Parser,
-    /// What was parsed and not yet handed out.
-    deltas: VecDeque<Delta>,
-    /// What came after those deltas.
+    parser: StreamParser,
+    /// Deltas that are parsed and not yet returned.
+    deltas: VecDeque<AnswerDelta>,
+    /// The flaw that follows those deltas.
     flaw: Option<Flaw>,
     connect_limit: Duration,
     subject: Arc<Subject>,
 }
 
 impl Stream for Incoming {
-    type Item = Result<Signal, Error>;
+    type Item = Result<UpstreamItem, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
@@ -118,11 +118,11 @@ impl Stream for Incoming {
             };
             this.flaw = parsed.err();
         }
-        // Order matters: what was received before a flaw stays.
+        // Order matters: the deltas before a flaw are returned first.
         Poll::Ready(Some(match (this.deltas.pop_front(), &this.flaw) {
-            (Some(delta), _) => Ok(Signal::Delta(delta)),
+            (Some(delta), _) => Ok(UpstreamItem::Delta(delta)),
             (None, Some(flaw)) => Err(flaw.to_error(&this.subject)),
-            (None, None) => Ok(Signal::Alive),
+            (None, None) => Ok(UpstreamItem::Alive),
         }))
     }
 }

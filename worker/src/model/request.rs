@@ -1,13 +1,13 @@
-//! What a model is asked: a conversation, the tools that it may call, and how it is to answer.
+//! The request to a model: a conversation, the tools that the model may call, and options.
 
 use holdfast_shared::agent::ReasoningEffort;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One question.
+/// One request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// Instructions, sent in the provider's own place for them.
+    /// Instructions, sent in the field that the provider has for them.
     pub system: Option<String>,
     /// The conversation, oldest first.
     pub turns: Vec<Turn>,
@@ -20,12 +20,12 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
     User(String),
-    /// What the assistant said and which tools it called. `text` may be empty if there are calls.
+    /// The assistant's text and its tool calls. `text` may be empty if there are calls.
     Assistant {
         text: String,
         calls: Vec<ToolRequest>,
     },
-    /// The outcome of one of the calls of the assistant's turn before.
+    /// The outcome of one call of the previous assistant's turn.
     Tool {
         call_id: String,
         name: String,
@@ -34,7 +34,7 @@ pub enum Turn {
     },
 }
 
-/// A tool, as the model gets to know it.
+/// A tool, as it is declared to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,
@@ -43,19 +43,19 @@ pub struct ToolSpec {
     pub input_schema: Value,
 }
 
-/// A call that the model asked for.
+/// A call that the model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolRequest {
-    /// Holdfast's own, not the provider's: at most 40 characters of `[a-zA-Z0-9_-]`, which every provider takes.
+    /// Holdfast's own id, not the provider's: at most 40 characters of `[a-zA-Z0-9_-]`, which every provider accepts.
     pub id: String,
     pub name: String,
     pub input: Value,
-    /// What the provider wants back with the call, such as a thought signature; nobody else needs to understand it.
+    /// Opaque data that the provider needs back with the call, such as a thought signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Value>,
 }
 
-/// How to answer; what is absent is as the deployment, or else the provider, has it.
+/// Options of the answer. The deployment's default, or else the provider's, replaces each absent one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     pub temperature: Option<f64>,
@@ -67,8 +67,8 @@ pub struct Options {
 }
 
 impl ToolRequest {
-    /// The arguments as they are sent back. The providers refuse a conversation with arguments that are no object, and the
-    /// model learns from the call's outcome that they were none.
+    /// Returns the arguments as they are sent back. Providers refuse a conversation whose arguments are no object. The
+    /// call's outcome has already told the model that they were invalid.
     pub(super) fn arguments(&self) -> Value {
         match &self.input {
             Value::Object(_) => self.input.clone(),

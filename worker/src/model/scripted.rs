@@ -1,15 +1,15 @@
-//! A model without a model: deterministic answers, for a first try without any provider and for tests.
+//! A built-in model with deterministic answers, for a first try without a provider and for tests.
 //!
-//! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first, `[fail]`
-//! half-way, `[finish=length]` (or another reason) for the end of the answer; and `[call=NAME {json}]`, `[approval]` and `[clienttool]`, which call tools, one a step, or all at once with
-//! `[parallel]`. `[fail=2]` fails half-way through the second step. Whatever else is in brackets is ignored. It needs no
-//! patience.
+//! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first,
+//! `[fail]` half-way. `[finish=length]` (or another reason) ends the answer. `[call=NAME {json}]`, `[approval]` and
+//! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
+//! second step. Other text in brackets is ignored. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;
 use tokio::{task::yield_now, time::sleep};
 
-use super::{Answer, Delta, Error, Model, Request, Turn};
+use super::{AnswerDelta, AnswerStream, Error, Model, Request, Turn};
 
 mod script;
 mod step;
@@ -18,9 +18,9 @@ mod tools;
 pub use tools::tools;
 
 use script::Script;
-use step::Step;
+use step::ScriptedStep;
 
-/// Words between two looks at the other tasks when there is no delay.
+/// Words between two yields to other tasks when there is no delay.
 const BURST: usize = 64;
 
 const GREETING: [&str; 12] = [
@@ -43,24 +43,24 @@ const THOUGHTS: [&str; 5] = ["Let", "me", "think", "about", "that."];
 
 /// The built-in model.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Scripted;
+pub struct ScriptedModel;
 
-impl Model for Scripted {
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Answer, Error>> {
+impl Model for ScriptedModel {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>> {
         let asked_at = request.turns.iter().rposition(|turn| matches!(turn, Turn::User(_)));
         let (text, since) = match asked_at.map(|at| request.turns.split_at(at)) {
             Some((_, [Turn::User(text), since @ ..])) => (text.as_str(), since),
             _ => ("", request.turns.as_slice()),
         };
-        let step = Step::next(Script::read(text), since, &request.tools);
+        let step = ScriptedStep::next(Script::read(text), since, &request.tools);
         let read = count_words(request.system.as_deref().unwrap_or_default())
             + request.turns.iter().map(|turn| count_words(words_of(turn))).sum::<u64>();
         std::future::ready(Ok(recite(step, read).boxed())).boxed()
     }
 }
 
-/// The k-th word of every answer, counted from 1, with the space that follows it: first a greeting, then words that
-/// carry their position.
+/// Returns the k-th word of every answer, counted from 1, with the space that follows it. The first words are a
+/// greeting; the others contain their position.
 pub fn word(k: usize) -> String {
     match k.checked_sub(1).and_then(|index| GREETING.get(index)) {
         Some(greeting) => format!("{greeting} "),
@@ -68,17 +68,17 @@ pub fn word(k: usize) -> String {
     }
 }
 
-/// The item at this place of the step; after the last one, none.
-fn item(step: &Step, place: usize, read: u64) -> Option<Result<Delta, Error>> {
-    if let Some(thought) = THOUGHTS[..step.thoughts].get(place) {
-        return Some(Ok(Delta::Reasoning(format!("{thought} "))));
+/// Returns the item at this position of the step, or `None` after the last one.
+fn item(step: &ScriptedStep, position: usize, read: u64) -> Option<Result<AnswerDelta, Error>> {
+    if let Some(thought) = THOUGHTS[..step.thoughts].get(position) {
+        return Some(Ok(AnswerDelta::Reasoning(format!("{thought} "))));
     }
-    let place = place - step.thoughts;
-    if let Some(delta) = step.lead.get(place) {
+    let position = position - step.thoughts;
+    if let Some(delta) = step.lead.get(position) {
         return Some(Ok(delta.clone()));
     }
-    match place - step.lead.len() {
-        index if index < step.words => Some(Ok(Delta::Text(word(index + 1)))),
+    match position - step.lead.len() {
+        index if index < step.words => Some(Ok(AnswerDelta::Text(word(index + 1)))),
         index if index > step.words => None,
         _ if step.fails => Some(Err(Error::Scripted)),
         _ => {
@@ -88,21 +88,21 @@ fn item(step: &Step, place: usize, read: u64) -> Option<Result<Delta, Error>> {
                 cached_tokens: 0,
                 reasoning_tokens: step.thoughts as u64,
             };
-            Some(Ok(Delta::End(usage, step.finish)))
+            Some(Ok(AnswerDelta::End(usage, step.finish)))
         }
     }
 }
 
-fn recite(step: Step, read: u64) -> impl Stream<Item = Result<Delta, Error>> + Send + 'static {
-    stream::unfold((step, 0), move |(step, place)| async move {
-        let item = item(&step, place, read)?;
-        let is_token = matches!(item, Ok(Delta::Text(_) | Delta::Reasoning(_)));
+fn recite(step: ScriptedStep, read: u64) -> impl Stream<Item = Result<AnswerDelta, Error>> + Send + 'static {
+    stream::unfold((step, 0), move |(step, position)| async move {
+        let item = item(&step, position, read)?;
+        let is_token = matches!(item, Ok(AnswerDelta::Text(_) | AnswerDelta::Reasoning(_)));
         if is_token && !step.delay.is_zero() {
             sleep(step.delay).await;
-        } else if place % BURST == BURST - 1 {
+        } else if position % BURST == BURST - 1 {
             yield_now().await;
         }
-        Some((item, (step, place + 1)))
+        Some((item, (step, position + 1)))
     })
 }
 

@@ -1,12 +1,12 @@
-//! Who is being asked: what every error names, and the key that no error may show.
+//! The model that a call goes to: every error names it, and no error shows its key.
 
 use holdfast_shared::config::ModelChoice;
 use secrecy::{ExposeSecret, SecretString};
 
-/// Characters of a provider's words that a message quotes.
+/// Most characters of a provider's message that an error quotes.
 const QUOTED_CHARS: usize = 500;
 
-/// A model, with the key it is asked with.
+/// A model, with the key for its provider.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub choice: ModelChoice,
@@ -18,11 +18,11 @@ impl Subject {
         Self { choice, key }
     }
 
-    /// What a provider said, fit for a message: short, and without the key, which some servers send back.
+    /// Returns a provider's message for an error: short, and without the key, which some servers send back.
     pub fn quote(&self, words: &str) -> String {
         let words = words.trim();
         let words = match &self.key {
-            // A very short key would blot out half of the text, and is none.
+            // Replacing a very short key would destroy the text; such a key is no real one.
             Some(key) if key.expose_secret().len() >= 8 => words.replace(key.expose_secret(), "[key]"),
             _ => words.to_owned(),
         };

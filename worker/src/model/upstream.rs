@@ -1,41 +1,41 @@
-//! What a provider looks like from the inside of this module: one try at one answer, without patience.
+//! A provider as this module sees it: one try at one answer, without time-outs and retries.
 
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use holdfast_shared::config::ModelConfig;
 
-use super::{Delta, Error, Request};
+use super::{AnswerDelta, Error, Request};
 
-/// Bytes of an error's body that are read; no provider needs more to say what is wrong.
+/// Most bytes of an error's body that are read; no provider needs more.
 const ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// One way of reaching a provider.
+/// One way to reach a provider.
 pub(super) trait Upstream: Send + Sync + 'static {
-    /// Makes one try. Dropping the future, or the stream, cancels the request.
-    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<Signals, Error>>;
+    /// Makes one try. Dropping the future or the stream cancels the request.
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>>;
 }
 
-/// What comes from the provider in order. Nothing after `Delta::End` or the first error counts; a stream that ends
+/// The provider's items in order. Items after `AnswerDelta::End` or the first error do not count. A stream that ends
 /// without either was truncated.
-pub(super) type Signals = BoxStream<'static, Result<Signal, Error>>;
+pub(super) type UpstreamStream = BoxStream<'static, Result<UpstreamItem, Error>>;
 
-/// A sign of life.
+/// An item that shows that the provider responds.
 #[derive(Debug)]
-pub(super) enum Signal {
+pub(super) enum UpstreamItem {
     /// A piece of the answer.
-    Delta(Delta),
-    /// Bytes without a piece of the answer, such as a keep-alive comment while a model thinks in silence.
+    Delta(AnswerDelta),
+    /// Bytes without a piece of the answer, such as a keep-alive comment while a model reasons silently.
     Alive,
 }
 
-/// The HTTP client for all requests to the provider.
+/// Returns the HTTP client for all requests to providers.
 pub(super) fn client(config: &ModelConfig) -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
         .connect_timeout(config.model_connect)
         .pool_max_idle_per_host(config.model_pool)
         .tcp_nodelay(true)
-        // A redirected POST would carry the conversation, and perhaps the key, to somebody that nobody configured.
+        // A redirected POST would send the conversation, and perhaps the key, to a server that no operator configured.
         .redirect(reqwest::redirect::Policy::none())
-        // Compressed streams come in lumps.
+        // Compressed streams arrive in bursts.
         .no_gzip()
         .no_brotli()
         .no_zstd()
@@ -43,7 +43,7 @@ pub(super) fn client(config: &ModelConfig) -> Result<reqwest::Client, reqwest::E
         .build()
 }
 
-/// The beginning of an error's body; what cannot be read is left out.
+/// Returns the beginning of an error's body, without the bytes that cannot be read.
 pub(super) async fn read_error_body(response: reqwest::Response) -> String {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();

@@ -1,7 +1,7 @@
-//! How a recorder ends: FINISH and LEAVE, tried until the database has answered.
+//! How a recorder ends: FINISH and LEAVE, repeated until the database has answered.
 //!
-//! Only the database's answer says that the run is somebody else's. A signal of the lease does not count here: once the
-//! end is committed, the next renewal misses the run, although its last events are still to be shown.
+//! Only the database's answer means that another worker holds the run. A signal of the lease does not count here. After
+//! the commit, the next renewal misses the run although its last events are not in the log yet.
 
 use std::{error::Error, time::Duration};
 
@@ -12,81 +12,86 @@ use holdfast_shared::{
     storage::{Answer, ArchiveChunk, FinishOutcome, Release, ReleaseOutcome},
 };
 
-use super::{Ended, Fenced, Recorder};
+use super::{LeaseLost, Recorder, RecorderOutcome};
 use crate::spans;
 
-/// Wait after a failed try; it doubles up to the longest.
+/// Pause after a failed try; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
-/// Times that a database may refuse what it is given before the run is failed without it.
+/// Refusals of the run's data before the run is failed without it.
 pub const REFUSALS: usize = 5;
 
-/// How long the log may take for the last events of a run; later, clients see them from the archive.
+/// Longest time for appending the last events of a run; later, clients read them from the archive.
 const LAST_APPEND: Duration = Duration::from_secs(2);
 
 impl Recorder {
-    /// Ends the run in the database, and only then shows its end.
-    pub async fn finish(mut self, ending: Ending) -> Ended {
-        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
+    /// Ends the run in the database, and only then appends its end to the log.
+    pub async fn finish(mut self, ending: Ending) -> RecorderOutcome {
+        let Ok(tail) = self.settle_flushes().await else { return RecorderOutcome::Fenced };
         self.finish_with(tail, &ending).await
     }
 
-    /// Lets go of the run without an end; what was said so far stays readable.
-    pub async fn leave(mut self, leave: Release) -> Ended {
-        let Ok(tail) = self.settle_flushes().await else { return Ended::Fenced };
+    /// Releases the run without an end; its text so far stays readable.
+    pub async fn release(mut self, leave: Release) -> RecorderOutcome {
+        let Ok(tail) = self.settle_flushes().await else { return RecorderOutcome::Fenced };
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         loop {
             let mut span = self.spans.commit("leave", tail.as_ref());
-            let left = self.flushes.storage().release(&self.claim, tail.as_ref(), self.last, leave).await;
-            let left = left.inspect_err(|error| spans::refused(&mut span, error));
+            let result = self.flushes.storage().release(&self.claim, tail.as_ref(), self.last, leave).await;
+            let result = result.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
-            match left {
+            match result {
                 Ok(ReleaseOutcome::Released) => {
-                    self.release();
+                    self.append_deferred();
                     self.append_rest().await;
-                    return Ended::Left(leave);
+                    return RecorderOutcome::Released(leave);
                 }
                 Ok(ReleaseOutcome::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
-                Ok(ReleaseOutcome::Fenced) => return Ended::Fenced,
+                Ok(ReleaseOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
-                    tracing::warn!(error = &error as &dyn Error, "cannot let go of the run yet");
+                    tracing::warn!(error = &error as &dyn Error, "failed to release the run; trying again");
                 }
             }
             if refusals >= REFUSALS {
-                return self.finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(not_stored())).await;
+                return self
+                    .finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(progress_not_stored()))
+                    .await;
             }
             pause(&mut backoff).await;
         }
     }
 
-    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> Ended {
+    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
         let mut backoff = BACKOFF;
         let mut refusals = 0;
-        let given_up = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
+        let failure = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
             if !self.knows_answer {
                 match self.flushes.storage().earlier_answer(&self.claim).await {
-                    Ok(earlier) => self.go_on_after(earlier),
+                    Ok(earlier) => self.continue_from(earlier),
                     Err(error) => {
-                        tracing::warn!(error = &error as &dyn Error, "cannot read what the run has said yet");
+                        tracing::warn!(
+                            error = &error as &dyn Error,
+                            "failed to read the run's earlier answer; trying again"
+                        );
                         pause(&mut backoff).await;
                         continue;
                     }
                 }
             }
             let no_answer = Answer { usage: self.answer.usage, ..Answer::default() };
-            // A database that is there and refuses the answer again and again will not take it later either.
-            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&given_up, &no_answer) };
+            // A database that can be reached and refuses the answer again and again will not accept it later either.
+            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&failure, &no_answer) };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             let mut span = self.spans.commit("finish", tail.as_ref());
-            let finished = finish.await.inspect_err(|error| spans::refused(&mut span, error));
+            let result = finish.await.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
-            match finished {
+            match result {
                 Ok(FinishOutcome::Ended { events, next_waits }) => {
-                    self.release();
+                    self.append_deferred();
                     if let Ending::Failed(error) = ending {
                         metrics::counter!("holdfast_run_failures_total", "code" => error.code.clone()).increment(1);
                     }
@@ -94,23 +99,23 @@ impl Recorder {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
                     self.append_rest().await;
-                    return Ended::Finished { status: ending.status(), next_waits };
+                    return RecorderOutcome::Finished { status: ending.status(), next_waits };
                 }
-                Ok(FinishOutcome::Fenced) => return Ended::Fenced,
+                Ok(FinishOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_data());
                     if refusals >= REFUSALS {
                         tail = tail.map(ArchiveChunk::without_progress);
                     }
-                    tracing::warn!(error = &error as &dyn Error, "cannot finish the run yet");
+                    tracing::warn!(error = &error as &dyn Error, "failed to finish the run; trying again");
                 }
             }
             pause(&mut backoff).await;
         }
     }
 
-    /// Waits until no flush is in flight; appends go on meanwhile.
-    async fn settle_flushes(&mut self) -> Result<Option<ArchiveChunk>, Fenced> {
+    /// Waits until no flush is in flight, while appends continue.
+    async fn settle_flushes(&mut self) -> Result<Option<ArchiveChunk>, LeaseLost> {
         loop {
             if !self.flushes.is_trying() {
                 return Ok(self.flushes.take_tail());
@@ -119,36 +124,36 @@ impl Recorder {
         }
     }
 
-    /// Shows what was held back, now that it is committed.
-    fn release(&mut self) {
-        let held_back = Bytes::from(std::mem::take(&mut self.held_back));
+    /// Appends the deferred events, which are committed now.
+    fn append_deferred(&mut self) {
+        let deferred = Bytes::from(std::mem::take(&mut self.deferred));
         let mut start = 0;
-        for (index, end) in memchr::memchr_iter(b'\n', &held_back).enumerate() {
-            self.appends.push(self.held_from + index as u32, &held_back[start..=end]);
+        for (index, end) in memchr::memchr_iter(b'\n', &deferred).enumerate() {
+            self.appends.push(self.deferred_first + index as u32, &deferred[start..=end]);
             start = end + 1;
         }
     }
 
-    /// Shows what is committed by now. Everything is in the archive, so a log that lost something may have a gap.
+    /// Appends the committed events. All of them are in the archive, so a log that lost some may have a gap.
     async fn append_rest(&mut self) {
-        self.appends.archived_all();
+        self.appends.mark_all_archived();
         let rest = async {
             while !self.appends.is_idle() {
                 if self.appends.step().await.is_err() {
                     return;
                 }
-                self.appends.archived_all();
+                self.appends.mark_all_archived();
             }
         };
         if tokio::time::timeout(LAST_APPEND, rest).await.is_err() {
-            tracing::debug!("clients see the run's last events by way of the archive");
+            tracing::debug!("failed to append the run's last events in time; clients receive them from the archive");
         }
     }
 }
 
-/// The end of a run whose progress a database will never take.
-pub fn not_stored() -> RunError {
-    RunError::new("state_not_stored", "the database refused what the run has come to")
+/// Returns the error of a run whose progress the database refuses.
+pub fn progress_not_stored() -> RunError {
+    RunError::new("state_not_stored", "the database refused the run's progress")
 }
 
 /// Waits a little longer each time.

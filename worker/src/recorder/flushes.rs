@@ -1,7 +1,7 @@
-//! The way to the archive: the tail of events that are not durable yet, one flush in flight.
+//! The way to the archive: the tail of events that are not durable yet, and one flush in flight.
 //!
-//! A flush that fails is repeated as it was, because its answer may have been lost after the commit; events that come
-//! meanwhile wait for the next.
+//! A flush that fails is repeated unchanged, because its answer may have been lost after the commit. Later events wait
+//! for the next flush.
 
 use std::{error::Error as _, time::Duration};
 
@@ -13,18 +13,18 @@ use holdfast_shared::{
 };
 use tokio::time::Instant;
 
-use super::{Fenced, ending::REFUSALS};
+use super::{LeaseLost, ending::REFUSALS};
 use crate::{
     Worker,
     spans::{self, Spans},
 };
 
-/// Wait after a failed flush; it doubles up to the longest.
+/// Pause after a failed flush; it doubles up to the longest.
 const BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Longest time that one flush may take before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time of one flush before it counts as failed.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Flushes {
     storage: Storage,
@@ -37,33 +37,33 @@ pub struct Flushes {
     /// Lines of the events that are in no flush yet, and the last of them.
     tail: Vec<u8>,
     last: EventId,
-    /// What becomes durable with them.
+    /// Progress that becomes durable with them.
     progress: Progress,
     /// The newest event that is in the archive.
     archived_to: EventId,
     /// When the oldest event of the tail must be flushed.
     due_at: Option<Instant>,
-    /// The flush that is being tried, and since it failed, when it is tried again.
+    /// The chunk in flight or to be retried; `retry_at` is the time of the retry.
     chunk: Option<ArchiveChunk>,
-    /// When it was tried first.
-    begun: Option<Instant>,
+    /// When the chunk was first tried.
+    started_at: Option<Instant>,
     in_flight: Option<BoxFuture<'static, Result<FlushOutcome, Error>>>,
-    /// Times that the database was there and refused the chunk.
+    /// Times that the database could be reached and refused the chunk.
     refusals: usize,
-    /// Whether it has refused something for good.
+    /// Whether it has finally refused progress.
     refused: bool,
-    /// Whether it has refused a checkpoint, without which the run goes on.
+    /// Whether it has refused a checkpoint, without which the run continues.
     lacks_checkpoint: bool,
     retry_at: Option<Instant>,
     backoff: Duration,
 }
 
-/// What a step has shown.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum FlushStep {
     /// Everything up to this event is in the archive.
     Durable(EventId),
-    /// The database is away; the flush is tried again.
+    /// The database is away; the flush will be retried.
     Failed,
 }
 
@@ -84,7 +84,7 @@ impl Flushes {
             spans,
             due_at: None,
             chunk: None,
-            begun: None,
+            started_at: None,
             in_flight: None,
             refusals: 0,
             refused: false,
@@ -94,7 +94,7 @@ impl Flushes {
         }
     }
 
-    /// Takes the next event's line.
+    /// Adds the next event's line.
     pub fn push(&mut self, id: EventId, line: &[u8]) {
         self.tail.extend_from_slice(line);
         self.last = id;
@@ -105,28 +105,28 @@ impl Flushes {
         }
     }
 
-    /// Takes what is to become durable with the newest event, soon.
+    /// Adds progress that must soon become durable with the newest event.
     pub fn note(&mut self, progress: Progress) {
         self.absorb(progress);
         self.demand();
     }
 
-    /// Takes what is to become durable with the next flush, whenever that is.
+    /// Adds progress that becomes durable with the next flush, whenever that is.
     pub fn absorb(&mut self, progress: Progress) {
         self.progress.absorb(progress);
     }
 
-    /// Whether everything that was pushed and noted is in the database.
+    /// Returns whether all events and progress are in the database.
     pub fn is_durable(&self) -> bool {
         self.archived_to >= self.last && self.chunk.is_none() && self.progress.is_empty()
     }
 
-    /// Whether the database will never take what was noted.
+    /// Returns whether the database has finally refused progress.
     pub fn was_refused(&self) -> bool {
         self.refused
     }
 
-    /// Whether the database has refused a checkpoint.
+    /// Returns whether the database has refused a checkpoint.
     pub fn lacks_checkpoint(&self) -> bool {
         self.lacks_checkpoint
     }
@@ -136,13 +136,13 @@ impl Flushes {
         self.due_at = Some(Instant::now());
     }
 
-    /// Whether more events than allowed wait for the database.
+    /// Returns whether more bytes than allowed wait for the database.
     pub fn is_full(&self) -> bool {
         self.tail.len() + self.chunk.as_ref().map_or(0, |chunk| chunk.body.len()) > self.cap_bytes
     }
 
-    /// Begins the next flush when it is due, and resolves when one has ended. Cancel-safe.
-    pub async fn step(&mut self) -> Result<Step, Fenced> {
+    /// Starts the next flush when it is due, and resolves when one has ended. Cancel-safe.
+    pub async fn step(&mut self) -> Result<FlushStep, LeaseLost> {
         if self.in_flight.is_none() {
             let due_at = if self.chunk.is_some() { self.retry_at } else { self.due_at };
             match due_at {
@@ -151,12 +151,12 @@ impl Flushes {
             }
             self.begin();
         }
-        let flushed = self.in_flight.as_mut().expect("a flush was just begun").await;
+        let flushed = self.in_flight.as_mut().expect("a flush was just started").await;
         self.in_flight = None;
         self.settle(flushed)
     }
 
-    /// Whether a flush is in flight, or failed and to be repeated.
+    /// Returns whether a flush is in flight, or has failed and will be repeated.
     pub fn is_trying(&self) -> bool {
         self.chunk.is_some()
     }
@@ -165,7 +165,7 @@ impl Flushes {
         &self.storage
     }
 
-    /// What is not durable yet, once no flush is being tried.
+    /// Returns the data that is not durable yet. Callers wait until no flush is being tried.
     pub fn take_tail(&mut self) -> Option<ArchiveChunk> {
         self.due_at = None;
         let nothing = self.tail.is_empty() && self.progress.is_empty();
@@ -179,22 +179,23 @@ impl Flushes {
             None => {
                 self.due_at = None;
                 match self.tail.is_empty() {
-                    // A repeated flush is known by its events: progress without any waits for the next event.
+                    // The database recognises a repeated flush by its events: progress without events waits for the
+                    // next event.
                     true => ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() },
                     false => self.next_chunk(),
                 }
             }
         };
         self.chunk = Some(chunk.clone());
-        self.begun.get_or_insert_with(Instant::now);
+        self.started_at.get_or_insert_with(Instant::now);
         let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
         let mut span = self.spans.commit("flush", Some(&chunk));
         self.in_flight = Some(Box::pin(async move {
-            let flushed = match tokio::time::timeout(PATIENCE, storage.flush(&claim, &chunk, lease)).await {
+            let flushed = match tokio::time::timeout(FLUSH_TIMEOUT, storage.flush(&claim, &chunk, lease)).await {
                 Ok(flushed) => flushed,
                 Err(_) => Err(Error::TooSlow { doing: "archive events of a run" }),
             };
-            flushed.inspect_err(|error| spans::refused(&mut span, error))
+            flushed.inspect_err(|error| spans::fail_commit(&mut span, error))
         }));
     }
 
@@ -203,19 +204,19 @@ impl Flushes {
         ArchiveChunk { last: self.last, body, progress: std::mem::take(&mut self.progress) }
     }
 
-    fn settle(&mut self, flushed: Result<FlushOutcome, Error>) -> Result<Step, Fenced> {
+    fn settle(&mut self, flushed: Result<FlushOutcome, Error>) -> Result<FlushStep, LeaseLost> {
         match flushed {
             Ok(flushed @ (FlushOutcome::Durable | FlushOutcome::WithoutCheckpoint)) => {
                 self.lacks_checkpoint |= flushed == FlushOutcome::WithoutCheckpoint;
                 self.backoff = BACKOFF;
                 self.refusals = 0;
-                let took = self.begun.take().expect("the flush was begun").elapsed();
+                let took = self.started_at.take().expect("the flush was started").elapsed();
                 metrics::histogram!("holdfast_flush_seconds").record(took.as_secs_f64());
                 let chunk = self.chunk.take().expect("the chunk that was flushed");
                 self.archived_to = chunk.last;
-                Ok(Step::Durable(chunk.last))
+                Ok(FlushStep::Durable(chunk.last))
             }
-            Ok(FlushOutcome::Fenced) => Err(Fenced),
+            Ok(FlushOutcome::Fenced) => Err(LeaseLost),
             Err(error) => {
                 metrics::counter!("holdfast_flush_failures_total").increment(1);
                 self.refusals += usize::from(error.refuses_data());
@@ -224,10 +225,10 @@ impl Flushes {
                     self.chunk = self.chunk.take().map(ArchiveChunk::without_progress);
                 }
                 let cause = error.source().map(ToString::to_string);
-                tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "events stay in memory");
+                tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "failed to archive events; they stay in memory");
                 self.retry_at = Some(Instant::now() + self.backoff);
                 self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
-                Ok(Step::Failed)
+                Ok(FlushStep::Failed)
             }
         }
     }

@@ -1,13 +1,14 @@
 //! The recorder: the only writer of a run's events.
 //!
-//! An event is encoded once and goes two ways: at once to the run log (`appends`), where clients see it, and within
-//! seconds to the archive (`flushes`), where it lasts. Both go on while the executor waits for something else
-//! (`alongside`), in its own task, so that a token costs no wake-up of its own. Only `finish` and `leave` end it.
+//! An event is encoded once and goes two ways. `appends` sends it at once to the run log, where clients read it;
+//! `flushes` sends it within seconds to the archive, where it is durable. Both continue while the executor awaits
+//! something else (`alongside`), in the executor's task, so that a token needs no extra wake-up. Only `finish` and
+//! `release` end the recorder.
 
+mod append_spans;
 mod appends;
 mod ending;
 mod flushes;
-mod stretch;
 
 use std::{convert::Infallible, future::Future};
 
@@ -20,9 +21,9 @@ use holdfast_shared::{
 };
 
 use crate::{Worker, spans::Spans};
+use append_spans::AppendSpans;
 use appends::Appends;
 use flushes::Flushes;
-use stretch::Stretches;
 
 /// Writes the events of one attempt.
 pub struct Recorder {
@@ -30,45 +31,45 @@ pub struct Recorder {
     spans: Spans,
     /// The newest event that was emitted.
     last: EventId,
-    /// All that the run has said and used, in earlier attempts too.
+    /// The text and usage of the run so far, including earlier attempts.
     answer: Answer,
-    /// Whether that is known: of a run that goes on, it must be read first.
+    /// Whether `answer` is complete: the earlier answer of a resumed run must be read first.
     knows_answer: bool,
     appends: Appends,
     flushes: Flushes,
-    /// Lines that are shown only when the run was let go of, and the number of the first of them.
-    held_back: Vec<u8>,
-    held_from: u32,
-    /// Whether clients were told that the database is away.
+    /// Lines that go to the run log only after the run was released, and the number of the first one.
+    deferred: Vec<u8>,
+    deferred_first: u32,
+    /// Whether clients received the warning that the database is away.
     warned: bool,
-    /// Whether clients were told that a checkpoint is missing.
+    /// Whether clients received the warning that a checkpoint is missing.
     warned_of_checkpoint: bool,
     line: Vec<u8>,
 }
 
-/// What became of a recorder's run.
+/// The outcome of a recorder's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RecorderOutcome {
     Finished {
         status: RunStatus,
-        /// Whether a run of the same conversation has waited for this end.
+        /// Whether a run of this conversation has waited for this end.
         next_waits: bool,
     },
     /// The run is queued again, or waits for an answer.
-    Left(Release),
+    Released(Release),
     Fenced,
 }
 
-/// Somebody else holds the run.
+/// Another worker holds the run.
 #[derive(Debug, Clone, Copy)]
-pub struct Fenced;
+pub struct LeaseLost;
 
 impl Recorder {
-    /// Begins with the claim's own event, which is archived already and not yet in the log.
+    /// Starts with the claim's own event, which is archived already and not yet in the log.
     pub fn start(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let last = claim.started.id;
         let knows_answer = claim.is_fresh();
-        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, Stretches::new(spans));
+        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, AppendSpans::new(spans));
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
         let flushes = Flushes::new(worker, claim.clone(), spans);
         Self {
@@ -79,21 +80,21 @@ impl Recorder {
             knows_answer,
             appends,
             flushes,
-            held_back: Vec::new(),
-            held_from: 0,
+            deferred: Vec::new(),
+            deferred_first: 0,
             warned: false,
             warned_of_checkpoint: false,
             line: Vec::with_capacity(256),
         }
     }
 
-    /// Takes over what earlier attempts have said and used.
-    pub fn go_on_after(&mut self, earlier: Answer) {
+    /// Takes over the text and usage of earlier attempts.
+    pub fn continue_from(&mut self, earlier: Answer) {
         self.answer = earlier;
         self.knows_answer = true;
     }
 
-    /// Records that something has happened. It is on its way when the executor next waits `alongside`.
+    /// Records an event. It is sent when the executor next awaits `alongside`.
     pub fn emit(&mut self, body: &EventBody<'_>) {
         if let EventBody::MessageDelta(delta) = body {
             self.answer.text.push_str(&delta.text);
@@ -101,24 +102,24 @@ impl Recorder {
         if body.kind().is_delta() && !self.claim.stream {
             return;
         }
-        // Order matters: nothing overtakes what is held back.
-        if !self.held_back.is_empty() {
-            return self.emit_on_leaving(body);
+        // Order matters: no event overtakes a deferred one.
+        if !self.deferred.is_empty() {
+            return self.emit_on_release(body);
         }
         self.encode(body);
         self.appends.push(self.last.n, &self.line);
     }
 
-    /// Records a question, which nobody sees before the run waits for its answer.
-    pub fn emit_on_leaving(&mut self, body: &EventBody<'_>) {
+    /// Records a question, which clients see only once the run waits for its answer.
+    pub fn emit_on_release(&mut self, body: &EventBody<'_>) {
         self.encode(body);
-        if self.held_back.is_empty() {
-            self.held_from = self.last.n;
+        if self.deferred.is_empty() {
+            self.deferred_first = self.last.n;
         }
-        self.held_back.extend_from_slice(&self.line);
+        self.deferred.extend_from_slice(&self.line);
     }
 
-    /// Makes the event's line the next of the tail.
+    /// Encodes the event as the next line of the tail.
     fn encode(&mut self, body: &EventBody<'_>) {
         self.last = self.last.next();
         self.line.clear();
@@ -126,81 +127,82 @@ impl Recorder {
         self.flushes.push(self.last, &self.line);
     }
 
-    /// The newest event.
+    /// Returns the id of the newest event.
     pub fn last(&self) -> EventId {
         self.last
     }
 
-    /// What is to become durable together with the events so far. It is written soon; whatever must not happen before
-    /// awaits `durable`.
+    /// Records progress that becomes durable together with the events so far. The write starts soon; an action that
+    /// must come after it awaits `durable`.
     pub fn note(&mut self, progress: Progress) {
         self.answer.usage = progress.usage.unwrap_or(self.answer.usage);
         self.answer.finish_reason = progress.finish_reason.or(self.answer.finish_reason);
         self.flushes.note(progress);
     }
 
-    /// The same, but it is written with whatever is written next.
-    pub fn note_without_haste(&mut self, progress: Progress) {
+    /// Records progress that becomes durable with the next flush, whenever that is.
+    pub fn note_for_next_flush(&mut self, progress: Progress) {
         self.flushes.absorb(progress);
     }
 
-    /// Why the run cannot go on, once the database has refused what was noted, for good.
+    /// Returns why the run cannot continue, once the database has finally refused its progress.
     pub fn refusal(&self) -> Option<RunError> {
-        self.flushes.was_refused().then(ending::not_stored)
+        self.flushes.was_refused().then(ending::progress_not_stored)
     }
 
-    /// Waits until everything that was emitted and noted is in the database, however long it is away; or refused. Cancel-safe.
-    pub async fn durable(&mut self) -> Result<(), Fenced> {
+    /// Waits until all events and progress are in the database, however long it is away, or until it has refused them.
+    /// Cancel-safe.
+    pub async fn durable(&mut self) -> Result<(), LeaseLost> {
         while !self.flushes.is_durable() && !self.flushes.was_refused() {
             self.step().await?;
         }
         Ok(())
     }
 
-    /// Awaits `other` while events are appended and flushed; fails as soon as the run turns out to be somebody else's.
-    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
+    /// Awaits `other` while events are appended and flushed. Fails as soon as another worker holds the run.
+    pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         tokio::select! {
             biased;
-            fenced = self.progress() => match fenced? {},
+            lost = self.progress() => match lost? {},
             output = other => Ok(output),
         }
     }
 
-    /// The same, but first waits until there is room for what `other` will bring: while the database is away, events
-    /// pile up in memory.
-    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Fenced> {
+    /// Does as `alongside`, but first waits until there is room for the events of `other`: while the database is away,
+    /// events accumulate in memory.
+    pub async fn alongside_with_room<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         while self.flushes.is_full() {
             self.until_flushed().await?;
         }
         self.alongside(other).await
     }
 
-    /// Goes on appending and flushing for ever. Cancel-safe: what is in flight stays so.
-    async fn progress(&mut self) -> Result<Infallible, Fenced> {
+    /// Appends and flushes for ever. Cancel-safe: an append or flush in flight stays in flight.
+    async fn progress(&mut self) -> Result<Infallible, LeaseLost> {
         loop {
             self.step().await?;
         }
     }
 
-    async fn until_flushed(&mut self) -> Result<(), Fenced> {
+    async fn until_flushed(&mut self) -> Result<(), LeaseLost> {
         while self.flushes.is_full() {
             self.step().await?;
         }
         Ok(())
     }
 
-    /// One step of whatever is due next. Cancel-safe.
-    async fn step(&mut self) -> Result<(), Fenced> {
+    /// Executes the next step that is due. Cancel-safe.
+    async fn step(&mut self) -> Result<(), LeaseLost> {
         tokio::select! {
-            behind = self.appends.step() => if behind?.is_behind() {
+            append = self.appends.step() => if append?.needs_flush() {
                 self.flushes.demand();
             },
             flushed = self.flushes.step() => match flushed? {
-                flushes::Step::Durable(archived_to) => {
-                    self.appends.archived_to(archived_to);
+                flushes::FlushStep::Durable(archived_to) => {
+                    self.appends.set_archived_to(archived_to);
                     self.warn_of_checkpoint();
                 }
-                flushes::Step::Failed => self.warn_once(),
+                flushes::FlushStep::Failed => self.warn_once(),
             },
         }
         Ok(())
@@ -211,7 +213,7 @@ impl Recorder {
             self.emit(&EventBody::WarningRaised(WarningRaised {
                 code: "checkpoint_not_stored".into(),
                 message:
-                    "The database refused a checkpoint: the answer goes on, and a fork begins at the checkpoint before."
+                    "The database refused a checkpoint: the answer continues, and a fork starts at the previous checkpoint."
                         .into(),
             }));
         }
@@ -222,7 +224,7 @@ impl Recorder {
             self.emit(&EventBody::WarningRaised(WarningRaised {
                 code: "database_away".into(),
                 message:
-                    "The database cannot be reached: the answer goes on, but may be lost until the database is back."
+                    "The database cannot be reached: the answer continues, but may be lost until the database is back."
                         .into(),
             }));
         }

@@ -1,10 +1,10 @@
-//! Tools: what a model can do besides talking.
+//! Tools: the functions that a model can call.
 //!
-//! `Toolbox` has the tools of one run under the names that the model knows: those of MCP servers (`mcp`), those that the
-//! client executes, and the scripted model's own (`scripted`).
+//! `Toolbox` has the tools of one run under the names that the model knows. They are the tools of MCP servers (`mcp`),
+//! the client's tools, and the scripted model's own (`scripted`).
 
 pub mod mcp;
 mod scripted;
 mod toolbox;
 
-pub use toolbox::{Missing, Tool, Toolbox};
+pub use toolbox::{Tool, Toolbox, UnavailableServer};

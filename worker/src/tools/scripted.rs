@@ -1,4 +1,4 @@
-//! The tools of the scripted model, with which all of this can be tried without a real one.
+//! The tools of the scripted model, with which tools can be tried without a provider.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 
 use crate::model::{ToolSpec, scripted};
 
-/// A tool of the scripted model's own.
+/// A tool of the scripted model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scripted {
-    /// Answers what it was given, after a while if that is asked for.
+pub enum ScriptedTool {
+    /// Returns its input, after a delay if requested.
     Echo,
-    /// Does nothing, and only after a human has agreed.
+    /// Does nothing, and only after a human has approved it.
     Approval,
-    /// Is executed by the client.
+    /// The client executes it.
     Client,
 }
 
-/// All of them, as the model is told of them.
-pub fn tools() -> impl Iterator<Item = (Scripted, ToolSpec)> {
+/// Returns all of them with their declarations.
+pub fn tools() -> impl Iterator<Item = (ScriptedTool, ToolSpec)> {
     scripted::tools().into_iter().filter_map(|spec| {
         let tool = match spec.name.as_str() {
-            "scripted__echo" => Scripted::Echo,
-            "scripted__approval" => Scripted::Approval,
-            "scripted__clienttool" => Scripted::Client,
+            "scripted__echo" => ScriptedTool::Echo,
+            "scripted__approval" => ScriptedTool::Approval,
+            "scripted__clienttool" => ScriptedTool::Client,
             _ => return None,
         };
         Some((tool, spec))
     })
 }
 
-impl Scripted {
+impl ScriptedTool {
     pub const fn effect(self) -> Effect {
         match self {
             Self::Echo => Effect::ReadOnly,

@@ -18,83 +18,89 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{
-    mcp::{self, Call, Mcp, ServerTool},
-    scripted::{self, Scripted},
+    mcp::{self, Mcp, McpCall, ServerTool},
+    scripted::{self, ScriptedTool},
 };
 use crate::model::ToolSpec;
 
-/// Longest name that all providers take.
+/// Longest name that all providers accept.
 const MAX_NAME_CHARS: usize = 64;
 
-/// All that the model of one run may call.
+/// All tools that the model of one run may call.
 #[derive(Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
     /// Servers whose tools cannot be used now.
-    missing: Vec<String>,
+    unavailable: Vec<String>,
 }
 
 /// One tool.
 pub struct Tool {
     pub spec: ToolSpec,
     pub effect: Effect,
-    /// Whether a human must agree to each call.
+    /// Whether a human must approve each call.
     pub needs_approval: bool,
-    place: Place,
-    /// What arguments are checked against, compiled by the first check; none if it cannot be.
+    executor: ToolExecutor,
+    /// The compiled schema of the arguments, set by the first check; `None` inside if the schema is broken.
     schema: OnceCell<Option<Arc<Schema>>>,
 }
 
-/// Where a tool is executed.
-enum Place {
+/// The place where a tool's calls are executed.
+enum ToolExecutor {
     Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration>, owner: Arc<str> },
-    Scripted(Scripted, Duration),
+    Scripted(ScriptedTool, Duration),
     Client,
 }
 
 /// A server whose tools cannot be used now.
-pub struct Missing {
+pub struct UnavailableServer {
     pub server: String,
     pub problem: mcp::Error,
 }
 
 impl Toolbox {
-    /// Takes the tools of the agent's servers for a run of this owner; those that cannot be reached are answered, and missing.
-    pub async fn of_servers(mcp: &Arc<Mcp>, definition: &AgentDefinition, owner: &str) -> (Self, Vec<Missing>) {
+    /// Collects the tools of the agent's servers for a run of this owner. Returns also the servers that cannot be
+    /// reached.
+    pub async fn of_servers(
+        mcp: &Arc<Mcp>,
+        definition: &AgentDefinition,
+        owner: &str,
+    ) -> (Self, Vec<UnavailableServer>) {
         let owner = Arc::from(owner);
-        let (mut toolbox, mut missing) = (Self::default(), Vec::new());
+        let (mut toolbox, mut unavailable) = (Self::default(), Vec::new());
         let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
         for (server, list) in join_all(lists).await {
             match list {
                 Ok(tools) => toolbox.add_server(mcp, server, &tools, definition, &owner),
                 Err(error) => {
-                    toolbox.missing.push(server.name.clone());
-                    missing.push(Missing { server: server.name.clone(), problem: error });
+                    toolbox.unavailable.push(server.name.clone());
+                    unavailable.push(UnavailableServer { server: server.name.clone(), problem: error });
                 }
             }
         }
-        (toolbox, missing)
+        (toolbox, unavailable)
     }
 
-    /// Adds what the client executes itself.
+    /// Adds the tools that the client executes.
     pub fn add_client_tools(&mut self, tools: Vec<ClientTool>) {
         for ClientTool { name, description, input_schema } in tools {
             self.add(Tool {
                 spec: ToolSpec { name, description, input_schema },
                 effect: Effect::Once,
                 needs_approval: false,
-                place: Place::Client,
+                executor: ToolExecutor::Client,
                 schema: OnceCell::new(),
             });
         }
     }
 
-    /// Adds the scripted model's own; a call of them takes at most `limit`.
+    /// Adds the scripted model's tools; a call takes at most `limit`.
     pub fn add_scripted(&mut self, limit: Duration) {
         for (tool, spec) in scripted::tools() {
-            let place = if tool == Scripted::Client { Place::Client } else { Place::Scripted(tool, limit) };
+            let executor =
+                if tool == ScriptedTool::Client { ToolExecutor::Client } else { ToolExecutor::Scripted(tool, limit) };
             let needs_approval = tool.approval().applies_to(tool.effect());
-            self.add(Tool { spec, effect: tool.effect(), needs_approval, place, schema: OnceCell::new() });
+            self.add(Tool { spec, effect: tool.effect(), needs_approval, executor, schema: OnceCell::new() });
         }
     }
 
@@ -102,12 +108,13 @@ impl Toolbox {
         self.tools.get(name)
     }
 
-    /// Whether a tool of this name may be on a server that cannot be reached.
-    pub fn misses(&self, name: &str) -> bool {
-        name.split_once("__").is_some_and(|(server, _)| self.missing.iter().any(|missing| missing == server))
+    /// Returns whether a tool of this name may be on a server that cannot be reached.
+    pub fn is_unavailable(&self, name: &str) -> bool {
+        name.split_once("__")
+            .is_some_and(|(server, _)| self.unavailable.iter().any(|unavailable| unavailable == server))
     }
 
-    /// What the model is told.
+    /// Returns the declarations for the model.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec.clone()).collect()
     }
@@ -125,7 +132,7 @@ impl Toolbox {
             let name = format!("{}__{}", server.name, tool.name);
             let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             if !is_name || name.len() > MAX_NAME_CHARS {
-                tracing::debug!(tool.name = name, "left out a tool whose name models do not take");
+                tracing::debug!(tool.name = name, "left out a tool whose name models do not accept");
                 continue;
             }
             if definition.allowed_tools.as_ref().is_some_and(|allowed| !allowed.contains(&name)) {
@@ -134,7 +141,7 @@ impl Toolbox {
             let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
             let effect = policy.effect.unwrap_or_default();
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
-                // Nobody has said what the tool does, and nobody has said who the user is.
+                // The agent does not describe the tool's effect, and the owner is an anonymous user.
                 None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,
                 _ => ApprovalPolicy::default(),
             });
@@ -146,7 +153,7 @@ impl Toolbox {
                 },
                 effect,
                 needs_approval: approval.applies_to(effect),
-                place: Place::Server {
+                executor: ToolExecutor::Server {
                     mcp: Arc::clone(mcp),
                     server: Arc::clone(&server),
                     name: tool.name.clone(),
@@ -164,23 +171,24 @@ impl Toolbox {
 }
 
 impl Tool {
-    /// Whether the client executes it.
-    pub const fn is_clients(&self) -> bool {
-        matches!(self.place, Place::Client)
+    /// Returns whether the client executes the tool.
+    pub const fn is_client_tool(&self) -> bool {
+        matches!(self.executor, ToolExecutor::Client)
     }
 
-    /// Refuses arguments that break the tool's schema. A broken schema refuses nothing: the server checks its own arguments.
+    /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
+    /// arguments: the server checks its own arguments.
     pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
         if !input.is_object() {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
-        let checked = match self.compiled(checks, owner).await {
+        let result = match self.compiled_schema(checks, owner).await {
             Ok(Some(schema)) => checks.validate(owner, Arc::clone(schema), input.clone()).await,
             Ok(None) => Ok(()),
             Err(busy) => Err(busy),
         };
-        checked.map_err(|unchecked| match unchecked {
+        result.map_err(|problem| match problem {
             SchemaCheckError::Invalid(problem) => invalid(problem),
             SchemaCheckError::Busy => {
                 ToolError::new("arguments_unchecked", "this call was not made: checking its arguments took too long")
@@ -188,7 +196,11 @@ impl Tool {
         })
     }
 
-    async fn compiled(&self, checks: &SchemaChecks, owner: &str) -> Result<&Option<Arc<Schema>>, SchemaCheckError> {
+    async fn compiled_schema(
+        &self,
+        checks: &SchemaChecks,
+        owner: &str,
+    ) -> Result<&Option<Arc<Schema>>, SchemaCheckError> {
         let compile = || async {
             match checks.compile(owner, self.spec.input_schema.clone()).await {
                 Ok(schema) => Ok(Some(schema)),
@@ -202,11 +214,12 @@ impl Tool {
         self.schema.get_or_try_init(compile).await
     }
 
-    /// Calls the tool under its idempotency key; what goes wrong is for the model to read. Answers how long it took, too.
+    /// Calls the tool under its idempotency key. Returns the output or an error for the model, and how long the call
+    /// took.
     pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
-        let begun = Instant::now();
-        let outcome = match &self.place {
-            Place::Server { mcp, server, name, limit, owner } => {
+        let started = Instant::now();
+        let outcome = match &self.executor {
+            ToolExecutor::Server { mcp, server, name, limit, owner } => {
                 let Value::Object(input) = input else {
                     return (
                         Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
@@ -215,15 +228,15 @@ impl Tool {
                 };
                 let repeatable = self.effect != Effect::Once;
                 let caller = server.caller.then_some(owner.as_ref());
-                let call = Call { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
+                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
                 mcp.call(server, &call).await.map(|output| output.text)
             }
-            Place::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
+            ToolExecutor::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
                 Ok(output) => Ok(output),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
-            Place::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
+            ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
         };
-        (outcome, begun.elapsed())
+        (outcome, started.elapsed())
     }
 }

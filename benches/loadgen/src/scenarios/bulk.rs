@@ -41,7 +41,7 @@ pub async fn jobs(bench: &Arc<Bench>, args: JobsArgs) -> Result<Value> {
 async fn bulk(bench: &Arc<Bench>, name: &str, n: usize, concurrency: usize, tokens: u32) -> Result<Value> {
     let before = bench.procs.sample();
     let started = Instant::now();
-    let runs = bench.whole_runs(n, concurrency, &plan(tokens, 0, 0), tokens).await;
+    let runs = bench.complete_runs(n, concurrency, &plan(tokens, 0, 0), tokens).await;
     let wall = started.elapsed();
     let (arrived, completed) = (runs.totals.tokens(), runs.totals.completed());
     let report = merge(
@@ -50,7 +50,7 @@ async fn bulk(bench: &Arc<Bench>, name: &str, n: usize, concurrency: usize, toke
             "scenario": name, "concurrency": concurrency, "wall_s": round(wall.as_secs_f64()),
             "tokens_per_s": round(arrived as f64 / wall.as_secs_f64()),
             "runs_per_s": round(completed as f64 / wall.as_secs_f64()),
-            "first_delta": runs.first_delta.summary(), "whole_run": runs.whole_run.summary(),
+            "first_delta": runs.first_delta.summary(), "whole_run": runs.complete_run.summary(),
         }),
     );
     Ok(merge(report, cpu_report(&before, &bench.procs.sample(), wall, arrived)))

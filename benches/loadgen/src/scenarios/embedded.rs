@@ -1,4 +1,5 @@
-//! A server of one process, started here on fresh data folders: its memory at rest, how soon it answers, its first token.
+//! A server of one process, started here on fresh data folders: its memory at rest, its time to a first answer, its
+//! first token.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -11,12 +12,13 @@ use serde_json::{json, Value};
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench};
-use crate::client::Connection;
+use crate::client::HttpConnection;
 use crate::stats::{round, Latency, Procs};
 
 #[derive(Args)]
 pub struct EmbeddedArgs {
-    /// The executable; it is told its address (that of --base) and its data folder by HOLDFAST_ADDR and HOLDFAST_DATA_DIR.
+    /// The executable; it receives its address (that of --base) and its data folder by HOLDFAST_ADDR and
+    /// HOLDFAST_DATA_DIR.
     #[arg(long)]
     program: PathBuf,
     /// Starts, each with one answer.
@@ -25,19 +27,19 @@ pub struct EmbeddedArgs {
     /// Runs of the last start, one at a time, for the first token.
     #[arg(long, default_value_t = 200)]
     n: usize,
-    /// Time after a start until the memory is read.
+    /// Time between a start and the reading of the memory.
     #[arg(long, default_value_t = 3_000)]
     rest_ms: u64,
 }
 
-/// Ends with its data folder when it is dropped.
-struct Server {
+/// A server of one process. Dropping it ends the process and removes the data folder.
+struct EmbeddedServer {
     process: Child,
     folder: PathBuf,
 }
 
-impl Server {
-    fn start(bench: &Bench, program: &PathBuf) -> Result<Server> {
+impl EmbeddedServer {
+    fn start(bench: &Bench, program: &PathBuf) -> Result<EmbeddedServer> {
         let folder = std::env::temp_dir().join(format!("holdfast-bench-{}", uuid::Uuid::new_v4()));
         let process = Command::new(program)
             .env_remove("DATABASE_URL")
@@ -46,7 +48,7 @@ impl Server {
             .env("HOLDFAST_DATA_DIR", &folder)
             .spawn()
             .context("start the program")?;
-        Ok(Server { process, folder })
+        Ok(EmbeddedServer { process, folder })
     }
 
     fn rss_mib(&self) -> Result<f64> {
@@ -55,7 +57,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for EmbeddedServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -68,16 +70,16 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
     let first_answer = Latency::default();
     for _ in 0..args.starts {
         let started = Instant::now();
-        let _server = Server::start(bench, &args.program)?;
+        let _server = EmbeddedServer::start(bench, &args.program)?;
         bench.guarded(first_delta(bench, &message)).await.context("a first answer")?;
         first_answer.record(started.elapsed());
     }
-    let server = Server::start(bench, &args.program)?;
-    bench.guarded(connected(bench)).await?;
+    let server = EmbeddedServer::start(bench, &args.program)?;
+    bench.guarded(wait_until_connected(bench)).await?;
     sleep(Duration::from_millis(args.rest_ms)).await;
     let at_rest = server.rss_mib()?;
-    bench.whole_runs(20, 1, &message, 20).await;
-    let runs = bench.whole_runs(args.n, 1, &message, 20).await;
+    bench.complete_runs(20, 1, &message, 20).await;
+    let runs = bench.complete_runs(args.n, 1, &message, 20).await;
     Ok(merge(
         runs.totals.json(),
         json!({
@@ -88,7 +90,7 @@ pub async fn run(bench: &Arc<Bench>, args: EmbeddedArgs) -> Result<Value> {
 }
 
 /// Waits until the server listens.
-async fn connected(bench: &Bench) -> Result<Connection> {
+async fn wait_until_connected(bench: &Bench) -> Result<HttpConnection> {
     loop {
         match bench.adapter.connect().await {
             Ok(connection) => return Ok(connection),
@@ -99,7 +101,7 @@ async fn connected(bench: &Bench) -> Result<Connection> {
 
 /// Waits for the first delta of a first run.
 async fn first_delta(bench: &Bench, message: &str) -> Result<()> {
-    let connection = connected(bench).await?;
+    let connection = wait_until_connected(bench).await?;
     let mut run = bench.adapter.prepare(message).await?;
     let mut stream = bench.adapter.start(connection, &mut run).await?;
     let (mut tokens, mut more) = (0, true);

@@ -1,4 +1,4 @@
-//! Memory of streams on which nothing happens: all on one run, or each on a run of its own.
+//! Memory of silent streams: all on one run, or each on its own run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::stats::{round, rss_report};
 pub struct IdleArgs {
     #[arg(long, default_value_t = 1000)]
     connections: usize,
-    /// Give each connection a run of its own instead of sharing one.
+    /// Give each connection its own run, instead of sharing one.
     #[arg(long)]
     distinct: bool,
-    /// Time that the model is silent; all must be open and measured within it.
+    /// Time for which the model is silent; all streams must be open and measured within it.
     #[arg(long, default_value_t = 20_000)]
     hold_ms: u64,
     #[arg(long, default_value_t = 64)]
@@ -30,9 +30,9 @@ pub async fn run(bench: &Arc<Bench>, args: IdleArgs) -> Result<Value> {
     let totals = Arc::new(Totals::default());
     let message: Arc<str> = plan(1, 0, args.hold_ms).into();
     let started = Instant::now();
-    let (mut before, mut held) = (bench.procs.sample(), Vec::new());
+    let (mut before, mut streams) = (bench.procs.sample(), Vec::new());
     if args.distinct {
-        held = bench
+        streams = bench
             .open(args.connections, args.connect_concurrency, &totals, |bench| {
                 let message = message.clone();
                 async move { Ok(bench.start(&message).await?.1) }
@@ -43,16 +43,16 @@ pub async fn run(bench: &Arc<Bench>, args: IdleArgs) -> Result<Value> {
         let (run, origin) = bench.start(&message).await?;
         sleep(Duration::from_millis(200)).await;
         before = bench.procs.sample();
-        held.extend(bench.attach(args.connections, args.connect_concurrency, &Arc::new(run), &totals).await);
-        held.push(origin);
+        streams.extend(bench.attach(args.connections, args.connect_concurrency, &Arc::new(run), &totals).await);
+        streams.push(origin);
     }
-    let (open, took) = (held.len(), started.elapsed());
+    let (open, took) = (streams.len(), started.elapsed());
     sleep(Duration::from_millis(1500)).await;
     let rss = rss_report(&before, &bench.procs.sample(), open);
     ensure!(started.elapsed() < Duration::from_millis(args.hold_ms), "the first runs ended before the measurement");
-    // Read to their ends, so that they are not in the way of what is measured next.
+    // Read to their ends, so that they do not disturb the next measurement.
     let mut tasks = JoinSet::new();
-    for mut stream in held {
+    for mut stream in streams {
         let (bench, totals) = (bench.clone(), totals.clone());
         tasks.spawn(async move {
             let mut tally = Tally::new(1);

@@ -27,19 +27,19 @@ pub enum Scenario {
     Throughput(bulk::ThroughputArgs),
     /// Minimal runs (one token), closed loop: finished runs per second.
     Jobs(bulk::JobsArgs),
-    /// Concurrent runs at a human reading rate: delivery latency and jitter, CPU, what Redis keeps of them.
+    /// Concurrent runs at a human reading rate: delivery latency and jitter, CPU, Redis memory per token.
     Paced(paced::PacedArgs),
     /// One run, many watchers.
     Fanout(fanout::FanoutArgs),
     /// Drop each connection at a random token, reconnect, check the union.
     Resume(resume::ResumeArgs),
-    /// Paced runs while the servers are replaced, with clients that come back until they have everything.
+    /// Paced runs while the servers are replaced, with clients that reconnect until they have everything.
     Rolling(rolling::RollingArgs),
     /// Memory per idle SSE connection, or per idle run.
     Idle(idle::IdleArgs),
-    /// Long runs, then their whole logs read again from the start.
+    /// Long runs, then replays of their complete logs from the start.
     Replay(replay::ReplayArgs),
-    /// What a tool call costs beside the tool. Needs `--start-body '{"agent_id":"{prep}","input":"{msg}"}'`.
+    /// The overhead of a tool call beside the tool. Needs `--start-body '{"agent_id":"{prep}","input":"{msg}"}'`.
     Tools(tools::ToolsArgs),
     /// A server of one process on a fresh data folder: memory at rest, time to its first answer.
     Embedded(embedded::EmbeddedArgs),

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench, Tally, Totals};
-use crate::redis::Redis;
+use crate::redis::RedisClient;
 use crate::stats::{cpu_report, round, stamp_age, stamp_now, Latency};
 
 #[derive(Args)]
@@ -24,9 +24,9 @@ pub struct PacedArgs {
     /// The runs start evenly spread over this time.
     #[arg(long, default_value_t = 2_000)]
     ramp_ms: u64,
-    /// The server's Redis, HOST:PORT: what it keeps of the ended runs is reported.
+    /// The server's Redis, HOST:PORT: its memory per token of the ended runs is reported.
     #[arg(long)]
-    redis: Option<Redis>,
+    redis: Option<RedisClient>,
 }
 
 #[derive(Default)]
@@ -55,7 +55,7 @@ pub async fn run(bench: &Arc<Bench>, args: PacedArgs) -> Result<Value> {
     while tasks.join_next().await.is_some() {}
     let wall = started.elapsed();
     let cpu = cpu_report(&before, &bench.procs.sample(), wall, totals.tokens());
-    // The server's subscriptions to ended runs go away first.
+    // The server first closes its subscriptions to ended runs.
     sleep(Duration::from_secs(1)).await;
     let kept = used_memory(&args.redis).await?.zip(redis_before).map(|(after, before)| after - before);
     let report = merge(
@@ -70,7 +70,7 @@ pub async fn run(bench: &Arc<Bench>, args: PacedArgs) -> Result<Value> {
     Ok(merge(report, cpu))
 }
 
-async fn used_memory(redis: &Option<Redis>) -> Result<Option<f64>> {
+async fn used_memory(redis: &Option<RedisClient>) -> Result<Option<f64>> {
     Ok(match redis {
         Some(redis) => Some(redis.used_memory().await?),
         None => None,

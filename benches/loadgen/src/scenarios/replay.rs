@@ -1,5 +1,5 @@
-//! Long runs, then their whole logs read again from the start: by many clients together, for the memory, and one after the
-//! other, for the speed.
+//! Long runs, then replays of their complete logs from the start.
+//! Many clients replay together, for the memory; then clients replay one after the other, for the speed.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench, Tally, Totals};
-use crate::client::Run;
-use crate::redis::Redis;
+use crate::client::RunVars;
+use crate::redis::RedisClient;
 use crate::stats::{cpu_report, round, Latency};
 
 #[derive(Args)]
@@ -21,18 +21,18 @@ pub struct ReplayArgs {
     /// Tokens of each run; each is an event.
     #[arg(long, default_value_t = 50_000)]
     tokens: u32,
-    /// Runs that are made, one after the other, at full speed.
+    /// Runs to make, one after the other, at full speed.
     #[arg(long, default_value_t = 1)]
     runs: usize,
-    /// Replays, one after the other, of one run after the other.
+    /// Replays, one after the other, which cycle through the runs.
     #[arg(long, default_value_t = 20)]
     reads: usize,
-    /// Clients that replay at the same time, for the memory; 0 leaves that out.
+    /// Clients that replay at the same time, for the memory; 0 omits this measurement.
     #[arg(long, default_value_t = 20)]
     clients: usize,
-    /// The server's Redis, HOST:PORT, to be emptied before the replays, so that they come from the database.
+    /// The server's Redis, HOST:PORT. It is emptied before the replays, so that they come from the database.
     #[arg(long)]
-    empty_redis: Option<Redis>,
+    empty_redis: Option<RedisClient>,
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub async fn run(bench: &Arc<Bench>, args: ReplayArgs) -> Result<Value> {
     Ok(merge(report, cpu))
 }
 
-async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<Run>>> {
+async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<RunVars>>> {
     let message = plan(args.tokens, 0, 0);
     let mut runs = Vec::with_capacity(args.runs);
     for _ in 0..args.runs {
@@ -96,8 +96,8 @@ async fn make_runs(bench: &Bench, args: &ReplayArgs) -> Result<Vec<Arc<Run>>> {
     Ok(runs)
 }
 
-/// One whole replay; every frame is counted, also those that carry no token.
-async fn replay(bench: &Bench, run: &Run, tokens: u32, replays: &Replays) -> Result<Tally> {
+/// Makes one complete replay. Every frame is counted, including frames without a token.
+async fn replay(bench: &Bench, run: &RunVars, tokens: u32, replays: &Replays) -> Result<Tally> {
     let mut stream = bench.adapter.resume(run, b"").await?.context("no such stream")?;
     let sent = stream.sent;
     let mut tally = Tally::new(tokens);
@@ -117,8 +117,8 @@ async fn replay(bench: &Bench, run: &Run, tokens: u32, replays: &Replays) -> Res
     Ok(tally)
 }
 
-/// KiB by which the API grew at most while `clients` replayed a run at the same time, by their number.
-async fn memory_per_client(bench: &Arc<Bench>, run: &Arc<Run>, tokens: u32, clients: usize) -> Result<f64> {
+/// Returns the API's largest growth in KiB while `clients` replayed a run at the same time, per client.
+async fn memory_per_client(bench: &Arc<Bench>, run: &Arc<RunVars>, tokens: u32, clients: usize) -> Result<f64> {
     let replays = Arc::new(Replays::default());
     let before = bench.procs.rss_kb("api")?;
     let mut peak = before;
@@ -131,7 +131,7 @@ async fn memory_per_client(bench: &Arc<Bench>, run: &Arc<Run>, tokens: u32, clie
         tokio::select! {
             Some(ended) = tasks.join_next() => {
                 let tally = ended??;
-                ensure!(tally.gaps() + tally.duplicates() == 0, "a replay was not whole");
+                ensure!(tally.gaps() + tally.duplicates() == 0, "a replay was not complete");
             }
             () = sleep(Duration::from_millis(10)) => {}
         }

@@ -1,4 +1,4 @@
-//! Connections that are cut at random tokens, and come back.
+//! Connections that break at random tokens, and clients that reconnect.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use tokio::time::sleep;
 
 use crate::bench::{closed_loop, merge, plan, Bench, Tally, Totals};
-use crate::client::Cursor;
+use crate::client::CursorKind;
 use crate::stats::{cpu_report, round, Latency};
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct ResumeArgs {
     /// The client stays away for a random time up to this.
     #[arg(long, default_value_t = 100)]
     away_ms: u64,
-    /// Drops for each run.
+    /// Disconnects of each run.
     #[arg(long, default_value_t = 1)]
     drops: usize,
 }
@@ -69,9 +69,9 @@ pub async fn run(bench: &Arc<Bench>, args: ResumeArgs) -> Result<Value> {
         totals.json(),
         json!({
             "scenario": "resume", "runs": args.runs,
-            "semantics": if bench.adapter.cursor == Cursor::Replay { "full replay" } else { "from last event id" },
+            "semantics": if bench.adapter.cursor == CursorKind::Replay { "full replay" } else { "from last event id" },
             "exact": resumes.exact.load(Relaxed),
-            // The run had ended when the client came back, and the server no longer streams it.
+            // The run had ended before the client reconnected, and the server no longer streams it.
             "gone": resumes.gone.load(Relaxed),
             "tokens_sent_again": resumes.replayed.load(Relaxed),
             "without_event_id": resumes.without_id.load(Relaxed),
@@ -82,7 +82,7 @@ pub async fn run(bench: &Arc<Bench>, args: ResumeArgs) -> Result<Value> {
     Ok(merge(report, cpu_report(&before, &bench.procs.sample(), wall, totals.tokens())))
 }
 
-/// One run with `drops` disconnects; `None` if the server had dropped the stream.
+/// Reads one run with `drops` disconnects; `None` if the server no longer had the stream.
 async fn resumed_run(bench: &Bench, args: &ResumeArgs, shared: &Resumes) -> Result<Option<Tally>> {
     let (run, mut stream) = bench.start(&plan(args.tokens, args.interval_us, 0)).await?;
     let mut tally = Tally::new(args.tokens);
@@ -101,7 +101,7 @@ async fn resumed_run(bench: &Bench, args: &ResumeArgs, shared: &Resumes) -> Resu
         while !done && !cut && more {
             more = stream
                 .read(|event| {
-                    // What follows the cut in the same read was never seen by this client.
+                    // This client has not seen the events after the cut in this read.
                     if cut {
                         return;
                     }
@@ -133,8 +133,8 @@ async fn resumed_run(bench: &Bench, args: &ResumeArgs, shared: &Resumes) -> Resu
         drop(stream);
         let away = rand::rng().random_range(0..=args.away_ms);
         sleep(Duration::from_millis(away)).await;
-        if bench.adapter.cursor == Cursor::Replay {
-            // Such a client rebuilds the message from the replay.
+        if bench.adapter.cursor == CursorKind::Replay {
+            // A client of this kind rebuilds the message from the replay.
             tally = Tally::new(args.tokens);
         } else if last_id.is_empty() {
             shared.without_id.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! Runs at a human reading rate while the servers are replaced, read by clients that come back until they have everything.
+//! Runs at a human reading rate while the servers are replaced. Clients reconnect until they have everything.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::bench::{merge, plan, Bench, Tally, Totals};
-use crate::client::{Run, Stream};
+use crate::client::{RunVars, Stream};
 use crate::stats::{round, Latency};
 
 #[derive(Args)]
@@ -29,38 +29,38 @@ pub struct RollingArgs {
 }
 
 #[derive(Default)]
-struct Seen {
-    /// The longest time between two events of each stream, and between a cut and the next event.
+struct RollingStats {
+    /// The longest time between two events of each stream; below, the time between a cut and the next event.
     longest_gap: Latency,
     after_cut: Latency,
     cuts: AtomicU64,
-    begun_anew: AtomicU64,
+    restarts: AtomicU64,
 }
 
 pub async fn run(bench: &Arc<Bench>, args: RollingArgs) -> Result<Value> {
-    let (seen, totals, args) = (Arc::new(Seen::default()), Arc::new(Totals::default()), Arc::new(args));
+    let (stats, totals, args) = (Arc::new(RollingStats::default()), Arc::new(Totals::default()), Arc::new(args));
     let started = Instant::now();
     let mut runs = JoinSet::new();
     for index in 0..args.runs {
-        let (bench, seen, totals, args) = (bench.clone(), seen.clone(), totals.clone(), args.clone());
+        let (bench, stats, totals, args) = (bench.clone(), stats.clone(), totals.clone(), args.clone());
         runs.spawn(async move {
             sleep(Duration::from_millis(args.ramp_ms * index as u64 / args.runs as u64)).await;
-            totals.finish(bench.guarded(read_whole(&bench, &args, &seen)).await);
+            totals.finish(bench.guarded(read_complete(&bench, &args, &stats)).await);
         });
     }
     runs.join_all().await;
     Ok(merge(
         totals.json(),
         json!({
-            "scenario": "rolling", "runs": args.runs, "cuts": seen.cuts.load(Relaxed),
-            "begun_anew": seen.begun_anew.load(Relaxed),
-            "longest_gap": seen.longest_gap.summary(), "after_cut": seen.after_cut.summary(),
+            "scenario": "rolling", "runs": args.runs, "cuts": stats.cuts.load(Relaxed),
+            "begun_anew": stats.restarts.load(Relaxed),
+            "longest_gap": stats.longest_gap.summary(), "after_cut": stats.after_cut.summary(),
             "wall_s": round(started.elapsed().as_secs_f64()),
         }),
     ))
 }
 
-async fn read_whole(bench: &Bench, args: &RollingArgs, seen: &Seen) -> Result<Tally> {
+async fn read_complete(bench: &Bench, args: &RollingArgs, stats: &RollingStats) -> Result<Tally> {
     let (run, mut stream) = begin(bench, args).await?;
     let mut tally = Tally::new(args.tokens);
     let (mut last_id, mut last_at, mut longest, mut done) = (Vec::new(), Instant::now(), Duration::ZERO, false);
@@ -74,39 +74,39 @@ async fn read_whole(bench: &Bench, args: &RollingArgs, seen: &Seen) -> Result<Ta
                 longest = longest.max(last_at.elapsed());
                 last_at = Instant::now();
                 if let Some(cut) = cut_at.take() {
-                    seen.after_cut.record(cut.elapsed());
+                    stats.after_cut.record(cut.elapsed());
                 }
                 last_id.clear();
                 last_id.extend_from_slice(event.id);
-                // A run that was handed over in mid-step says what it has said anew.
+                // A run that was handed over in mid-step repeats the step's text.
                 if event.name == b"attempt.started" && tally.has_some() {
-                    seen.begun_anew.fetch_add(1, Relaxed);
+                    stats.restarts.fetch_add(1, Relaxed);
                     tally = Tally::new(args.tokens);
                 }
                 done |= bench.adapter.read_event(&event, |seq, _| tally.add(seq));
             })
             .await;
         if !done && !matches!(read, Ok(true)) {
-            seen.cuts.fetch_add(1, Relaxed);
+            stats.cuts.fetch_add(1, Relaxed);
             cut_at.get_or_insert_with(Instant::now);
-            stream = come_back(bench, &run, &last_id).await?;
+            stream = reconnect(bench, &run, &last_id).await?;
         }
     }
-    seen.longest_gap.record(longest);
+    stats.longest_gap.record(longest);
     Ok(tally)
 }
 
-/// A POST that nobody took is made again.
-async fn begin(bench: &Bench, args: &RollingArgs) -> Result<(Run, Stream)> {
+/// Starts a run. Repeats a POST that no server accepted.
+async fn begin(bench: &Bench, args: &RollingArgs) -> Result<(RunVars, Stream)> {
     loop {
         match bench.start(&plan(args.tokens, args.interval_us, 0)).await {
-            Ok(begun) => return Ok(begun),
+            Ok(run_and_stream) => return Ok(run_and_stream),
             Err(_) => pause().await,
         }
     }
 }
 
-async fn come_back(bench: &Bench, run: &Run, last_id: &[u8]) -> Result<Stream> {
+async fn reconnect(bench: &Bench, run: &RunVars, last_id: &[u8]) -> Result<Stream> {
     loop {
         pause().await;
         if let Ok(resumed) = bench.adapter.resume(run, last_id).await {
@@ -115,7 +115,7 @@ async fn come_back(bench: &Bench, run: &Run, last_id: &[u8]) -> Result<Stream> {
     }
 }
 
-/// As the server asks for when it shuts down: another moment for each.
+/// Waits as the server requests when it shuts down: a different time for each client.
 async fn pause() {
     let pause = rand::rng().random_range(50..1_000);
     sleep(Duration::from_millis(pause)).await;

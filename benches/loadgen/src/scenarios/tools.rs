@@ -1,5 +1,6 @@
-//! What a tool call costs beside the tool: from the model's last word to the next question to it, without the time that the
-//! tool's server takes for itself. The server is here, so both are measured by one clock.
+//! The overhead of a tool call: the time from the model's last delta to the next model request, without the time of the
+//! tool's server.
+//! The server runs in this process, so one clock measures both.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -28,7 +29,7 @@ pub struct ToolsArgs {
     calls: usize,
 }
 
-/// How long the server took for each call, by its idempotency key.
+/// Time that the server took for each call, by the call's idempotency key.
 type ServerTimes = Arc<Mutex<HashMap<String, Duration>>>;
 
 pub async fn run(adapter: &Arc<Adapter>, args: ToolsArgs) -> Result<Value> {
@@ -45,7 +46,7 @@ pub async fn run(adapter: &Arc<Adapter>, args: ToolsArgs) -> Result<Value> {
     let message: Arc<str> = format!("[tokens=1] [delay=0] {}", "[call=kb__count] ".repeat(args.calls)).into();
     let (overhead, all) = (Arc::new(Latency::default()), Arc::new(Latency::default()));
     let (mut running, mut started, mut completed, mut first_error) = (JoinSet::new(), 0, 0, None);
-    // One run first, so that the connection to the server is there.
+    // One run first, so that the connection to the server exists.
     one_run(adapter, &agent, &message, &times, &Latency::default(), &Latency::default()).await?;
     while started < args.n || !running.is_empty() {
         while started < args.n && running.len() < args.concurrency {
@@ -79,19 +80,19 @@ async fn one_run(
     run.set("prep", agent);
     let connection = adapter.connect().await?;
     let mut stream = adapter.start(connection, &mut run).await?;
-    let (mut asked, mut call, mut ended) = (None, None, false);
+    let (mut asked_at, mut call, mut ended) = (None, None, false);
     let mut problem = None;
     while !ended {
         let more = stream
             .read(|event| match event.name {
-                b"tool_call.delta" => asked = Some(Instant::now()),
+                b"tool_call.delta" => asked_at = Some(Instant::now()),
                 b"tool_call.started" => {
                     let data: Value = serde_json::from_slice(event.data).unwrap_or_default();
                     call = data["call_id"].as_str().map(str::to_owned);
                 }
                 b"step.started" => {
-                    if let (Some(asked), Some(call)) = (asked.take(), call.take()) {
-                        let took = asked.elapsed();
+                    if let (Some(asked_at), Some(call)) = (asked_at.take(), call.take()) {
+                        let took = asked_at.elapsed();
                         match times.lock().expect("no panic while held").remove(&call) {
                             Some(server) => {
                                 all.record(took);
@@ -127,7 +128,7 @@ async fn accept(listener: TcpListener, times: ServerTimes) {
     }
 }
 
-/// JSON-RPC as plain POSTs; the one tool answers at once.
+/// Serves JSON-RPC as plain POSTs; the one tool answers at once.
 async fn serve(socket: TcpStream, times: ServerTimes) -> Option<()> {
     let mut socket = BufReader::new(socket);
     loop {

@@ -1,4 +1,4 @@
-//! The pause that a provider asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
+//! The pause that a provider requests: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) fn read(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// The time until a date; none if it is past.
+/// Returns the time until a date: zero if the date is past, `None` if it is malformed.
 fn until(date: &str) -> Option<Duration> {
     let date = DateTime::parse_from_rfc2822(date).ok()?;
     Some((date.with_timezone(&Utc) - Utc::now()).to_std().unwrap_or_default())

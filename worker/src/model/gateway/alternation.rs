@@ -1,21 +1,21 @@
-//! Alternation: some providers want the user first, and then the assistant and the user in turns.
+//! Alternation: some providers require that the user speaks first and that user and assistant alternate.
 
 use crate::model::Turn;
 
-/// What stands between two messages that become one.
+/// Separates two messages that are merged.
 const PARAGRAPH: &str = "\n\n";
 
-/// The same conversation, in which nobody speaks twice in a row and the user begins.
+/// Returns the conversation merged, so that no role speaks twice in a row and the user speaks first.
 pub(super) fn alternating(turns: &[Turn]) -> Vec<Turn> {
     let begins = turns.iter().position(|turn| matches!(turn, Turn::User(_))).unwrap_or(0);
     let mut merged: Vec<Turn> = Vec::with_capacity(turns.len());
     for turn in &turns[begins..] {
         match (merged.last_mut(), turn) {
-            (Some(Turn::User(before)), Turn::User(text)) => append(before, text),
-            (Some(Turn::Assistant { text: before, calls: earlier }), Turn::Assistant { text, calls })
+            (Some(Turn::User(previous)), Turn::User(text)) => append(previous, text),
+            (Some(Turn::Assistant { text: previous, calls: earlier }), Turn::Assistant { text, calls })
                 if earlier.is_empty() =>
             {
-                append(before, text);
+                append(previous, text);
                 earlier.extend(calls.iter().cloned());
             }
             _ => merged.push(turn.clone()),
@@ -24,11 +24,11 @@ pub(super) fn alternating(turns: &[Turn]) -> Vec<Turn> {
     merged
 }
 
-fn append(before: &mut String, text: &str) {
-    if !before.is_empty() && !text.is_empty() {
-        before.push_str(PARAGRAPH);
+fn append(previous: &mut String, text: &str) {
+    if !previous.is_empty() && !text.is_empty() {
+        previous.push_str(PARAGRAPH);
     }
-    before.push_str(text);
+    previous.push_str(text);
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
         Turn::User(text.into())
     }
 
-    fn said(text: &str) -> Turn {
+    fn assistant(text: &str) -> Turn {
         Turn::Assistant { text: text.into(), calls: Vec::new() }
     }
 
@@ -56,16 +56,16 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_twice_in_a_row_and_the_user_begins() {
+    fn no_role_speaks_twice_in_a_row_and_the_user_speaks_first() {
         let check = |turns: &[Turn], expected: &[Turn]| assert_eq!(alternating(turns), expected);
         check(&[], &[]);
-        check(&[user("a"), said("b"), user("c")], &[user("a"), said("b"), user("c")]);
-        check(&[said("old"), user("card"), user("a")], &[user("card\n\na")]);
-        check(&[user("a"), said("b"), said("c")], &[user("a"), said("b\n\nc")]);
-        check(&[user("a"), said("b"), calling(""), outcome()], &[user("a"), calling("b"), outcome()]);
+        check(&[user("a"), assistant("b"), user("c")], &[user("a"), assistant("b"), user("c")]);
+        check(&[assistant("old"), user("card"), user("a")], &[user("card\n\na")]);
+        check(&[user("a"), assistant("b"), assistant("c")], &[user("a"), assistant("b\n\nc")]);
+        check(&[user("a"), assistant("b"), calling(""), outcome()], &[user("a"), calling("b"), outcome()]);
         check(
-            &[user("a"), calling("b"), outcome(), said("c"), user("d"), user("e")],
-            &[user("a"), calling("b"), outcome(), said("c"), user("d\n\ne")],
+            &[user("a"), calling("b"), outcome(), assistant("c"), user("d"), user("e")],
+            &[user("a"), calling("b"), outcome(), assistant("c"), user("d\n\ne")],
         );
     }
 }

@@ -1,7 +1,7 @@
-//! Tool calls as genai reports them, and what the provider wants back with them.
+//! Tool calls as genai reports them, and the data that the provider needs back with them.
 //!
-//! Of Anthropic's calls, each chunk has all arguments so far as text; those of Gemini and Ollama come whole, and their
-//! ids are genai's own, which it uses more than once.
+//! Each chunk of Anthropic's calls has all arguments so far, as text. Calls of Gemini and Ollama arrive complete; their
+//! ids are genai's own, and genai uses an id more than once.
 
 use genai::chat::{ContentPart, StreamEnd, ToolCall};
 use serde_json::{Value, json};
@@ -10,19 +10,19 @@ use super::dialect::Dialect;
 use crate::model::CallDelta;
 
 /// The calls of one answer so far.
-pub(super) struct Calls {
+pub(super) struct GatewayCalls {
     dialect: Dialect,
     count: usize,
-    /// The call that the next chunk may continue, and how much of its arguments was handed out.
+    /// The call that the next chunk may continue, and the length of its arguments that were returned.
     open: Option<(String, usize)>,
 }
 
-impl Calls {
+impl GatewayCalls {
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, count: 0, open: None }
     }
 
-    /// What a chunk adds; none if it adds nothing.
+    /// Returns what a chunk adds, or `None` if it adds nothing.
     pub fn read(&mut self, call: ToolCall) -> Option<CallDelta> {
         let signature = call.thought_signatures.and_then(|signatures| signatures.into_iter().next()).map(Value::String);
         let arguments = match call.fn_arguments {
@@ -34,9 +34,9 @@ impl Calls {
             return Some(CallDelta { index: self.begin(), name: Some(call.fn_name), arguments, signature });
         }
         match &mut self.open {
-            Some((id, known)) if *id == call.call_id => {
-                let added = arguments.get(*known..).unwrap_or_default().to_owned();
-                *known = arguments.len();
+            Some((id, sent)) if *id == call.call_id => {
+                let added = arguments.get(*sent..).unwrap_or_default().to_owned();
+                *sent = arguments.len();
                 let index = self.count - 1;
                 (!added.is_empty()).then_some(CallDelta { index, arguments: added, ..CallDelta::default() })
             }
@@ -47,8 +47,8 @@ impl Calls {
         }
     }
 
-    /// Anthropic's thinking, which is whole only at the end. It is told with the first call, although it led to all of
-    /// them; without any call nobody wants it back.
+    /// Returns Anthropic's thinking, which is complete only at the end. It goes with the first call, although it led to
+    /// all calls; without a call the provider does not need it.
     pub fn thinking(&self, end: &StreamEnd) -> Option<CallDelta> {
         if self.dialect != Dialect::Anthropic || self.count == 0 {
             return None;
@@ -64,7 +64,7 @@ impl Calls {
     }
 }
 
-/// The blocks as Anthropic sent them. genai takes a block apart: a signature, then the text that it signs.
+/// Returns the blocks as Anthropic sent them. genai splits a block into a signature and the text that it signs.
 fn thinking_blocks(parts: &[ContentPart]) -> Vec<Value> {
     let mut signed_by = None;
     let blocks = parts.iter().filter_map(|part| match part {

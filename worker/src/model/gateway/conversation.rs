@@ -1,4 +1,4 @@
-//! A request in genai's words, so that each provider gets what its protocol demands.
+//! Translates a request into genai's types, so that each provider gets what its protocol requires.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,8 @@ pub(super) fn translate(request: &Request, dialect: Dialect) -> ChatRequest {
     chat
 }
 
-/// Anthropic refuses a conversation with calls in it unless tools are declared. Where there are none to call any more,
-/// these are declared as not to be called.
+/// Returns declarations of the tools in earlier calls. Anthropic refuses a conversation with calls unless tools are
+/// declared, so these are declared as not to be called.
 pub(super) fn tools_of_the_past(request: &Request) -> Option<Vec<Tool>> {
     if !request.tools.is_empty() {
         return None;
@@ -56,8 +56,8 @@ fn messages(turns: &[Turn], dialect: Dialect) -> Vec<ChatMessage> {
             Turn::Tool { call_id, name, text, is_error } => {
                 let outcome = outcome(call_id, name, text, *is_error, dialect);
                 match messages.last_mut() {
-                    // Anthropic and Gemini want the outcomes of one turn in one message; of several outcomes in a message,
-                    // genai would send only the last one to Ollama.
+                    // Anthropic and Gemini require the outcomes of one turn in one message. For Ollama, genai would
+                    // send only the last of several outcomes in a message.
                     Some(last) if matches!(last.role, ChatRole::Tool) && dialect != Dialect::Ollama => {
                         last.content.push(outcome);
                     }
@@ -95,7 +95,8 @@ fn tool_call(call: &ToolRequest, dialect: Dialect) -> ToolCall {
 
 fn outcome(call_id: &str, name: &str, text: &str, is_error: bool, dialect: Dialect) -> ContentPart {
     match dialect {
-        // genai has no word for a failed call. The others have no field for it either: the text says what went wrong.
+        // genai cannot mark a failed call. The other providers have no field for it either: the text describes the
+        // error.
         Dialect::Anthropic if is_error => {
             custom(json!({"type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": true}))
         }
@@ -103,7 +104,7 @@ fn outcome(call_id: &str, name: &str, text: &str, is_error: bool, dialect: Diale
     }
 }
 
-/// A part of a message as Anthropic's protocol has it.
+/// Returns a part of a message in Anthropic's protocol.
 fn custom(data: Value) -> ContentPart {
     ContentPart::Custom(CustomPart { model_iden: None, data })
 }

@@ -1,4 +1,4 @@
-//! In which the providers behind genai differ, as far as genai leaves it open.
+//! Differences between the providers behind genai that genai does not handle.
 
 use genai::{
     adapter::AdapterKind,
@@ -20,7 +20,7 @@ pub(super) enum Dialect {
     Ollama,
 }
 
-/// Why Gemini ends an answer without the call that the model tried to make.
+/// Reasons with which Gemini ends an answer when it could not build the model's call.
 const FAILED_CALLS: [&str; 2] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"];
 
 impl Dialect {
@@ -34,7 +34,7 @@ impl Dialect {
         }
     }
 
-    /// The options of one call, on top of those of the deployment.
+    /// Returns the options of one call, on top of those of the deployment.
     pub fn options(self, deployment: &ChatOptions, options: &Options) -> ChatOptions {
         let effort = options.reasoning_effort.map(|effort| match effort {
             ReasoningEffort::Low => genai::chat::ReasoningEffort::Low,
@@ -49,7 +49,7 @@ impl Dialect {
             capture_reasoning_content: match self {
                 // Thinking must be sent back with the calls that it led to.
                 Self::Anthropic => Some(true),
-                // Gemini thinks in silence otherwise, which cannot be told from a provider that hangs.
+                // Otherwise Gemini reasons silently, and a silent provider looks like one that hangs.
                 Self::Gemini => effort.is_some().then_some(true),
                 Self::Ollama => None,
             },
@@ -58,7 +58,7 @@ impl Dialect {
         }
     }
 
-    /// Tells a complete answer from one that was cut off; genai reports an end for both.
+    /// Returns whether an answer is complete or was truncated; genai reports an end for both.
     pub fn is_complete(self, end: &StreamEnd) -> bool {
         match self {
             // Only `message_stop` makes an end.
@@ -70,7 +70,7 @@ impl Dialect {
         }
     }
 
-    /// Why an answer that the provider calls complete is none.
+    /// Returns the reason why a complete answer has failed, if it has.
     pub fn failed_call(self, end: &StreamEnd) -> Option<&str> {
         match &end.captured_stop_reason {
             Some(StopReason::Other(reason)) if FAILED_CALLS.contains(&reason.as_str()) => Some(reason),
@@ -79,7 +79,7 @@ impl Dialect {
     }
 }
 
-/// Why the model ended its answer.
+/// Returns why the model ended its answer.
 pub(super) fn finish_reason(end: &StreamEnd) -> FinishReason {
     match &end.captured_stop_reason {
         Some(StopReason::Completed(_) | StopReason::StopSequence(_)) => FinishReason::Stop,

@@ -1,5 +1,5 @@
-//! What genai's errors mean, and what it does not report: it drops the error lines of Ollama and the reason why Gemini
-//! blocked a prompt, so these are listened for.
+//! Explains genai's errors, and finds the errors that genai drops: the error lines of Ollama, and the reason why Gemini
+//! blocked a prompt.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -16,36 +16,36 @@ use crate::model::{Error, subject::Subject};
 pub(super) struct Failures {
     subject: Arc<Subject>,
     connect_limit: Duration,
-    /// The last frame that looks like a complaint.
-    complaint: Arc<Mutex<Option<String>>>,
+    /// The last frame that looks like an error.
+    provider_error: Arc<Mutex<Option<String>>>,
 }
 
 impl Failures {
     pub fn new(subject: Arc<Subject>, connect_limit: Duration) -> Self {
-        Self { subject, connect_limit, complaint: Arc::default() }
+        Self { subject, connect_limit, provider_error: Arc::default() }
     }
 
-    /// The same, with nothing heard yet.
+    /// Returns a copy for a new call, without an error frame.
     pub fn for_one_call(&self) -> Self {
         Self::new(self.subject.clone(), self.connect_limit)
     }
 
-    /// To be called with every frame as it came from the provider.
+    /// Returns the callback for every frame as it came from the provider.
     pub fn listener(&self) -> impl Fn(&FrameCtx, RawFrameRef<'_>) + Send + Sync + 'static {
-        let complaint = self.complaint.clone();
+        let provider_error = self.provider_error.clone();
         move |_: &FrameCtx, frame: RawFrameRef<'_>| {
-            if is_complaint(frame.data) {
-                *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
+            if is_error_frame(frame.data) {
+                *provider_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame.data.to_owned());
             }
         }
     }
 
-    /// The stream ended early: because of a complaint, if there was one.
-    pub fn truncated(&self) -> Error {
-        self.complained().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
+    /// Returns the error of a stream that ended early: the provider's own, if it sent one.
+    pub fn truncated_error(&self) -> Error {
+        self.take_provider_error().unwrap_or_else(|| Error::broken(&self.subject, "it ended before it was complete"))
     }
 
-    /// The answer is complete, and yet a failure.
+    /// Returns the error of an answer that is complete and has failed.
     pub fn ended_with(&self, reason: &str) -> Error {
         Error::broken(&self.subject, format!("the model failed to call a tool ({})", self.subject.quote(reason)))
     }
@@ -57,10 +57,10 @@ impl Failures {
             }
             genai::Error::WebStream { error, cause, .. } => self.explain_stream(error, &cause),
             genai::Error::ChatResponse { body, .. } => {
-                self.complained().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
+                self.take_provider_error().unwrap_or_else(|| Error::from_body(&self.subject, &body.to_string()))
             }
-            genai::Error::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
-            genai::Error::JsonValueExt(error) => self.malformed(&error.to_string()),
+            genai::Error::StreamParse { serde_error, .. } => self.malformed_error(&serde_error.to_string()),
+            genai::Error::JsonValueExt(error) => self.malformed_error(&error.to_string()),
             other => Error::from_body(&self.subject, &other.to_string()),
         }
     }
@@ -72,23 +72,24 @@ impl Failures {
         };
         match error.downcast_ref::<reqwest::Error>() {
             Some(error) => Error::from_transport(&self.subject, error, self.connect_limit),
-            None => self.malformed(cause),
+            None => self.malformed_error(cause),
         }
     }
 
-    fn complained(&self) -> Option<Error> {
-        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).take();
-        complaint.map(|body| Error::from_body(&self.subject, &body))
+    fn take_provider_error(&self) -> Option<Error> {
+        let provider_error = self.provider_error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        provider_error.map(|body| Error::from_body(&self.subject, &body))
     }
 
-    fn malformed(&self, cause: &str) -> Error {
+    fn malformed_error(&self, cause: &str) -> Error {
         Error::broken(&self.subject, format!("a chunk of it is malformed: {}", self.subject.quote(cause)))
     }
 }
 
-/// Whether a frame has an error in place of a piece of the answer. Tool arguments may have fields of any name, so only the
-/// outermost ones count; of what is no JSON by itself, such as one line of several, the looks have to do.
-fn is_complaint(frame: &str) -> bool {
+/// Returns whether a frame contains an error in place of a piece of the answer. Only the outermost fields count,
+/// because tool arguments may have fields of any name. A frame that is no JSON by itself, such as one line of several,
+/// is judged by its text.
+fn is_error_frame(frame: &str) -> bool {
     if !frame.contains(r#""error""#) && !frame.contains(r#""promptFeedback""#) {
         return false;
     }

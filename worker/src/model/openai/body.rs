@@ -1,4 +1,4 @@
-//! What is sent for a streamed chat completion.
+//! The body of a request for a streamed chat completion.
 
 use holdfast_shared::agent::ReasoningEffort;
 use serde::Serialize;
@@ -7,15 +7,15 @@ use serde_json::Value;
 use crate::model::{Request, ToolRequest, ToolSpec, Turn};
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct CompletionRequest<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     stream: bool,
     stream_options: StreamOptions,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<RequestTool<'a>>,
     #[serde(flatten)]
-    limit: Option<Limit>,
+    limit: Option<TokenLimit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,10 +26,10 @@ pub(super) struct Body<'a> {
     reasoning_effort: Option<ReasoningEffort>,
 }
 
-/// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only that one.
+/// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only the old one.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Limit {
+pub(super) enum TokenLimit {
     MaxCompletionTokens(u32),
     MaxTokens(u32),
 }
@@ -41,7 +41,7 @@ struct StreamOptions {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-enum Message<'a> {
+enum RequestMessage<'a> {
     System {
         content: &'a str,
     },
@@ -51,7 +51,7 @@ enum Message<'a> {
     Assistant {
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a>>,
+        tool_calls: Vec<RequestCall<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -60,31 +60,31 @@ enum Message<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct RequestCall<'a> {
     id: &'a str,
     #[serde(rename = "type")]
-    kind: Function,
-    function: Called<'a>,
-    /// Where Google's endpoint of this protocol puts thought signatures.
+    kind: FunctionType,
+    function: FunctionCall<'a>,
+    /// Google's endpoint of this protocol puts thought signatures here.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Called<'a> {
+struct FunctionCall<'a> {
     name: &'a str,
     arguments: String,
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct RequestTool<'a> {
     #[serde(rename = "type")]
-    kind: Function,
-    function: Offered<'a>,
+    kind: FunctionType,
+    function: FunctionDeclaration<'a>,
 }
 
 #[derive(Serialize)]
-struct Offered<'a> {
+struct FunctionDeclaration<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
@@ -93,20 +93,20 @@ struct Offered<'a> {
 /// The only kind of tool.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Function {
+enum FunctionType {
     Function,
 }
 
-impl<'a> Body<'a> {
-    pub fn new(model: &'a str, request: &'a Request, limit: Option<Limit>) -> Self {
-        let system = request.system.as_deref().map(|content| Message::System { content });
+impl<'a> CompletionRequest<'a> {
+    pub fn new(model: &'a str, request: &'a Request, limit: Option<TokenLimit>) -> Self {
+        let system = request.system.as_deref().map(|content| RequestMessage::System { content });
         let options = &request.options;
         Self {
             model,
-            messages: system.into_iter().chain(request.turns.iter().map(Message::of)).collect(),
+            messages: system.into_iter().chain(request.turns.iter().map(RequestMessage::of)).collect(),
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-            tools: request.tools.iter().map(Tool::of).collect(),
+            tools: request.tools.iter().map(RequestTool::of).collect(),
             limit,
             temperature: options.temperature,
             top_p: options.top_p,
@@ -116,35 +116,36 @@ impl<'a> Body<'a> {
     }
 }
 
-impl<'a> Message<'a> {
+impl<'a> RequestMessage<'a> {
     fn of(turn: &'a Turn) -> Self {
         match turn {
             Turn::User(content) => Self::User { content },
             Turn::Assistant { text, calls } => Self::Assistant {
                 content: (!text.is_empty()).then_some(text),
-                tool_calls: calls.iter().map(Call::of).collect(),
+                tool_calls: calls.iter().map(RequestCall::of).collect(),
             },
-            // There is no place for `is_error`: the text says what went wrong.
+            // The protocol has no field for `is_error`: the text describes the error.
             Turn::Tool { call_id, text, .. } => Self::Tool { tool_call_id: call_id, content: text },
         }
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> RequestCall<'a> {
     fn of(call: &'a ToolRequest) -> Self {
         Self {
             id: &call.id,
-            kind: Function::Function,
-            function: Called { name: &call.name, arguments: call.arguments().to_string() },
-            // Another provider's signature, of an earlier turn, is of another shape.
+            kind: FunctionType::Function,
+            function: FunctionCall { name: &call.name, arguments: call.arguments().to_string() },
+            // A signature of another provider, from an earlier turn, has another shape.
             extra_content: call.signature.as_ref().filter(|signature| signature.is_object()),
         }
     }
 }
 
-impl<'a> Tool<'a> {
+impl<'a> RequestTool<'a> {
     fn of(tool: &'a ToolSpec) -> Self {
-        let function = Offered { name: &tool.name, description: &tool.description, parameters: &tool.input_schema };
-        Self { kind: Function::Function, function }
+        let function =
+            FunctionDeclaration { name: &tool.name, description: &tool.description, parameters: &tool.input_schema };
+        Self { kind: FunctionType::Function, function }
     }
 }

@@ -1,17 +1,17 @@
-//! One chunk of a streamed chat completion, as OpenAI and the servers like it send it.
+//! One chunk of a streamed chat completion, as OpenAI and compatible servers send it.
 //!
-//! Everything is optional: each server leaves something else out, and what is not named here is ignored.
+//! Every field is optional, because each server omits different ones. Unknown fields are ignored.
 
 use holdfast_shared::usage::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct CompletionChunk<'a> {
     #[serde(borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
-    pub usage: Option<Tokens>,
-    /// Sent in place of a piece when the provider fails in mid-answer.
+    pub usage: Option<CompletionUsage>,
+    /// The provider sends it in place of a piece when it fails in mid-answer.
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -19,36 +19,36 @@ pub(super) struct Chunk<'a> {
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(borrow)]
-    pub delta: Option<Piece<'a>>,
+    pub delta: Option<ChoiceDelta<'a>>,
     pub finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct ChoiceDelta<'a> {
     pub content: Option<String>,
-    /// Why the model will not answer; the reader sees it as the answer that it is.
+    /// Why the model refuses; clients read it as the answer.
     pub refusal: Option<String>,
-    // Two names for the same; a server that is changing from one to the other sends both.
+    // Two names of one field; a server in transition sends both.
     pub reasoning_content: Option<String>,
     pub reasoning: Option<String>,
     #[serde(borrow)]
-    pub tool_calls: Option<Vec<CallPiece<'a>>>,
+    pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
 }
 
-/// A piece of a tool call; `calls` tells which one it belongs to.
+/// A piece of a tool call; `calls` finds the call that it belongs to.
 #[derive(Deserialize)]
-pub(super) struct CallPiece<'a> {
+pub(super) struct ToolCallDelta<'a> {
     pub index: Option<u64>,
     pub id: Option<String>,
     #[serde(borrow)]
-    pub function: Option<FunctionPiece<'a>>,
-    /// Where Google's endpoint of this protocol puts thought signatures.
+    pub function: Option<FunctionDelta<'a>>,
+    /// Google's endpoint of this protocol puts thought signatures here.
     #[serde(borrow)]
     pub extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct FunctionPiece<'a> {
+pub(super) struct FunctionDelta<'a> {
     pub name: Option<String>,
     /// A string with a piece of JSON; some servers send the JSON itself.
     #[serde(borrow)]
@@ -56,7 +56,7 @@ pub(super) struct FunctionPiece<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct CompletionUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
@@ -73,8 +73,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<CompletionUsage> for Usage {
+    fn from(tokens: CompletionUsage) -> Self {
         let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let reasoning = tokens.completion_tokens_details.and_then(|details| details.reasoning_tokens);
         Self {

@@ -1,30 +1,30 @@
-//! From bytes to deltas: the lines of an event stream, of which only `data:` matters here.
+//! Parses the bytes of an event stream into deltas; only `data:` lines matter here.
 //!
-//! How the bytes are cut makes no difference to what comes out.
+//! The boundaries between the pieces of the body make no difference to the deltas.
 
 use std::collections::VecDeque;
 
 use holdfast_shared::{finish_reason::FinishReason, usage::Usage};
 use memchr::memchr;
 
-use super::chunk::{Chunk, Piece};
-use crate::model::{Delta, Error, subject::Subject};
+use super::chunk::{ChoiceDelta, CompletionChunk};
+use crate::model::{AnswerDelta, Error, subject::Subject};
 
 mod calls;
 
-use calls::Calls;
+use calls::CallAssembler;
 
-/// Bytes of one line; a provider that sends more is broken.
+/// Most bytes of one line; a longer line is a flaw.
 const LINE_BYTES: usize = 1024 * 1024;
 
-/// The state between two pieces of the body.
+/// The parser's state between two pieces of the body.
 #[derive(Default)]
-pub(super) struct Parser {
-    /// The beginning of a line whose end has not come yet.
+pub(super) struct StreamParser {
+    /// The beginning of a line whose end has not arrived.
     partial: Vec<u8>,
-    calls: Calls,
+    calls: CallAssembler,
     usage: Usage,
-    /// Once it has come, only usage and `[DONE]` are left.
+    /// After the finish reason, only usage and `[DONE]` may follow.
     finish_reason: Option<FinishReason>,
     done: bool,
 }
@@ -36,15 +36,15 @@ pub(super) enum Flaw {
     NotAStream(String),
     Malformed(String),
     NamelessCall,
-    /// An error of the provider's, as JSON.
-    Complaint(String),
+    /// An error of the provider, as JSON.
+    ProviderError(String),
     Truncated,
 }
 
 impl Flaw {
     pub fn to_error(&self, subject: &Subject) -> Error {
         let cause = match self {
-            Self::Complaint(body) => return Error::from_body(subject, body),
+            Self::ProviderError(body) => return Error::from_body(subject, body),
             Self::LongLine => format!("a line of it is longer than {LINE_BYTES} bytes"),
             Self::NotAStream(line) => format!("it is no event stream: {}", subject.quote(line)),
             Self::Malformed(data) => format!("a chunk of it is malformed: {}", subject.quote(data)),
@@ -55,9 +55,9 @@ impl Flaw {
     }
 }
 
-impl Parser {
-    /// Takes the next bytes. What is in `deltas` after a flaw came before it.
-    pub fn feed(&mut self, bytes: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+impl StreamParser {
+    /// Parses the next bytes. On a flaw, `deltas` has the deltas before it.
+    pub fn feed(&mut self, bytes: &[u8], deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
         let mut rest = bytes;
         while let Some(end) = memchr(b'\n', rest) {
             let line = &rest[..end];
@@ -65,21 +65,21 @@ impl Parser {
             if self.partial.is_empty() {
                 self.read_line(line, deltas)?;
             } else {
-                self.keep(line)?;
-                let mut whole = std::mem::take(&mut self.partial);
-                self.read_line(&whole, deltas)?;
-                whole.clear();
-                self.partial = whole;
+                self.buffer(line)?;
+                let mut line = std::mem::take(&mut self.partial);
+                self.read_line(&line, deltas)?;
+                line.clear();
+                self.partial = line;
             }
         }
-        self.keep(rest)
+        self.buffer(rest)
     }
 
-    /// The body has ended.
-    pub fn finish(&mut self, deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
-        let last = std::mem::take(&mut self.partial);
-        // The end of the body may stand for the end of the line; but if that line is no whole chunk, it was cut off.
-        self.read_line(&last, deltas).map_err(|flaw| match flaw {
+    /// Parses the last line and ends the answer. Fails if the body ended before the answer was complete.
+    pub fn finish(&mut self, deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
+        let last_line = std::mem::take(&mut self.partial);
+        // The end of the body may replace the end of the line; but a last line that is no complete chunk was truncated.
+        self.read_line(&last_line, deltas).map_err(|flaw| match flaw {
             Flaw::Malformed(_) => Flaw::Truncated,
             flaw => flaw,
         })?;
@@ -93,7 +93,7 @@ impl Parser {
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
+    fn buffer(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
         if self.partial.len() + bytes.len() > LINE_BYTES {
             return Err(Flaw::LongLine);
         }
@@ -101,8 +101,8 @@ impl Parser {
         Ok(())
     }
 
-    fn read_line(&mut self, line: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
-        // Nothing counts after the end.
+    fn read_line(&mut self, line: &[u8], deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
+        // Lines after the end do not count.
         if self.done {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Parser {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(data) = line.strip_prefix(b"data:") else {
             return match line.first() {
-                // An error, or a login page, where a stream should be. Other fields are none of our business.
+                // An error or a login page in place of a stream. The parser ignores other fields.
                 Some(b'{' | b'[' | b'<') => Err(not_a_stream(line)),
                 _ => Ok(()),
             };
@@ -127,42 +127,46 @@ impl Parser {
         }
     }
 
-    fn read_chunk(&mut self, data: &[u8], deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
-        let chunk: Chunk<'_> = serde_json::from_slice(data).map_err(|_| Flaw::Malformed(text(data)))?;
+    fn read_chunk(&mut self, data: &[u8], deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
+        let chunk: CompletionChunk<'_> = serde_json::from_slice(data).map_err(|_| Flaw::Malformed(text(data)))?;
         if chunk.error.is_some() {
-            return Err(Flaw::Complaint(text(data)));
+            return Err(Flaw::ProviderError(text(data)));
         }
         if let Some(tokens) = chunk.usage {
             self.usage = tokens.into();
         }
         for choice in chunk.choices.into_iter().flatten() {
             if let Some(piece) = choice.delta {
-                self.hand_out(piece, deltas)?;
+                self.push_deltas(piece, deltas)?;
             }
-            self.finish_reason = choice.finish_reason.as_deref().map(meaning).or(self.finish_reason);
+            self.finish_reason = choice.finish_reason.as_deref().map(finish_reason_of).or(self.finish_reason);
         }
         Ok(())
     }
 
-    fn hand_out(&mut self, piece: Piece<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), Flaw> {
+    fn push_deltas(&mut self, piece: ChoiceDelta<'_>, deltas: &mut VecDeque<AnswerDelta>) -> Result<(), Flaw> {
         let reasoning = piece.reasoning_content.filter(|text| !text.is_empty()).or(piece.reasoning);
-        let pieces = [reasoning.map(Delta::Reasoning), piece.content.map(Delta::Text), piece.refusal.map(Delta::Text)];
-        let is_empty = |delta: &Delta| matches!(delta, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty());
+        let pieces = [
+            reasoning.map(AnswerDelta::Reasoning),
+            piece.content.map(AnswerDelta::Text),
+            piece.refusal.map(AnswerDelta::Text),
+        ];
+        let is_empty = |delta: &AnswerDelta| matches!(delta, AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) if text.is_empty());
         deltas.extend(pieces.into_iter().flatten().filter(|delta| !is_empty(delta)));
         for piece in piece.tool_calls.into_iter().flatten() {
-            deltas.extend(self.calls.read(piece)?.map(Delta::Call));
+            deltas.extend(self.calls.read(piece)?.map(AnswerDelta::Call));
         }
         Ok(())
     }
 
-    fn end(&mut self, deltas: &mut VecDeque<Delta>) {
+    fn end(&mut self, deltas: &mut VecDeque<AnswerDelta>) {
         self.done = true;
-        deltas.push_back(Delta::End(self.usage, self.finish_reason.unwrap_or(FinishReason::Other)));
+        deltas.push_back(AnswerDelta::End(self.usage, self.finish_reason.unwrap_or(FinishReason::Other)));
     }
 }
 
-/// What the servers that speak this protocol mean by their reasons. Some pass those of the provider behind them on.
-fn meaning(reason: &str) -> FinishReason {
+/// Returns the meaning of a server's finish reason. Some servers pass on the reasons of the provider that they use.
+fn finish_reason_of(reason: &str) -> FinishReason {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "eos" | "end_turn" | "stop_sequence" => FinishReason::Stop,
         "tool_calls" | "tool_use" | "function_call" => FinishReason::ToolCalls,
@@ -176,8 +180,8 @@ fn meaning(reason: &str) -> FinishReason {
 }
 
 fn not_a_stream(line: &[u8]) -> Flaw {
-    match serde_json::from_slice::<Chunk<'_>>(line) {
-        Ok(Chunk { error: Some(_), .. }) => Flaw::Complaint(text(line)),
+    match serde_json::from_slice::<CompletionChunk<'_>>(line) {
+        Ok(CompletionChunk { error: Some(_), .. }) => Flaw::ProviderError(text(line)),
         _ => Flaw::NotAStream(text(line)),
     }
 }

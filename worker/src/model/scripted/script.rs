@@ -1,4 +1,4 @@
-//! What a user turn tells the scripted model to do.
+//! The directives of a user turn for the scripted model.
 
 use std::time::Duration;
 
@@ -20,35 +20,35 @@ pub(super) struct Script {
     pub tokens: usize,
     pub delay: Duration,
     pub thinks: bool,
-    pub fails: Option<Failure>,
+    pub fails: Option<FailPoint>,
     /// Why the answer ends.
     pub finish: FinishReason,
-    /// In the order written.
-    pub calls: Vec<Call>,
+    /// The calls in the order of the text.
+    pub calls: Vec<ScriptedCall>,
     /// Whether all calls are made in one step.
     pub parallel: bool,
 }
 
-/// Where it fails.
+/// Where the model fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum FailPoint {
     AtTheEnd,
     /// Counted from 1.
     InStep(usize),
 }
 
-/// A tool to call.
+/// A tool call that the model makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
-    pub tool: Tool,
-    /// JSON, unless something else was written.
+pub(super) struct ScriptedCall {
+    pub tool: ScriptTool,
+    /// Usually JSON; other text is passed on unchanged.
     pub arguments: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum ScriptTool {
     Named(String),
-    /// The first tool of the client's own, whose names have no server before them.
+    /// The first tool of the client's own, whose name has no server prefix.
     OfTheClient,
 }
 
@@ -66,7 +66,7 @@ impl Script {
         let mut rest = text;
         while let Some((_, after)) = rest.split_once('[') {
             rest = after;
-            if let Some((call, after)) = after.strip_prefix("call=").and_then(Call::read) {
+            if let Some((call, after)) = after.strip_prefix("call=").and_then(ScriptedCall::read) {
                 script.calls.push(call);
                 rest = after;
             } else if let Some((directive, _)) = after.split_once(']').filter(|(directive, _)| !directive.contains('['))
@@ -84,17 +84,17 @@ impl Script {
             ("delay", Ok(ms)) => self.delay = Duration::from_millis(ms.min(MAX_DELAY)),
             ("think", _) => self.thinks = true,
             ("fail", Ok(step)) if step > 0 => {
-                self.fails = Some(Failure::InStep(usize::try_from(step).unwrap_or(usize::MAX)));
+                self.fails = Some(FailPoint::InStep(usize::try_from(step).unwrap_or(usize::MAX)));
             }
-            ("fail", _) => self.fails = Some(Failure::AtTheEnd),
+            ("fail", _) => self.fails = Some(FailPoint::AtTheEnd),
             ("finish", _) => self.finish = FinishReason::from(value.trim().to_owned()),
             ("parallel", _) => self.parallel = true,
-            ("approval", _) => self.calls.push(Call {
-                tool: Tool::Named(tools::APPROVAL.to_owned()),
+            ("approval", _) => self.calls.push(ScriptedCall {
+                tool: ScriptTool::Named(tools::APPROVAL.to_owned()),
                 arguments: json!({"action": or(value, "send the report")}).to_string(),
             }),
-            ("clienttool", _) => self.calls.push(Call {
-                tool: Tool::OfTheClient,
+            ("clienttool", _) => self.calls.push(ScriptedCall {
+                tool: ScriptTool::OfTheClient,
                 arguments: json!({"question": or(value, "Which colour?")}).to_string(),
             }),
             _ => {}
@@ -102,9 +102,9 @@ impl Script {
     }
 }
 
-impl Call {
-    /// Reads `NAME]` or `NAME {json}]`, and returns what comes after it. The JSON may have brackets in it; if it is none, it
-    /// ends at the first one and is passed on as it is.
+impl ScriptedCall {
+    /// Parses `NAME]` or `NAME {json}]`, and returns the call with the rest of the text. The JSON may contain brackets.
+    /// Text that is no JSON ends at the first bracket and is passed on unchanged.
     fn read(text: &str) -> Option<(Self, &str)> {
         let end = text.find([']', ' ', '\n', '\t'])?;
         let (name, rest) = text.split_at(end);
@@ -117,14 +117,14 @@ impl Call {
         let closed = json_end.and_then(|end| Some((&rest[..end], rest[end..].trim_start().strip_prefix(']')?)));
         let (arguments, after) = closed.or_else(|| rest.split_once(']'))?;
         let arguments = or(arguments, "{}").to_owned();
-        Some((Self { tool: Tool::Named(name.to_owned()), arguments }, after))
+        Some((Self { tool: ScriptTool::Named(name.to_owned()), arguments }, after))
     }
 
-    /// The name of the tool, given those that are offered.
+    /// Returns the name of the tool, given the declared ones.
     pub fn name(&self, offered: &[ToolSpec]) -> String {
         match &self.tool {
-            Tool::Named(name) => name.clone(),
-            Tool::OfTheClient => {
+            ScriptTool::Named(name) => name.clone(),
+            ScriptTool::OfTheClient => {
                 let own = offered.iter().find(|tool| !tool.name.contains("__"));
                 own.map_or(tools::CLIENT_TOOL, |tool| &tool.name).to_owned()
             }

@@ -6,38 +6,38 @@ use holdfast_shared::finish_reason::FinishReason;
 
 use super::{
     THOUGHTS,
-    script::{Call, Failure, Script},
+    script::{FailPoint, Script, ScriptedCall},
 };
-use crate::model::{CallDelta, Delta, ToolSpec, Turn};
+use crate::model::{AnswerDelta, CallDelta, ToolSpec, Turn};
 
-/// Characters of a tool's outcome that are quoted.
+/// Most characters of a tool's outcome that are quoted.
 const QUOTED_CHARS: usize = 200;
 
-/// What is said in one answer: thoughts, then `lead`, then words.
+/// The content of one answer: thoughts, then `lead`, then words.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ScriptedStep {
     pub thoughts: usize,
-    pub lead: Vec<Delta>,
+    pub lead: Vec<AnswerDelta>,
     pub words: usize,
-    /// Whether it breaks off after that.
+    /// Whether the answer then fails.
     pub fails: bool,
-    /// Why it ends, if it does not break off.
+    /// Why the answer ends, if it does not fail.
     pub finish: FinishReason,
     pub delay: Duration,
 }
 
-impl Step {
-    /// The step that comes after these turns, which follow the script's.
+impl ScriptedStep {
+    /// Returns the step after these turns, which follow the script's turn.
     pub fn next(script: Script, since: &[Turn], offered: &[ToolSpec]) -> Self {
         let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
         let (steps, calls) = match (script.parallel, outcomes.len()) {
             (true, 0) => (0, script.calls.as_slice()),
             (true, _) => (1, &[][..]),
-            (false, done) => (done.min(script.calls.len()), script.calls.get(done..=done).unwrap_or_default()),
+            (false, count) => (count.min(script.calls.len()), script.calls.get(count..=count).unwrap_or_default()),
         };
-        let fails_here = script.fails == Some(Failure::InStep(steps + 1));
+        let fails_here = script.fails == Some(FailPoint::InStep(steps + 1));
         if calls.is_empty() || offered.is_empty() {
-            return Self::answering(&script, &outcomes, fails_here || script.fails == Some(Failure::AtTheEnd));
+            return Self::answering(&script, &outcomes, fails_here || script.fails == Some(FailPoint::AtTheEnd));
         }
         Self::calling(&script, calls, offered, fails_here)
     }
@@ -45,7 +45,7 @@ impl Step {
     fn answering(script: &Script, outcomes: &[&Turn], fails: bool) -> Self {
         Self {
             thoughts: if script.thinks { THOUGHTS.len() } else { 0 },
-            lead: outcomes.iter().filter_map(|turn| quote(turn)).map(Delta::Text).collect(),
+            lead: outcomes.iter().filter_map(|turn| quote(turn)).map(AnswerDelta::Text).collect(),
             words: if fails { script.tokens / 2 } else { script.tokens },
             fails,
             finish: script.finish,
@@ -53,9 +53,10 @@ impl Step {
         }
     }
 
-    fn calling(script: &Script, calls: &[Call], offered: &[ToolSpec], fails: bool) -> Self {
+    fn calling(script: &Script, calls: &[ScriptedCall], offered: &[ToolSpec], fails: bool) -> Self {
         let names: Vec<String> = calls.iter().map(|call| call.name(offered)).collect();
-        let mut lead = vec![Delta::Text("Calling ".to_owned()), Delta::Text(format!("{}. ", names.join(", ")))];
+        let mut lead =
+            vec![AnswerDelta::Text("Calling ".to_owned()), AnswerDelta::Text(format!("{}. ", names.join(", ")))];
         let pieces = names.into_iter().zip(calls).enumerate();
         lead.extend(pieces.flat_map(|(index, (name, call))| pieces_of(index, name, &call.arguments)));
         if fails {
@@ -66,15 +67,15 @@ impl Step {
     }
 }
 
-/// A call, with its arguments cut in two.
-fn pieces_of(index: usize, name: String, arguments: &str) -> [Delta; 2] {
+/// Returns a call, with its arguments split in two.
+fn pieces_of(index: usize, name: String, arguments: &str) -> [AnswerDelta; 2] {
     let (begin, end) = arguments.split_at(arguments.ceil_char_boundary(arguments.len() / 2));
     let first = CallDelta { index, name: Some(name), arguments: begin.to_owned(), signature: None };
     let second = CallDelta { index, name: None, arguments: end.to_owned(), signature: None };
-    [Delta::Call(first), Delta::Call(second)]
+    [AnswerDelta::Call(first), AnswerDelta::Call(second)]
 }
 
-/// A line with the outcome of a call.
+/// Returns a line with the outcome of a call.
 fn quote(turn: &Turn) -> Option<String> {
     let Turn::Tool { name, text, .. } = turn else { return None };
     let text = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c });

@@ -1,4 +1,4 @@
-//! What the scripted model says.
+//! Tests of the scripted model's answers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use futures::{FutureExt, StreamExt};
 use holdfast_shared::finish_reason::FinishReason;
 use tokio::time::Instant;
 
-use super::{script::Failure, *};
+use super::{script::FailPoint, *};
 use crate::model::{CallDelta, ToolSpec};
 
 fn request(text: &str) -> Request {
@@ -16,18 +16,21 @@ fn request(text: &str) -> Request {
     Request { system: Some("two words".to_owned()), turns, ..Request::default() }
 }
 
-async fn answer(text: &str) -> Vec<Result<Delta, Error>> {
-    Scripted.ask(&request(text)).await.unwrap_or_else(|error| panic!("{error}")).collect().await
+async fn answer(text: &str) -> Vec<Result<AnswerDelta, Error>> {
+    ScriptedModel.ask(&request(text)).await.unwrap_or_else(|error| panic!("{error}")).collect().await
 }
 
-fn texts(items: &[Result<Delta, Error>]) -> Vec<&str> {
-    items.iter().filter_map(|item| if let Ok(Delta::Text(text)) = item { Some(text.as_str()) } else { None }).collect()
+fn texts(items: &[Result<AnswerDelta, Error>]) -> Vec<&str> {
+    items
+        .iter()
+        .filter_map(|item| if let Ok(AnswerDelta::Text(text)) = item { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 #[test]
 fn directives_are_read_and_capped_and_others_ignored() {
     let check = |text: &str, tokens, delay, thinks, fails: bool| {
-        let (delay, fails) = (Duration::from_millis(delay), fails.then_some(Failure::AtTheEnd));
+        let (delay, fails) = (Duration::from_millis(delay), fails.then_some(FailPoint::AtTheEnd));
         let expected =
             Script { tokens, delay, thinks, fails, calls: Vec::new(), parallel: false, finish: FinishReason::Stop };
         assert_eq!(Script::read(text), expected, "{text}");
@@ -53,16 +56,16 @@ async fn only_the_last_user_turn_counts_and_every_word_can_be_told_apart() {
     assert_eq!(distinct.len(), 60 - GREETING.len());
     let usage = Usage { input_tokens: 6, output_tokens: 60, cached_tokens: 0, reasoning_tokens: 0 };
     assert!(
-        matches!(items.last(), Some(Ok(Delta::End(found, FinishReason::Stop))) if *found == usage),
+        matches!(items.last(), Some(Ok(AnswerDelta::End(found, FinishReason::Stop))) if *found == usage),
         "{:?}",
         items.last()
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_thinks_and_fails_half_way_when_told_to() {
+async fn directives_make_it_think_and_fail_half_way() {
     let items = answer("[tokens=10] [think] [fail]").await;
-    assert!(items[..5].iter().all(|item| matches!(item, Ok(Delta::Reasoning(_)))));
+    assert!(items[..5].iter().all(|item| matches!(item, Ok(AnswerDelta::Reasoning(_)))));
     assert_eq!(texts(&items).len(), 5);
     assert_eq!(items.len(), 11);
     assert_eq!(items[10].as_ref().err().map(Error::code), Some("scripted_failure"));
@@ -76,8 +79,9 @@ async fn each_token_waits_for_its_delay() {
 }
 
 #[tokio::test]
-async fn without_a_delay_it_still_lets_others_run() {
-    let mut rest = Scripted.ask(&request("[tokens=1000] [delay=0]")).await.unwrap_or_else(|error| panic!("{error}"));
+async fn without_a_delay_it_still_yields_to_other_tasks() {
+    let mut rest =
+        ScriptedModel.ask(&request("[tokens=1000] [delay=0]")).await.unwrap_or_else(|error| panic!("{error}"));
     let mut pauses = 0;
     loop {
         match rest.next().now_or_never() {
@@ -89,7 +93,7 @@ async fn without_a_delay_it_still_lets_others_run() {
     assert!(pauses >= 10, "{pauses}");
 }
 
-fn offered(names: &[&str]) -> Vec<ToolSpec> {
+fn tool_specs(names: &[&str]) -> Vec<ToolSpec> {
     let tool = |name: &&str| ToolSpec {
         name: (*name).to_owned(),
         description: String::new(),
@@ -98,9 +102,9 @@ fn offered(names: &[&str]) -> Vec<ToolSpec> {
     names.iter().map(tool).collect()
 }
 
-/// What is said in the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
+/// Returns the step after these outcomes: words as they are, calls as `name(arguments)`, a failure as `!`.
 async fn step(text: &str, outcomes: &[(&str, &str)]) -> String {
-    step_with(text, outcomes, offered(&["kb__count", "ask_me"])).await
+    step_with(text, outcomes, tool_specs(&["kb__count", "ask_me"])).await
 }
 
 async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) -> String {
@@ -110,19 +114,21 @@ async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) 
         let text = (*text).to_owned();
         [calls, Turn::Tool { call_id: "c".to_owned(), name: (*name).to_owned(), text, is_error: false }]
     }));
-    let items: Vec<_> = Scripted.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
-    let mut said = String::new();
-    for (place, item) in items.iter().enumerate() {
+    let items: Vec<_> = ScriptedModel.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
+    let mut text_of_step = String::new();
+    for (index, item) in items.iter().enumerate() {
         match item {
-            Ok(Delta::Text(text)) => said += text,
-            Ok(Delta::Reasoning(_)) => said += "~",
-            Ok(Delta::Call(CallDelta { name: Some(name), arguments, .. })) => said += &format!("<{name} {arguments}"),
-            Ok(Delta::Call(CallDelta { arguments, .. })) => said += &format!("|{arguments}>"),
-            Ok(Delta::End(..)) => assert_eq!(place, items.len() - 1),
-            Err(error) => said += if error.code() == "scripted_failure" { "!" } else { "?" },
+            Ok(AnswerDelta::Text(text)) => text_of_step += text,
+            Ok(AnswerDelta::Reasoning(_)) => text_of_step += "~",
+            Ok(AnswerDelta::Call(CallDelta { name: Some(name), arguments, .. })) => {
+                text_of_step += &format!("<{name} {arguments}")
+            }
+            Ok(AnswerDelta::Call(CallDelta { arguments, .. })) => text_of_step += &format!("|{arguments}>"),
+            Ok(AnswerDelta::End(..)) => assert_eq!(index, items.len() - 1),
+            Err(error) => text_of_step += if error.code() == "scripted_failure" { "!" } else { "?" },
         }
     }
-    said
+    text_of_step
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,9 +149,11 @@ async fn parallel_calls_are_made_in_one_step() {
     const TEXT: &str = "[call=a__b] [call=c__d {}] [parallel] [tokens=1]";
     assert_eq!(step(TEXT, &[]).await, "Calling a__b, c__d. <a__b {|}><c__d {|}>");
     assert_eq!(step(TEXT, &[("a__b", "1"), ("c__d", "2")]).await, "a__b: 1\nc__d: 2\nThis ");
-    let request = Request { tools: offered(&["a__b"]), ..request(TEXT) };
-    let items: Vec<_> = Scripted.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
-    let index = |item: &Result<Delta, Error>| if let Ok(Delta::Call(call)) = item { Some(call.index) } else { None };
+    let request = Request { tools: tool_specs(&["a__b"]), ..request(TEXT) };
+    let items: Vec<_> = ScriptedModel.ask(&request).await.unwrap_or_else(|error| panic!("{error}")).collect().await;
+    let index = |item: &Result<AnswerDelta, Error>| {
+        if let Ok(AnswerDelta::Call(call)) = item { Some(call.index) } else { None }
+    };
     assert_eq!(items.iter().filter_map(index).collect::<Vec<_>>(), [0, 0, 1, 1]);
 }
 
@@ -170,7 +178,7 @@ async fn without_tools_it_answers_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_fails_in_the_step_that_it_is_told_and_else_in_the_last_one() {
+async fn it_fails_in_the_named_step_or_else_in_the_last_one() {
     const ONE: &[(&str, &str)] = &[("a__b", "1")];
     assert_eq!(step("[call=a__b] [fail=1]", &[]).await, "Calling a__b. <a__b {!");
     assert_eq!(step("[call=a__b] [fail=1] [tokens=2]", ONE).await, "a__b: 1\nThis is ");
@@ -197,12 +205,15 @@ async fn the_words_of_a_step_wait_for_their_delay_and_its_calls_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_for_the_reason_that_it_is_told() {
+async fn it_ends_for_the_named_reason() {
     for (text, expected) in [
         ("[finish=length]", FinishReason::Length),
         ("[finish=content_filter]", FinishReason::ContentFilter),
         ("[finish=boredom]", FinishReason::Other),
     ] {
-        assert!(matches!(answer(text).await.last(), Some(Ok(Delta::End(_, found))) if *found == expected), "{text}");
+        assert!(
+            matches!(answer(text).await.last(), Some(Ok(AnswerDelta::End(_, found))) if *found == expected),
+            "{text}"
+        );
     }
 }

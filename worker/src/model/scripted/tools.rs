@@ -1,4 +1,4 @@
-//! Tools that the scripted model knows by name, so that it can be tried without any server.
+//! Tools of the scripted model, so that tools can be tried without a server.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ pub(super) const APPROVAL: &str = "scripted__approval";
 pub(super) const CLIENT_TOOL: &str = "scripted__clienttool";
 const ECHO: &str = "scripted__echo";
 
-/// The tools, for whoever offers and executes them.
+/// Returns the tools, for the code that declares and executes them.
 pub fn tools() -> Vec<ToolSpec> {
     let tool = |name: &str, description: &str, field: &str| ToolSpec {
         name: name.to_owned(),

@@ -1,14 +1,14 @@
-//! Tool calls in the words of each provider, streamed.
+//! Streamed tool calls in the format of each provider.
 
 use serde_json::{Value, json};
 
 use super::{
-    CallDelta, Delta, Outcome, Reply, ask,
-    wires::{Wire, anthropic, gemini, ollama, openai},
+    AnswerDelta, AskOutcome, CallDelta, Reply, ask,
+    wires::{ProviderWire, anthropic, gemini, ollama, openai},
 };
 
 /// Two calls, and a third one without arguments.
-fn calling(wire: &Wire) -> Vec<String> {
+fn calling(wire: &ProviderWire) -> Vec<String> {
     match wire.provider {
         "openai" => {
             let chunk = |calls: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}}}}]}}\n\n");
@@ -61,7 +61,7 @@ fn calling(wire: &Wire) -> Vec<String> {
                 format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}}{rest}}}]}}\r\n\r\n")
             };
             vec![
-                // Both come without an id, in chunks of their own: genai gives them the same one.
+                // Both come without an id, in separate chunks: genai gives them one id.
                 parts(r#"{"functionCall":{"name":"kb__count","args":{"of":"é😀"}},"thoughtSignature":"c2ln"}"#, ""),
                 parts(
                     r#"{"functionCall":{"name":"kb__count","args":{"of":1}}},{"functionCall":{"name":"kb__list"}}"#,
@@ -85,80 +85,80 @@ fn calling(wire: &Wire) -> Vec<String> {
     }
 }
 
-fn begun(index: usize, name: &str, arguments: &str) -> Delta {
+fn call_start(index: usize, name: &str, arguments: &str) -> AnswerDelta {
     let name = Some(name.to_owned());
-    Delta::Call(CallDelta { index, name, arguments: arguments.to_owned(), signature: None })
+    AnswerDelta::Call(CallDelta { index, name, arguments: arguments.to_owned(), signature: None })
 }
 
-fn more(index: usize, arguments: &str) -> Delta {
-    Delta::Call(CallDelta { index, arguments: arguments.to_owned(), ..CallDelta::default() })
+fn call_piece(index: usize, arguments: &str) -> AnswerDelta {
+    AnswerDelta::Call(CallDelta { index, arguments: arguments.to_owned(), ..CallDelta::default() })
 }
 
-/// The same delta, with what the provider wants back.
-fn signed(delta: Delta, signature: Value) -> Delta {
+/// Returns the delta with the data that the provider needs back.
+fn with_signature(delta: AnswerDelta, signature: Value) -> AnswerDelta {
     match delta {
-        Delta::Call(delta) => Delta::Call(CallDelta { signature: Some(signature), ..delta }),
+        AnswerDelta::Call(delta) => AnswerDelta::Call(CallDelta { signature: Some(signature), ..delta }),
         _ => delta,
     }
 }
 
-fn expected(wire: &Wire) -> Vec<Delta> {
+fn expected(wire: &ProviderWire) -> Vec<AnswerDelta> {
     let streamed = [
-        begun(0, "kb__count", ""),
-        more(0, r#"{"of":"#),
-        more(0, r#""é😀"}"#),
-        begun(1, "kb__count", r#"{"of":"#),
-        more(1, "1}"),
-        begun(2, "kb__list", ""),
+        call_start(0, "kb__count", ""),
+        call_piece(0, r#"{"of":"#),
+        call_piece(0, r#""é😀"}"#),
+        call_start(1, "kb__count", r#"{"of":"#),
+        call_piece(1, "1}"),
+        call_start(2, "kb__list", ""),
     ];
     match wire.provider {
         "openai" => {
             let mut deltas = streamed.to_vec();
-            deltas[0] = signed(deltas[0].clone(), json!({"google": {"thought_signature": "c2ln"}}));
+            deltas[0] = with_signature(deltas[0].clone(), json!({"google": {"thought_signature": "c2ln"}}));
             deltas
         }
         "anthropic" => {
-            let mut deltas = vec![Delta::Reasoning("hm".to_owned())];
+            let mut deltas = vec![AnswerDelta::Reasoning("hm".to_owned())];
             deltas.extend(streamed);
-            deltas[4] = begun(1, "kb__count", "");
-            deltas.insert(5, more(1, r#"{"of":"#));
+            deltas[4] = call_start(1, "kb__count", "");
+            deltas.insert(5, call_piece(1, r#"{"of":"#));
             let thinking = json!([
                 {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
                 {"type": "redacted_thinking", "data": "ZGF0YQ"},
             ]);
-            deltas.push(signed(more(0, ""), thinking));
+            deltas.push(with_signature(call_piece(0, ""), thinking));
             deltas
         }
         "gemini" => vec![
-            signed(begun(0, "kb__count", r#"{"of":"é😀"}"#), json!("c2ln")),
-            begun(1, "kb__count", r#"{"of":1}"#),
-            begun(2, "kb__list", ""),
+            with_signature(call_start(0, "kb__count", r#"{"of":"é😀"}"#), json!("c2ln")),
+            call_start(1, "kb__count", r#"{"of":1}"#),
+            call_start(2, "kb__list", ""),
         ],
         _ => vec![
-            begun(0, "kb__count", r#"{"of":"é😀"}"#),
-            begun(1, "kb__count", r#"{"of":1}"#),
-            begun(2, "kb__list", "{}"),
+            call_start(0, "kb__count", r#"{"of":"é😀"}"#),
+            call_start(1, "kb__count", r#"{"of":1}"#),
+            call_start(2, "kb__list", "{}"),
         ],
     }
 }
 
-/// The deltas of a complete answer, without its end.
+/// Returns the deltas of a complete answer, without its end.
 #[track_caller]
-fn whole(mut outcome: Outcome, provider: &str) -> Vec<Delta> {
+fn complete_deltas(mut outcome: AskOutcome, provider: &str) -> Vec<AnswerDelta> {
     assert!(outcome.error.is_none(), "{provider}: {outcome:?}");
-    assert!(matches!(outcome.deltas.pop(), Some(Delta::End(..))), "{provider}");
+    assert!(matches!(outcome.deltas.pop(), Some(AnswerDelta::End(..))), "{provider}");
     outcome.deltas
 }
 
-fn callers() -> [Wire; 4] {
+fn callers() -> [ProviderWire; 4] {
     [openai(), anthropic(), gemini(), ollama()]
 }
 
 #[tokio::test]
-async fn calls_come_piece_by_piece_as_the_provider_cut_them() {
+async fn calls_arrive_in_the_providers_pieces() {
     for wire in callers() {
         let outcome = ask(&wire, &[], vec![wire.reply().chunks(&calling(&wire))]).await;
-        assert_eq!(whole(outcome, wire.provider), expected(&wire), "{}", wire.provider);
+        assert_eq!(complete_deltas(outcome, wire.provider), expected(&wire), "{}", wire.provider);
     }
 }
 
@@ -169,35 +169,35 @@ async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
         let characters: Vec<String> = all.chars().map(String::from).collect();
         for reply in [wire.reply().chunk(all.as_str()), wire.reply().chunks(&characters)] {
             let outcome = ask(&wire, &[], vec![reply]).await;
-            assert_eq!(whole(outcome, wire.provider), expected(&wire), "{}", wire.provider);
+            assert_eq!(complete_deltas(outcome, wire.provider), expected(&wire), "{}", wire.provider);
         }
     }
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_off_is_an_error_wherever_it_was_cut() {
+async fn a_truncated_call_is_an_error_at_every_offset() {
     for wire in callers() {
         let all = calling(&wire);
         for count in 1..all.len() {
             let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunks(&all[..count])]).await;
             assert_eq!(outcome.code(), Some("model_broken_stream"), "{} {count}: {outcome:?}", wire.provider);
             let expected = expected(&wire);
-            assert!(count + 1 < all.len() || !outcome.deltas.is_empty(), "{}: nothing was handed out", wire.provider);
+            assert!(count + 1 < all.len() || !outcome.deltas.is_empty(), "{}: no delta was returned", wire.provider);
             assert!(expected.starts_with(&outcome.deltas), "{} {count}: {outcome:?}", wire.provider);
         }
     }
 }
 
 #[tokio::test]
-async fn an_argument_that_is_named_error_is_no_complaint() {
-    let cut_off = [
+async fn an_argument_named_error_is_no_provider_error() {
+    let truncated = [
         (gemini(), r#"data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"log","args":{"error":"x"}}}]}}]}"#.to_owned() + "\r\n\r\n"),
         (ollama(), r#"{"message":{"tool_calls":[{"function":{"name":"log","arguments":{"error":"x"}}}]},"done":false}"#.to_owned() + "\n"),
         (openai(), r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"log","arguments":{"error":"x"}}}]}}]}"#.to_owned() + "\n\n"),
     ];
-    for (wire, chunk) in cut_off {
+    for (wire, chunk) in truncated {
         let outcome = ask(&wire, &[], vec![wire.reply().chunk(chunk)]).await;
-        assert_eq!(outcome.deltas, [begun(0, "log", r#"{"error":"x"}"#)], "{}", wire.provider);
+        assert_eq!(outcome.deltas, [call_start(0, "log", r#"{"error":"x"}"#)], "{}", wire.provider);
         assert_eq!(outcome.code(), Some("model_broken_stream"), "{}: {}", wire.provider, outcome.message());
     }
 }
@@ -209,20 +209,20 @@ async fn arguments_that_are_no_json_are_passed_on_as_they_are() {
         "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"t\",\"arguments\":\"{malformed}\"}}}}]}},\"finish_reason\":\"length\"}}]}}\n\n"
     );
     let outcome = ask(&openai(), &[], vec![openai().reply().chunk(openai_chunks)]).await;
-    assert_eq!(whole(outcome, "openai"), [begun(0, "t", r#"{"of": oops"#)]);
+    assert_eq!(complete_deltas(outcome, "openai"), [call_start(0, "t", r#"{"of": oops"#)]);
 
     let anthropic_chunks = format!(
         "event: content_block_start\ndata: {{\"index\":0,\"content_block\":{{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"t\",\"input\":{{}}}}}}\n\nevent: content_block_delta\ndata: {{\"index\":0,\"delta\":{{\"type\":\"input_json_delta\",\"partial_json\":\"{malformed}\"}}}}\n\nevent: message_stop\ndata: {{}}\n\n"
     );
     let outcome = ask(&anthropic(), &[], vec![anthropic().reply().chunk(anthropic_chunks)]).await;
-    assert_eq!(whole(outcome, "anthropic"), [begun(0, "t", ""), more(0, r#"{"of": oops"#)]);
+    assert_eq!(complete_deltas(outcome, "anthropic"), [call_start(0, "t", ""), call_piece(0, r#"{"of": oops"#)]);
 }
 
 #[tokio::test]
-async fn a_call_that_gemini_could_not_read_is_tried_again() {
+async fn a_call_that_gemini_could_not_parse_is_retried() {
     let failed = Reply::new(200, "text/event-stream")
         .chunk("data: {\"candidates\":[{\"content\":{},\"finishReason\":\"MALFORMED_FUNCTION_CALL\"}]}\r\n\r\n");
-    let outcome = ask(&gemini(), &[], vec![failed.clone(), gemini().whole()]).await;
+    let outcome = ask(&gemini(), &[], vec![failed.clone(), gemini().complete_reply()]).await;
     assert_eq!(outcome.deltas, gemini().deltas());
     let outcome = ask(&gemini(), &["--model-retries=0"], vec![failed]).await;
     assert_eq!(outcome.code(), Some("model_broken_stream"));

@@ -1,11 +1,11 @@
-//! Which model an agent gets.
+//! The model that an agent gets.
 
 use std::sync::Arc;
 
 use futures::StreamExt;
 use holdfast_shared::agent::ModelSettings;
 
-use super::{Models, Provider, config, request, wires::openai};
+use super::{FakeProvider, Models, config, request, wires::openai};
 
 fn settings(provider: Option<&str>, name: Option<&str>) -> ModelSettings {
     ModelSettings { provider: provider.map(str::to_owned), name: name.map(str::to_owned), ..ModelSettings::default() }
@@ -29,7 +29,7 @@ fn each_model_is_set_up_once() {
 }
 
 #[test]
-fn a_missing_key_address_or_name_is_told_and_does_no_harm_to_others() {
+fn a_missing_key_address_or_name_is_named_and_leaves_other_models_usable() {
     let models = Models::new(&config(&[])).unwrap();
     let check = |provider, name, parts: &[&str]| {
         let error = models.get(Some(&settings(Some(provider), name))).err().expect("it cannot be set up").to_string();
@@ -48,14 +48,14 @@ fn a_missing_key_address_or_name_is_told_and_does_no_harm_to_others() {
 
 #[tokio::test]
 async fn an_agents_model_is_asked_by_its_name_with_the_deployments_key() {
-    let provider = Provider::start(vec![openai().whole()]).await;
+    let provider = FakeProvider::start(vec![openai().complete_reply()]).await;
     let models = Models::new(&openai().config(&provider.url, &[])).unwrap();
     for (named, sent) in [(None, "some-model"), (Some("its-model"), "its-model")] {
         let chosen = models.get(Some(&settings(None, named))).unwrap();
         let mut answer = chosen.model.ask(&request()).await.unwrap_or_else(|error| panic!("{error}"));
         while answer.next().await.is_some() {}
-        let seen = provider.seen().pop().unwrap();
-        assert_eq!(seen.body["model"], sent);
-        assert!(seen.head.contains("bearer secret-key"));
+        let request = provider.requests().pop().unwrap();
+        assert_eq!(request.body["model"], sent);
+        assert!(request.head.contains("bearer secret-key"));
     }
 }

@@ -1,11 +1,11 @@
-//! What is sent when there are tools: their declarations, calls, outcomes and options, in each provider's words.
+//! Requests with tools: declarations, calls, outcomes and options, in the format of each provider.
 
 use holdfast_shared::agent::ReasoningEffort;
 use serde_json::{Value, json};
 
 use super::{
-    Options, Request, ToolRequest, ToolSpec, Turn, ask_this, user,
-    wires::{Wire, anthropic, gemini, ollama, openai},
+    Options, Request, ToolRequest, ToolSpec, Turn, ask_with, user,
+    wires::{ProviderWire, anthropic, gemini, ollama, openai},
 };
 
 fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
@@ -20,7 +20,7 @@ fn schema() -> Value {
     json!({"type": "object", "properties": {"of": {"type": "string"}}})
 }
 
-/// A step with two calls, one of which failed, and one with a call and no words.
+/// A step with two calls, one of which failed, and a step with a call and no words.
 fn conversation(signature: Value) -> Request {
     let count = call("call_1", "kb__count", json!({"of": "files"}), Some(signature));
     let list = call("call_2", "kb__list", json!("not an object"), None);
@@ -48,11 +48,11 @@ fn options() -> Options {
     }
 }
 
-/// The body that is sent.
-async fn sent(request: &Request, wire: &Wire) -> Value {
-    let mut outcome = ask_this(request, wire, &["--model-max-tokens=99"], vec![wire.whole()]).await;
+/// Returns the body of the request.
+async fn sent(request: &Request, wire: &ProviderWire) -> Value {
+    let mut outcome = ask_with(request, wire, &["--model-max-tokens=99"], vec![wire.complete_reply()]).await;
     assert!(outcome.error.is_none(), "{outcome:?}");
-    outcome.seen.remove(0).body
+    outcome.requests.remove(0).body
 }
 
 #[tokio::test]
@@ -172,15 +172,15 @@ async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
         let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &wire).await;
         assert_eq!(body.get("tools"), None, "{}", wire.provider);
     }
-    // Anthropic wants tools declared where there are calls.
+    // Anthropic requires declared tools where there are calls.
     let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &anthropic()).await;
     let names: Vec<_> = body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(names, ["kb__count", "kb__list"]);
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
 }
 
-/// The fields of the body beside those that every request has.
-async fn sent_for(options: Options, wire: &Wire) -> Value {
+/// Returns the fields of the body, without those that every request has.
+async fn sent_for(options: Options, wire: &ProviderWire) -> Value {
     let request = Request { turns: vec![user("Hi")], options, ..Request::default() };
     let mut body = sent(&request, wire).await;
     for field in ["model", "messages", "contents", "stream", "stream_options"] {
@@ -215,8 +215,8 @@ async fn without_options_only_the_deployments_limit_is_sent() {
 
 #[tokio::test]
 async fn only_providers_that_want_turns_get_messages_merged() {
-    let said = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
-    let turns = vec![said("old"), user("card"), user("why?"), said("so"), said("and so"), user("thanks")];
+    let answer = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
+    let turns = vec![answer("old"), user("card"), user("why?"), answer("so"), answer("and so"), user("thanks")];
     let request = Request { turns, ..Request::default() };
     let roles = |body: &Value, list: &str| {
         let messages = body[list].as_array().unwrap().iter();

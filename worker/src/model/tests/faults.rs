@@ -1,17 +1,20 @@
-//! Answers that do not come, or not to the end. What was received before stays; the error is the last item.
+//! Answers that do not arrive, or not completely. The deltas before the fault stay; the error is the last item.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 
-use super::{Delta, Outcome, Provider, Reply, ask, connect, request, wires, wires::Wire, wires::gemini, wires::openai};
+use super::{
+    AnswerDelta, AskOutcome, FakeProvider, Reply, ask, connect, request, wires, wires::ProviderWire, wires::gemini,
+    wires::openai,
+};
 
-/// The first deltas were handed out, the provider was asked once, and the error has this code.
+/// Checks that the first deltas were returned, that the provider got one request, and that the error has this code.
 #[track_caller]
-fn check_broken_after_the_first_deltas(wire: &Wire, outcome: &Outcome, code: &str) {
+fn check_broken_after_the_first_deltas(wire: &ProviderWire, outcome: &AskOutcome, code: &str) {
     assert_eq!(outcome.code(), Some(code), "{}: {outcome:?}", wire.provider);
     assert_eq!(outcome.deltas, wire.first_deltas(), "{}", wire.provider);
-    assert_eq!(outcome.seen.len(), 1, "{}: no retry after the first delta", wire.provider);
+    assert_eq!(outcome.requests.len(), 1, "{}: no retry after the first delta", wire.provider);
 }
 
 #[tokio::test]
@@ -31,7 +34,7 @@ async fn a_lost_connection_in_mid_answer_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_malformed_chunk_is_an_error_although_the_stream_goes_on() {
+async fn a_malformed_chunk_is_an_error_although_the_stream_continues() {
     for wire in wires() {
         let broken = format!("{}{}", wire.begin.concat(), wire.malformed);
         let apart = wire.reply().chunks(&wire.begin).chunk(&wire.malformed);
@@ -43,9 +46,9 @@ async fn a_malformed_chunk_is_an_error_although_the_stream_goes_on() {
 }
 
 #[tokio::test]
-async fn a_complaint_in_mid_answer_is_an_error_that_quotes_it() {
+async fn a_provider_error_in_mid_answer_is_quoted() {
     for wire in wires() {
-        let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).chunk(&wire.complaint)]).await;
+        let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).chunk(&wire.error_chunk)]).await;
         assert_eq!(outcome.deltas, wire.first_deltas(), "{}", wire.provider);
         assert!(matches!(outcome.code(), Some("model_failed" | "model_refused")), "{outcome:?}");
         assert!(outcome.message().contains("out of luck"), "{}", outcome.message());
@@ -53,11 +56,11 @@ async fn a_complaint_in_mid_answer_is_an_error_that_quotes_it() {
 }
 
 #[tokio::test]
-async fn a_complaint_instead_of_an_answer_is_an_error_and_no_second_try() {
+async fn a_provider_error_instead_of_an_answer_is_not_retried() {
     for wire in wires() {
-        let outcome = ask(&wire, &[], vec![wire.reply().chunk(&wire.complaint)]).await;
+        let outcome = ask(&wire, &[], vec![wire.reply().chunk(&wire.error_chunk)]).await;
         assert_eq!(outcome.deltas, [], "{}", wire.provider);
-        assert_eq!(outcome.seen.len(), 1, "{}", wire.provider);
+        assert_eq!(outcome.requests.len(), 1, "{}", wire.provider);
         assert!(outcome.message().contains("out of luck"), "{}", outcome.message());
     }
 }
@@ -70,7 +73,7 @@ async fn a_json_error_with_status_200_is_an_error() {
         assert_eq!(outcome.deltas, [], "{}", wire.provider);
         assert!(outcome.error.is_some(), "{}", wire.provider);
     }
-    // The same without saying that it is JSON.
+    // A JSON error whose content type is not JSON.
     let outcome =
         ask(&openai(), &[], vec![Reply::new(200, "text/plain").chunk("{\"error\":{\"message\":\"out of luck\"}}")])
             .await;
@@ -79,10 +82,10 @@ async fn a_json_error_with_status_200_is_an_error() {
 }
 
 #[tokio::test]
-async fn garbage_instead_of_a_stream_is_tried_again() {
+async fn garbage_instead_of_a_stream_is_retried() {
     for wire in wires() {
         for garbage in ["{\"ok\":true}", "[]", "no JSON at all", "<html>"] {
-            let outcome = ask(&wire, &[], vec![Reply::json(200, garbage), wire.whole()]).await;
+            let outcome = ask(&wire, &[], vec![Reply::json(200, garbage), wire.complete_reply()]).await;
             assert_eq!(outcome.deltas, wire.deltas(), "{} after {garbage}: {:?}", wire.provider, outcome.error);
         }
     }
@@ -109,7 +112,7 @@ async fn an_unknown_model_is_an_error_that_names_the_variable() {
     for wire in wires() {
         let outcome = ask(&wire, &[], vec![Reply::json(404, wire.unknown_model)]).await;
         assert_eq!(outcome.code(), Some("model_not_found"), "{}", wire.provider);
-        assert_eq!(outcome.seen.len(), 1, "{}", wire.provider);
+        assert_eq!(outcome.requests.len(), 1, "{}", wire.provider);
         for part in ["CHAT_MODEL_NAME", "some-model", "no such thing", wire.provider] {
             assert!(outcome.message().contains(part), "{part}: {}", outcome.message());
         }
@@ -117,7 +120,7 @@ async fn an_unknown_model_is_an_error_that_names_the_variable() {
 }
 
 #[tokio::test]
-async fn a_long_error_is_cut_and_does_not_show_the_key() {
+async fn a_long_error_is_truncated_and_does_not_show_the_key() {
     for wire in wires() {
         if wire.provider == "ollama" {
             continue;
@@ -159,12 +162,12 @@ async fn an_endless_answer_ends_at_the_total_time() {
         let outcome = ask(&wire, &["--model-total-ms=200"], vec![reply]).await;
         assert_eq!(outcome.code(), Some("model_timeout"), "{}", wire.provider);
         assert!(outcome.message().contains("whole answer took longer than 200 ms"));
-        assert!(outcome.deltas.len() > 2 && outcome.seen.len() == 1, "{}", wire.provider);
+        assert!(outcome.deltas.len() > 2 && outcome.requests.len() == 1, "{}", wire.provider);
     }
 }
 
 #[tokio::test]
-async fn a_line_without_end_is_given_up() {
+async fn an_endless_line_is_an_error() {
     let begin = "data: {\"choices\":[{\"delta\":{\"content\":\"".to_owned();
     let reply = Reply::new(200, "text/event-stream").chunk(begin).chunk("x".repeat(50_000)).then_repeat();
     let outcome = ask(&openai(), &["--model-retries=0"], vec![reply]).await;
@@ -173,28 +176,28 @@ async fn a_line_without_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_error_body_without_end_is_given_up() {
+async fn an_endless_error_body_is_truncated() {
     let reply = Reply::new(400, "text/plain").chunk("x".repeat(50_000)).then_repeat();
     let outcome = ask(&openai(), &[], vec![reply]).await;
     assert_eq!(outcome.code(), Some("model_refused"));
 }
 
 #[tokio::test]
-async fn keep_alives_count_as_life_but_not_as_an_answer() {
+async fn keep_alives_end_the_first_byte_limit_but_are_no_answer() {
     let reply = Reply::new(200, "text/event-stream").chunk(": still thinking\n\n").then_hang();
     let flags = ["--model-first-byte-ms=60000", "--model-idle-ms=50", "--model-retries=1"];
-    let outcome = ask(&openai(), &flags, vec![reply, openai().whole()]).await;
+    let outcome = ask(&openai(), &flags, vec![reply, openai().complete_reply()]).await;
     assert_eq!(outcome.deltas, openai().deltas());
-    assert_eq!(outcome.seen.len(), 2);
+    assert_eq!(outcome.requests.len(), 2);
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_its_time_is_not_the_providers_fault() {
+async fn a_slow_reader_does_not_exceed_the_providers_limits() {
     for wire in wires() {
-        let provider = Provider::start(vec![wire.whole()]).await;
+        let provider = FakeProvider::start(vec![wire.complete_reply()]).await;
         let model = connect(&wire.config(&provider.url, &["--model-idle-ms=50"])).unwrap();
         let mut answer = model.ask(&request()).await.unwrap_or_else(|error| panic!("{error}"));
-        // The time itself is what is tested here: the reader is slower than the provider may be.
+        // The test measures the time itself: the reader is slower than the provider may be.
         tokio::time::sleep(Duration::from_millis(120)).await;
         let mut count = 0;
         while let Some(item) = answer.next().await {
@@ -208,23 +211,23 @@ async fn a_reader_that_takes_its_time_is_not_the_providers_fault() {
 #[tokio::test]
 async fn dropping_the_answer_closes_the_connection() {
     for wire in wires() {
-        let mut provider = Provider::start(vec![wire.reply().chunks(&wire.begin).then_hang()]).await;
+        let mut provider = FakeProvider::start(vec![wire.reply().chunks(&wire.begin).then_hang()]).await;
         let model = connect(&wire.config(&provider.url, &[])).unwrap();
         let mut answer = model.ask(&request()).await.unwrap_or_else(|error| panic!("{error}"));
-        assert!(matches!(answer.next().await, Some(Ok(Delta::Reasoning(_)))));
+        assert!(matches!(answer.next().await, Some(Ok(AnswerDelta::Reasoning(_)))));
         drop(answer);
-        provider.closed(1).await;
+        provider.wait_for_closed(1).await;
     }
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_there_is_unavailable() {
+async fn an_unreachable_provider_is_unavailable() {
     for wire in wires() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://user:password@{}", listener.local_addr().unwrap());
         drop(listener);
         let model = connect(&wire.config(&url, &[])).unwrap();
-        let error = model.ask(&request()).await.err().expect("nobody can answer");
+        let error = model.ask(&request()).await.err().expect("no provider can answer");
         assert_eq!(error.code(), "model_unavailable", "{error}");
         assert!(error.to_string().contains("cannot connect"), "{error}");
         assert!(!error.to_string().contains("password"), "{error}");

@@ -1,13 +1,13 @@
-//! Every provider's protocol, and every way in which it goes wrong, against a provider that replays bytes.
+//! Every provider's protocol and its faults, against a provider that replays bytes.
 
 mod calls;
 mod choosing;
 mod conversations;
 mod faults;
-mod patience;
 mod protocols;
 mod provider;
 mod retries;
+mod retry_policy;
 mod wires;
 
 use std::{sync::Arc, time::Duration};
@@ -17,21 +17,23 @@ use futures::StreamExt;
 use holdfast_shared::config::ModelConfig;
 use tokio::time::timeout;
 
-use super::{CallDelta, ConnectError, Delta, Error, Model, Models, Options, Request, ToolRequest, ToolSpec, Turn};
-use provider::{Provider, Reply, Seen};
-use wires::{Wire, wires};
+use super::{
+    AnswerDelta, CallDelta, ConnectError, Error, Model, Models, Options, Request, ToolRequest, ToolSpec, Turn,
+};
+use provider::{FakeProvider, RecordedRequest, Reply};
+use wires::{ProviderWire, wires};
 
 #[derive(Parser)]
-struct Cli {
+struct ModelFlags {
     #[command(flatten)]
     model: ModelConfig,
 }
 
 fn config(flags: &[&str]) -> ModelConfig {
-    Cli::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
+    ModelFlags::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
-/// The deployment's own model.
+/// Connects to the deployment's own model.
 fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
     Ok(Models::new(config)?.get(None)?.model)
 }
@@ -49,15 +51,15 @@ fn request() -> Request {
     Request { system: Some("Be brief.".to_owned()), turns, ..Request::default() }
 }
 
-/// What came of one question.
+/// The outcome of one request.
 #[derive(Debug)]
-struct Outcome {
-    deltas: Vec<Delta>,
+struct AskOutcome {
+    deltas: Vec<AnswerDelta>,
     error: Option<Error>,
-    seen: Vec<Seen>,
+    requests: Vec<RecordedRequest>,
 }
 
-impl Outcome {
+impl AskOutcome {
     fn code(&self) -> Option<&'static str> {
         self.error.as_ref().map(Error::code)
     }
@@ -67,24 +69,24 @@ impl Outcome {
     }
 }
 
-/// Asks a model behind this wire, with further flags, and reads the answer until its end, which must come soon: a limit
-/// that is kept too late is not kept.
-async fn ask(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
-    timeout(Duration::from_secs(10), ask_at_leisure(wire, flags, replies)).await.expect("an end within 10 s")
+/// Calls a model over this wire, with further flags, and reads the answer to its end. The end must come soon, because a
+/// limit that applies too late does not apply.
+async fn ask(wire: &ProviderWire, flags: &[&str], replies: Vec<Reply>) -> AskOutcome {
+    timeout(Duration::from_secs(10), ask_without_deadline(wire, flags, replies)).await.expect("an end within 10 s")
 }
 
-async fn ask_at_leisure(wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
-    ask_this(&request(), wire, flags, replies).await
+async fn ask_without_deadline(wire: &ProviderWire, flags: &[&str], replies: Vec<Reply>) -> AskOutcome {
+    ask_with(&request(), wire, flags, replies).await
 }
 
-async fn ask_this(request: &Request, wire: &Wire, flags: &[&str], replies: Vec<Reply>) -> Outcome {
-    let provider = Provider::start(replies).await;
+async fn ask_with(request: &Request, wire: &ProviderWire, flags: &[&str], replies: Vec<Reply>) -> AskOutcome {
+    let provider = FakeProvider::start(replies).await;
     let model = connect(&wire.config(&provider.url, flags)).unwrap();
     let (mut deltas, mut error) = (Vec::new(), None);
     match model.ask(request).await {
         Ok(mut answer) => {
             while let Some(item) = answer.next().await {
-                assert!(error.is_none(), "something comes after the error");
+                assert!(error.is_none(), "an item follows the error");
                 match item {
                     Ok(delta) => deltas.push(delta),
                     Err(failure) => error = Some(failure),
@@ -93,5 +95,5 @@ async fn ask_this(request: &Request, wire: &Wire, flags: &[&str], replies: Vec<R
         }
         Err(failure) => error = Some(failure),
     }
-    Outcome { deltas, error, seen: provider.seen() }
+    AskOutcome { deltas, error, requests: provider.requests() }
 }

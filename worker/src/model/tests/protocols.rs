@@ -1,15 +1,15 @@
-//! A complete answer, and what is sent for it.
+//! A complete answer, and the request for it.
 
 use holdfast_shared::finish_reason::FinishReason;
 use serde_json::{Value, json};
 
 use super::{
-    Delta, Outcome, Provider, Reply, ask, wires,
-    wires::{Wire, anthropic, gemini, ollama, openai},
+    AnswerDelta, AskOutcome, FakeProvider, Reply, ask, wires,
+    wires::{ProviderWire, anthropic, gemini, ollama, openai},
 };
 
-async fn ask_whole(wire: &Wire, flags: &[&str]) -> Outcome {
-    let outcome = ask(wire, flags, vec![wire.whole()]).await;
+async fn ask_complete(wire: &ProviderWire, flags: &[&str]) -> AskOutcome {
+    let outcome = ask(wire, flags, vec![wire.complete_reply()]).await;
     assert_eq!(outcome.error.as_ref().map(ToString::to_string), None, "{}", wire.provider);
     outcome
 }
@@ -17,7 +17,7 @@ async fn ask_whole(wire: &Wire, flags: &[&str]) -> Outcome {
 #[tokio::test]
 async fn deltas_come_in_order_one_by_one_with_reasoning_and_usage() {
     for wire in wires() {
-        assert_eq!(ask_whole(&wire, &[]).await.deltas, wire.deltas(), "{}", wire.provider);
+        assert_eq!(ask_complete(&wire, &[]).await.deltas, wire.deltas(), "{}", wire.provider);
     }
 }
 
@@ -33,12 +33,12 @@ async fn an_answer_in_one_piece_or_byte_by_byte_is_the_same_answer() {
     }
 }
 
-/// The request line, a header, and the body that are sent.
-async fn check_request(wire: Wire, flags: &[&str], line: &str, header: &str, body: Value) {
-    let seen = ask_whole(&wire, flags).await.seen.remove(0);
-    assert_eq!(seen.head.lines().next(), Some(line));
-    assert!(seen.head.contains(header), "{}", seen.head);
-    assert_eq!(seen.body, body);
+/// Checks the request line, a header, and the body of the request.
+async fn check_request(wire: ProviderWire, flags: &[&str], line: &str, header: &str, body: Value) {
+    let request = ask_complete(&wire, flags).await.requests.remove(0);
+    assert_eq!(request.head.lines().next(), Some(line));
+    assert!(request.head.contains(header), "{}", request.head);
+    assert_eq!(request.body, body);
 }
 
 #[tokio::test]
@@ -112,10 +112,10 @@ async fn a_slash_at_the_end_of_the_address_makes_no_difference() {
     for wire in wires() {
         let mut lines = Vec::new();
         for path in ["/proxy/v9", "/proxy/v9/"] {
-            let provider = Provider::start(vec![wire.whole()]).await;
+            let provider = FakeProvider::start(vec![wire.complete_reply()]).await;
             let model = super::connect(&wire.config(&format!("{}{path}", provider.url), &[])).unwrap();
             let _answer = model.ask(&super::request()).await.unwrap_or_else(|error| panic!("{error}"));
-            lines.push(provider.seen()[0].head.lines().next().unwrap().to_owned());
+            lines.push(provider.requests()[0].head.lines().next().unwrap().to_owned());
         }
         assert!(lines[0].starts_with("POST /proxy/v9/"), "{}", lines[0]);
         assert_eq!(lines[0], lines[1]);
@@ -123,18 +123,18 @@ async fn a_slash_at_the_end_of_the_address_makes_no_difference() {
 }
 
 #[tokio::test]
-async fn no_key_is_needed_at_an_address_of_ones_own() {
+async fn no_key_is_needed_at_a_configured_address() {
     for wire in wires() {
         let flag = format!("--{}-api-key=", wire.provider);
         if wire.provider == "ollama" {
             continue;
         }
-        let provider = Provider::start(vec![wire.whole()]).await;
+        let provider = FakeProvider::start(vec![wire.complete_reply()]).await;
         let mut config = wire.config(&provider.url, &[]);
         (config.openai_api_key, config.anthropic_api_key, config.gemini_api_key) = (None, None, None);
         let model = super::connect(&config).unwrap_or_else(|error| panic!("{flag}: {error}"));
         let _answer = model.ask(&super::request()).await.unwrap_or_else(|error| panic!("{error}"));
-        assert!(!provider.seen()[0].head.contains("authorization"));
+        assert!(!provider.requests()[0].head.contains("authorization"));
     }
 }
 
@@ -143,7 +143,7 @@ async fn openais_answer_may_end_without_a_word_after_the_finish_reason() {
     let wire = openai();
     let replies = vec![wire.reply().chunks(&wire.begin).chunk(&wire.end[0])];
     let outcome = ask(&wire, &[], replies).await;
-    assert!(matches!(outcome.deltas[..], [_, _, Delta::End(..)]), "{outcome:?}");
+    assert!(matches!(outcome.deltas[..], [_, _, AnswerDelta::End(..)]), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -151,15 +151,15 @@ async fn a_refusal_of_openais_is_text() {
     let wire = openai();
     let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
     let outcome = ask(&wire, &[], vec![Reply::new(200, wire.content_type).chunk(refusal)]).await;
-    assert_eq!(outcome.deltas[0], Delta::Text("No.".to_owned()));
+    assert_eq!(outcome.deltas[0], AnswerDelta::Text("No.".to_owned()));
 }
 
-/// The reason that a wire's answer ends with, when its provider says `raw` instead of its usual word.
-async fn reason_of(wire: &super::Wire, usual: &str, raw: &str) -> FinishReason {
+/// Returns the finish reason of a wire's answer when its provider sends `raw` instead of its usual word.
+async fn reason_of(wire: &super::ProviderWire, usual: &str, raw: &str) -> FinishReason {
     let end = wire.end.iter().map(|chunk| chunk.replace(&format!("\"{usual}\""), &format!("\"{raw}\"")));
     let replies = vec![wire.reply().chunks(&wire.begin).chunks(&end.collect::<Vec<_>>())];
     match ask(wire, &[], replies).await.deltas.pop() {
-        Some(Delta::End(_, reason)) => reason,
+        Some(AnswerDelta::End(_, reason)) => reason,
         other => panic!("{} {raw}: {other:?}", wire.provider),
     }
 }

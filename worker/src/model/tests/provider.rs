@@ -1,5 +1,5 @@
-//! A provider made of raw TCP: it answers the n-th request with the n-th reply, byte for byte as scripted, and the last
-//! one again and again. HTTP/1.1 with chunked bodies, one request per connection.
+//! A provider made of raw TCP. It answers the n-th request with the n-th reply, byte for byte, and repeats the last
+//! one. HTTP/1.1 with chunked bodies, one request per connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,17 +9,17 @@ use tokio::{
     sync::watch,
 };
 
-/// What happens after the last chunk of a reply.
+/// The end of a reply, after its last chunk.
 #[derive(Debug, Clone, Copy)]
-enum Ending {
+enum ReplyEnding {
     Clean,
-    /// The connection is closed in the middle of the body; what was sent arrives.
-    Cut,
-    /// The connection is reset; what was sent may not arrive.
+    /// Closes the connection in the middle of the body; the bytes sent before arrive.
+    Truncate,
+    /// Resets the connection; the bytes sent before may not arrive.
     Reset,
-    /// Nothing, for ever.
+    /// Sends nothing more, for ever.
     Hang,
-    /// The last chunk, for ever.
+    /// Repeats the last chunk, for ever.
     Repeat,
 }
 
@@ -27,22 +27,22 @@ enum Ending {
 pub struct Reply {
     head: String,
     chunks: Vec<String>,
-    ending: Ending,
+    ending: ReplyEnding,
 }
 
 impl Reply {
     pub fn new(status: u16, content_type: &str) -> Self {
         let head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {content_type}\r\n");
-        Self { head, chunks: Vec::new(), ending: Ending::Clean }
+        Self { head, chunks: Vec::new(), ending: ReplyEnding::Clean }
     }
 
     pub fn json(status: u16, body: &str) -> Self {
         Self::new(status, "application/json").chunk(body)
     }
 
-    /// Accepts the request and says nothing, not even a status.
+    /// Accepts the request and sends nothing, not even a status.
     pub fn silence() -> Self {
-        Self { head: String::new(), chunks: Vec::new(), ending: Ending::Hang }
+        Self { head: String::new(), chunks: Vec::new(), ending: ReplyEnding::Hang }
     }
 
     pub fn header(mut self, line: &str) -> Self {
@@ -61,73 +61,73 @@ impl Reply {
     }
 
     pub fn then_cut(self) -> Self {
-        Self { ending: Ending::Cut, ..self }
+        Self { ending: ReplyEnding::Truncate, ..self }
     }
 
     pub fn then_reset(self) -> Self {
-        Self { ending: Ending::Reset, ..self }
+        Self { ending: ReplyEnding::Reset, ..self }
     }
 
     pub fn then_hang(self) -> Self {
-        Self { ending: Ending::Hang, ..self }
+        Self { ending: ReplyEnding::Hang, ..self }
     }
 
     pub fn then_repeat(self) -> Self {
-        Self { ending: Ending::Repeat, ..self }
+        Self { ending: ReplyEnding::Repeat, ..self }
     }
 }
 
-/// A request as it came.
+/// A request that the provider received.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct RecordedRequest {
     /// The request line and the headers, in lower case except for the line.
     pub head: String,
     pub body: serde_json::Value,
 }
 
-pub struct Provider {
+pub struct FakeProvider {
     /// `http://127.0.0.1:<port>`.
     pub url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     closed: watch::Receiver<usize>,
 }
 
-impl Provider {
+impl FakeProvider {
     pub async fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let (closing, closed) = watch::channel(0);
-        let log = seen.clone();
+        let log = requests.clone();
         tokio::spawn(async move {
             for number in 0.. {
                 let (socket, _) = listener.accept().await.unwrap();
                 let reply = replies[number.min(replies.len() - 1)].clone();
                 let (log, closing) = (log.clone(), closing.clone());
                 tokio::spawn(async move {
-                    // An error here only says that the client has gone, which it may.
+                    // An error here only means that the client has gone, which it may.
                     let _ = serve(socket, reply, &log).await;
                     closing.send_modify(|count| *count += 1);
                 });
             }
         });
-        Self { url, seen, closed }
+        Self { url, requests, closed }
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// Waits until this many connections were closed.
-    pub async fn closed(&mut self, count: usize) {
+    pub async fn wait_for_closed(&mut self, count: usize) {
         self.closed.wait_for(|closed| *closed >= count).await.unwrap();
     }
 }
 
-async fn serve(socket: TcpStream, reply: Reply, log: &Mutex<Vec<Seen>>) -> std::io::Result<()> {
+async fn serve(socket: TcpStream, reply: Reply, log: &Mutex<Vec<RecordedRequest>>) -> std::io::Result<()> {
     let mut socket = BufReader::new(socket);
-    let seen = read_request(&mut socket).await?;
-    log.lock().unwrap().push(seen);
+    let request = read_request(&mut socket).await?;
+    log.lock().unwrap().push(request);
     if !reply.head.is_empty() {
         let head = format!("{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n", reply.head);
         socket.write_all(head.as_bytes()).await?;
@@ -136,11 +136,11 @@ async fn serve(socket: TcpStream, reply: Reply, log: &Mutex<Vec<Seen>>) -> std::
         write_chunk(&mut socket, chunk).await?;
     }
     match reply.ending {
-        Ending::Clean => socket.write_all(b"0\r\n\r\n").await,
-        Ending::Cut => socket.shutdown().await,
-        Ending::Reset => socket.get_ref().set_zero_linger(),
-        Ending::Hang => socket.read_to_end(&mut Vec::new()).await.map(drop),
-        Ending::Repeat => loop {
+        ReplyEnding::Clean => socket.write_all(b"0\r\n\r\n").await,
+        ReplyEnding::Truncate => socket.shutdown().await,
+        ReplyEnding::Reset => socket.get_ref().set_zero_linger(),
+        ReplyEnding::Hang => socket.read_to_end(&mut Vec::new()).await.map(drop),
+        ReplyEnding::Repeat => loop {
             write_chunk(&mut socket, reply.chunks.last().expect("a chunk to repeat")).await?;
             tokio::task::yield_now().await;
         },
@@ -152,7 +152,7 @@ async fn write_chunk(socket: &mut BufReader<TcpStream>, chunk: &str) -> std::io:
     socket.flush().await
 }
 
-async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<Seen> {
+async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<RecordedRequest> {
     let mut head = String::new();
     socket.read_line(&mut head).await?;
     let mut length = 0;
@@ -170,5 +170,5 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<Seen
     }
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await?;
-    Ok(Seen { head, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Ok(RecordedRequest { head, body: serde_json::from_slice(&body).unwrap_or_default() })
 }

@@ -1,10 +1,10 @@
-//! The same answer in the words of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
+//! One answer in the format of each provider: "hm" as reasoning, then "Hello " and "wörld", then the end.
 
 use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::Usage};
 
-use super::{Delta, Reply, config};
+use super::{AnswerDelta, Reply, config};
 
-pub struct Wire {
+pub struct ProviderWire {
     pub provider: &'static str,
     pub content_type: &'static str,
     /// The beginning of the answer, up to and with the first piece of text.
@@ -13,15 +13,15 @@ pub struct Wire {
     pub rest: Vec<String>,
     pub end: Vec<String>,
     pub usage: Usage,
-    /// A chunk that is none.
+    /// A malformed chunk.
     pub malformed: String,
-    /// How the provider says in mid-stream that it has failed.
-    pub complaint: String,
-    /// How it says, with 404, that it has no such model.
+    /// The chunk by which the provider reports an error in mid-stream.
+    pub error_chunk: String,
+    /// The body, with status 404, by which it reports an unknown model.
     pub unknown_model: &'static str,
 }
 
-impl Wire {
+impl ProviderWire {
     pub fn config(&self, url: &str, flags: &[&str]) -> ModelConfig {
         let provider = format!("--chat-model-provider={}", self.provider);
         let url = format!("--{}-base-url={url}", self.provider);
@@ -33,35 +33,35 @@ impl Wire {
         config(&[&all[..], flags].concat())
     }
 
-    pub fn deltas(&self) -> Vec<Delta> {
+    pub fn deltas(&self) -> Vec<AnswerDelta> {
         let mut deltas = self.first_deltas();
-        deltas.extend([Delta::Text("wörld".to_owned()), Delta::End(self.usage, FinishReason::Stop)]);
+        deltas.extend([AnswerDelta::Text("wörld".to_owned()), AnswerDelta::End(self.usage, FinishReason::Stop)]);
         deltas
     }
 
-    /// What `begin` stands for.
-    pub fn first_deltas(&self) -> Vec<Delta> {
-        vec![Delta::Reasoning("hm".to_owned()), Delta::Text("Hello ".to_owned())]
+    /// Returns the deltas of `begin`.
+    pub fn first_deltas(&self) -> Vec<AnswerDelta> {
+        vec![AnswerDelta::Reasoning("hm".to_owned()), AnswerDelta::Text("Hello ".to_owned())]
     }
 
     pub fn reply(&self) -> Reply {
         Reply::new(200, self.content_type)
     }
 
-    pub fn whole(&self) -> Reply {
+    pub fn complete_reply(&self) -> Reply {
         self.reply().chunks(&self.begin).chunks(&self.rest).chunks(&self.end)
     }
 }
 
-pub fn wires() -> [Wire; 4] {
+pub fn wires() -> [ProviderWire; 4] {
     [openai(), anthropic(), gemini(), ollama()]
 }
 
-pub fn openai() -> Wire {
+pub fn openai() -> ProviderWire {
     let chunk = |fields: &str| format!("data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",{fields}}}\n\n");
     let delta =
         |delta: &str| chunk(&format!(r#""choices":[{{"index":0,"delta":{delta},"finish_reason":null}}],"usage":null"#));
-    Wire {
+    ProviderWire {
         provider: "openai",
         content_type: "text/event-stream; charset=utf-8",
         begin: vec![
@@ -80,15 +80,15 @@ pub fn openai() -> Wire {
         ],
         usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 2 },
         malformed: "data: {\"choices\":[{\n\n".to_owned(),
-        complaint: "data: {\"error\":{\"message\":\"out of luck\",\"type\":\"some_error\"}}\n\n".to_owned(),
+        error_chunk: "data: {\"error\":{\"message\":\"out of luck\",\"type\":\"some_error\"}}\n\n".to_owned(),
         unknown_model: r#"{"error":{"message":"no such thing","type":"invalid_request_error","code":"model_not_found"}}"#,
     }
 }
 
-pub fn anthropic() -> Wire {
+pub fn anthropic() -> ProviderWire {
     let event = |kind: &str, fields: &str| format!("event: {kind}\ndata: {{\"type\":\"{kind}\",{fields}}}\n\n");
     let delta = |delta: &str| event("content_block_delta", &format!(r#""index":0,"delta":{delta}"#));
-    Wire {
+    ProviderWire {
         provider: "anthropic",
         content_type: "text/event-stream; charset=utf-8",
         begin: vec![
@@ -115,16 +115,16 @@ pub fn anthropic() -> Wire {
         ],
         usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 0 },
         malformed: "event: content_block_delta\ndata: {\"delta\":{\n\n".to_owned(),
-        complaint: event("error", r#""error":{"type":"some_error","message":"out of luck"}"#),
+        error_chunk: event("error", r#""error":{"type":"some_error","message":"out of luck"}"#),
         unknown_model: r#"{"type":"error","error":{"type":"not_found_error","message":"model: no such thing"}}"#,
     }
 }
 
-pub fn gemini() -> Wire {
+pub fn gemini() -> ProviderWire {
     let part = |part: &str| {
         format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}}}]}}\r\n\r\n")
     };
-    Wire {
+    ProviderWire {
         provider: "gemini",
         content_type: "text/event-stream",
         begin: vec![part(r#"{"text":"hm","thought":true}"#), part(r#"{"text":"Hello "}"#)],
@@ -135,15 +135,15 @@ pub fn gemini() -> Wire {
         ],
         usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 2 },
         malformed: "data: {\"candidates\":[{\r\n\r\n".to_owned(),
-        complaint: "data: {\"error\":{\"code\":400,\"message\":\"out of luck\",\"status\":\"FAILED_PRECONDITION\"}}\r\n\r\n"
+        error_chunk: "data: {\"error\":{\"code\":400,\"message\":\"out of luck\",\"status\":\"FAILED_PRECONDITION\"}}\r\n\r\n"
             .to_owned(),
         unknown_model: r#"{"error":{"code":404,"message":"models/x is no such thing","status":"NOT_FOUND"}}"#,
     }
 }
 
-pub fn ollama() -> Wire {
+pub fn ollama() -> ProviderWire {
     let line = |fields: &str| format!("{{\"model\":\"x\",\"created_at\":\"t\",{fields}}}\n");
-    Wire {
+    ProviderWire {
         provider: "ollama",
         content_type: "application/x-ndjson",
         begin: vec![
@@ -156,7 +156,7 @@ pub fn ollama() -> Wire {
         )],
         usage: Usage { input_tokens: 9, output_tokens: 7, cached_tokens: 4, reasoning_tokens: 0 },
         malformed: "{\"message\":{\n".to_owned(),
-        complaint: "{\"error\":\"out of luck\"}\n".to_owned(),
+        error_chunk: "{\"error\":\"out of luck\"}\n".to_owned(),
         unknown_model: r#"{"error":"model 'x' not found: no such thing"}"#,
     }
 }

@@ -1,24 +1,24 @@
-//! Reading one JSON-RPC message as the answer to one request.
+//! Reads one JSON-RPC message as the answer to one request.
 //!
-//! rmcp ignores an answer with an unknown id, so that its call would wait for the time-out: ids are checked here.
+//! rmcp ignores an answer with an unknown id, so its call would wait for the time-out. Therefore ids are checked here.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
-use super::trouble::{Kind, Trouble};
+use super::transport_failure::{TransportFailure, TransportFailureKind};
 
-/// The answer to the request `id`, or what is wrong with it.
-pub fn read(text: &[u8], id: &RequestId) -> Result<ServerJsonRpcMessage, Trouble> {
-    let malformed = |problem: String| Trouble::new(Kind::Malformed, problem);
+/// Returns the answer to the request `id`, or what is wrong with it.
+pub fn read(text: &[u8], id: &RequestId) -> Result<ServerJsonRpcMessage, TransportFailure> {
+    let malformed = |problem: String| TransportFailure::new(TransportFailureKind::Malformed, problem);
     match serde_json::from_slice(text) {
         Ok(message @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) => addressed_to(message, id),
-        Ok(_) => Err(malformed("a request or notification came in place of the answer".into())),
+        Ok(_) => Err(malformed("the server sent a request or notification in place of the answer".into())),
         Err(error) => Err(malformed(format!("the answer is not JSON-RPC 2.0: {error}"))),
     }
 }
 
-/// One message of several, as they come on a stream: what is no answer passes.
-pub fn read_streamed(text: &[u8], id: &RequestId) -> Result<Option<ServerJsonRpcMessage>, Trouble> {
+/// Reads one message of a stream. Messages that are no answer pass unchecked.
+pub fn read_streamed(text: &[u8], id: &RequestId) -> Result<Option<ServerJsonRpcMessage>, TransportFailure> {
     let is_call = |value: &Value| value.get("method").is_some();
     match serde_json::from_slice::<Value>(text) {
         Ok(value) if is_call(&value) => Ok(serde_json::from_value(value).ok()),
@@ -26,19 +26,24 @@ pub fn read_streamed(text: &[u8], id: &RequestId) -> Result<Option<ServerJsonRpc
     }
 }
 
-/// Whether two ids are the same, where a server may have made a text of a number.
+/// Returns whether two ids are equal; a server may have turned a number into a text.
 pub fn same_id(one: &RequestId, other: &RequestId) -> bool {
     one == other || one.to_string() == other.to_string()
 }
 
-fn addressed_to(mut message: ServerJsonRpcMessage, id: &RequestId) -> Result<ServerJsonRpcMessage, Trouble> {
+fn addressed_to(mut message: ServerJsonRpcMessage, id: &RequestId) -> Result<ServerJsonRpcMessage, TransportFailure> {
     match &mut message {
         ServerJsonRpcMessage::Response(answer) if same_id(&answer.id, id) => answer.id = id.clone(),
-        // A server that could not read the id leaves it out.
+        // A server that could not read the id omits it.
         ServerJsonRpcMessage::Error(answer) if answer.id.as_ref().is_none_or(|found| same_id(found, id)) => {
             answer.id = Some(id.clone());
         }
-        _ => return Err(Trouble::new(Kind::Malformed, "the answer has the id of another request")),
+        _ => {
+            return Err(TransportFailure::new(
+                TransportFailureKind::Malformed,
+                "the answer has the id of another request",
+            ));
+        }
     }
     Ok(message)
 }

@@ -1,4 +1,4 @@
-//! Making a connection: transport, handshake, protocol version, list of tools, all within one time limit.
+//! Makes a connection: transport, handshake, protocol version and list of tools, within one time limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,18 +12,18 @@ use rmcp::{
 use super::{
     children::Children,
     connection::Connection,
-    error::{Error, Problem, SUPPORTED_VERSIONS},
-    failure::{Failure, in_short},
+    error::{Error, SUPPORTED_VERSIONS, ServerProblem},
+    failure::{CallFailure, in_short},
     http::Http,
-    listener::Listener,
+    listener::NotificationListener,
     post,
     rpc::Rpc,
-    stdio::{Program, Stdio},
-    target::{Target, Way},
-    trouble::{Kind, Trouble},
+    stdio::{ServerProgram, Stdio},
+    target::{ServerTarget, TargetTransport},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// What all connections have in common.
+/// Settings of all connections.
 #[derive(Clone)]
 pub struct Terms {
     /// Longest time of connecting as a whole.
@@ -33,18 +33,19 @@ pub struct Terms {
     pub children: Arc<Children>,
 }
 
-/// Time to find out whether a URL belongs to the old HTTP+SSE transport.
+/// Time for testing whether a URL belongs to the old HTTP+SSE transport.
 const OLD_TRANSPORT_PROBE: Duration = Duration::from_secs(2);
 
 const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
-/// Connects, and logs how that went.
-pub async fn connect(target: &Target, terms: &Terms) -> Result<Arc<Connection>, Error> {
+/// Connects, and logs the outcome.
+pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
     let started = std::time::Instant::now();
-    let slow = |_| Err(Problem::Slow { doing: HANDSHAKE, limit: terms.connect });
+    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.connect });
     let outcome = tokio::time::timeout(terms.connect, open(target, terms)).await.unwrap_or_else(slow);
-    let (server, transport, duration_ms) = (&target.name, target.transport(), started.elapsed().as_millis() as u64);
+    let (server, transport, duration_ms) =
+        (&target.name, target.transport_name(), started.elapsed().as_millis() as u64);
     match outcome {
         Ok((connection, tools)) => {
             tracing::info!(
@@ -58,18 +59,18 @@ pub async fn connect(target: &Target, terms: &Terms) -> Result<Arc<Connection>, 
         }
         Err(problem) => {
             let error = target.error(problem);
-            tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "no MCP server");
+            tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "failed to connect to MCP server");
             Err(error)
         }
     }
 }
 
-async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Problem> {
-    let listener = Arc::new(Listener::default());
+async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize), ServerProblem> {
+    let listener = Arc::new(NotificationListener::default());
     let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
-        return Err(unsupported(version));
+        return Err(unsupported_version(version));
     }
     let connection = Connection::new(service, listener, terms.connect).await.map_err(listing)?;
     let tools = connection.tools(terms.connect).await.map_err(listing)?.len();
@@ -77,48 +78,50 @@ async fn open(target: &Target, terms: &Terms) -> Result<(Connection, usize), Pro
 }
 
 async fn serve(
-    target: &Target,
-    listener: Arc<Listener>,
+    target: &ServerTarget,
+    listener: Arc<NotificationListener>,
     terms: &Terms,
-) -> Result<RunningService<RoleClient, Arc<Listener>>, Problem> {
+) -> Result<RunningService<RoleClient, Arc<NotificationListener>>, ServerProblem> {
     let max_bytes = terms.max_bytes;
-    match &target.way {
-        Way::Stdio { command, args, env } => {
-            let program = Program { server: &target.name, command, args, env };
+    match &target.transport {
+        TargetTransport::Stdio { command, args, env } => {
+            let program = ServerProgram { server: &target.name, command, args, env };
             let stdio = Stdio::start(&program, &terms.children, max_bytes);
-            let stdio = stdio.map_err(|error| Problem::Command(error.to_string()))?;
+            let stdio = stdio.map_err(|error| ServerProblem::Command(error.to_string()))?;
             listener.serve(stdio).await.map_err(handshake)
         }
-        Way::Http { url, bearer, caller_header } => {
+        TargetTransport::Http { url, bearer, caller_header } => {
             let client = client(terms)?;
             let http = Http::new(client.clone(), max_bytes, caller_header.clone());
             let transport = http.transport(url, bearer.clone());
             match listener.serve(transport).await.map_err(handshake) {
-                Err(Problem::Failed { .. }) if speaks_old_transport(&client, url).await => Err(Problem::OldTransport),
+                Err(ServerProblem::Failed { .. }) if speaks_old_transport(&client, url).await => {
+                    Err(ServerProblem::OldTransport)
+                }
                 outcome => outcome,
             }
         }
-        Way::Rpc { url, bearer, caller_header } => {
+        TargetTransport::Rpc { url, bearer, caller_header } => {
             let rpc = Rpc::new(client(terms)?, url, bearer.clone(), max_bytes, caller_header.clone());
             listener.serve(rpc).await.map_err(handshake)
         }
     }
 }
 
-/// Versions are dates, which are in order as texts.
-fn unsupported(version: String) -> Problem {
+/// Returns the problem of a version. Versions are dates, so their texts sort by time.
+fn unsupported_version(version: String) -> ServerProblem {
     let is_date = version.starts_with("20");
     match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
-        true => Problem::NewerProtocol(version),
-        false => Problem::Version(version),
+        true => ServerProblem::NewerProtocol(version),
+        false => ServerProblem::Version(version),
     }
 }
 
-fn client(terms: &Terms) -> Result<Client, Problem> {
-    post::client(terms.connect).map_err(|error| Problem::Client(error.without_url().to_string()))
+fn client(terms: &Terms) -> Result<Client, ServerProblem> {
+    post::client(terms.connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
 }
 
-/// The old transport opens a stream of events for a GET, where it tells another address for POSTs.
+/// Returns whether a GET opens a stream of events, in which the old transport names the address for POSTs.
 async fn speaks_old_transport(client: &Client, url: &str) -> bool {
     let get = client.get(url).header(header::ACCEPT, "text/event-stream").timeout(OLD_TRANSPORT_PROBE);
     let Ok(response) = get.send().await else { return false };
@@ -126,20 +129,20 @@ async fn speaks_old_transport(client: &Client, url: &str) -> bool {
     response.status().is_success() && kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Why there was no handshake.
-fn handshake(error: ClientInitializeError) -> Problem {
-    let failed = |detail: String| Problem::Failed { doing: HANDSHAKE, detail };
+/// Returns why the handshake failed.
+fn handshake(error: ClientInitializeError) -> ServerProblem {
+    let failed = |detail: String| ServerProblem::Failed { doing: HANDSHAKE, detail };
     match error {
-        ClientInitializeError::JsonRpcError(error) => match Trouble::of(&error) {
-            Some(trouble) => of_trouble(trouble, HANDSHAKE),
+        ClientInitializeError::JsonRpcError(error) => match TransportFailure::of(&error) {
+            Some(failure) => of_transport(failure, HANDSHAKE),
             // Protocols after 2025-11-25 have no such handshake.
             None if [ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, ErrorCode::METHOD_NOT_FOUND].contains(&error.code) => {
-                Problem::NewerProtocol(in_short(&error))
+                ServerProblem::NewerProtocol(in_short(&error))
             }
             None => failed(in_short(&error)),
         },
-        ClientInitializeError::ConnectionClosed(_) => failed("it has closed the connection".into()),
-        // Its text would quote the whole answer.
+        ClientInitializeError::ConnectionClosed(_) => failed("it closed the connection".into()),
+        // The error's own text would quote the complete answer.
         ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_) => {
             failed("its answer is no handshake".into())
         }
@@ -148,22 +151,22 @@ fn handshake(error: ClientInitializeError) -> Problem {
     }
 }
 
-/// Why there is no list of tools.
-pub fn listing(failure: Failure) -> Problem {
+/// Returns why the list of tools could not be read.
+pub fn listing(failure: CallFailure) -> ServerProblem {
     match failure {
-        Failure::Unavailable(error) => error.problem,
-        Failure::Trouble(trouble) => of_trouble(trouble, LISTING),
-        Failure::Timeout(limit) => Problem::Slow { doing: LISTING, limit },
-        Failure::Refused(error) => Problem::Failed { doing: LISTING, detail: in_short(&error) },
-        Failure::Tool(detail) => Problem::Failed { doing: LISTING, detail },
+        CallFailure::Unavailable(error) => error.problem,
+        CallFailure::Transport(failure) => of_transport(failure, LISTING),
+        CallFailure::Timeout(limit) => ServerProblem::Slow { doing: LISTING, limit },
+        CallFailure::Refused(error) => ServerProblem::Failed { doing: LISTING, detail: in_short(&error) },
+        CallFailure::Tool(detail) => ServerProblem::Failed { doing: LISTING, detail },
     }
 }
 
-fn of_trouble(trouble: Trouble, doing: &'static str) -> Problem {
-    match trouble.kind {
-        Kind::Undelivered => Problem::Unreachable(trouble.detail),
-        Kind::Unauthorized => Problem::Unauthorized(trouble.detail),
-        Kind::OAuth => Problem::OAuth,
-        _ => Problem::Failed { doing, detail: trouble.detail },
+fn of_transport(failure: TransportFailure, doing: &'static str) -> ServerProblem {
+    match failure.kind {
+        TransportFailureKind::Undelivered => ServerProblem::Unreachable(failure.detail),
+        TransportFailureKind::Unauthorized => ServerProblem::Unauthorized(failure.detail),
+        TransportFailureKind::OAuth => ServerProblem::OAuth,
+        _ => ServerProblem::Failed { doing, detail: failure.detail },
     }
 }

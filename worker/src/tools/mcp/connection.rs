@@ -1,4 +1,4 @@
-//! One connection to one server: requests with a time limit, the list of tools, and its end.
+//! One connection to one server: requests with a time limit, the list of tools, and the end.
 
 use std::{
     sync::{
@@ -15,50 +15,50 @@ use rmcp::{
 };
 
 use super::{
-    CALLER, Call, IDEMPOTENCY_KEY, Output, ServerTool, abandoned::Abandoned, failure::Failure, listener::Listener,
-    output, tool_list,
+    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerTool, cancel_guard::CancelGuard, failure::CallFailure,
+    listener::NotificationListener, output, tool_list,
 };
 
-/// Requests in a row without an answer in time, after which a server is taken for wedged and connected to anew; a child is
-/// then started anew.
+/// Consecutive requests without an answer in time, after which the connection is replaced. A child process is then
+/// restarted.
 const WEDGED: u32 = 3;
 
-/// Longest time to say goodbye to a server.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// Longest time for closing a connection in order.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub struct Connection {
     peer: Peer<RoleClient>,
-    /// Taken out by `close`. Dropping it ends the connection, and a child with it.
-    service: Mutex<Option<RunningService<RoleClient, Arc<Listener>>>>,
-    listener: Arc<Listener>,
-    tools: Mutex<Listed>,
-    /// Set once a request has shown that the server is not at the other end any more.
+    /// `close` takes it. Dropping it ends the connection, and a child with it.
+    service: Mutex<Option<RunningService<RoleClient, Arc<NotificationListener>>>>,
+    listener: Arc<NotificationListener>,
+    tools: Mutex<ToolListing>,
+    /// Set once a request has shown that the server has gone.
     broken: AtomicBool,
     /// Requests without an answer in time since the last answer.
     unanswered: AtomicU32,
     activity: Mutex<Activity>,
 }
 
-/// A list of tools, and the number of changes that it reflects.
+/// A list of tools, and the number of changes that it includes.
 #[derive(Default)]
-struct Listed {
+struct ToolListing {
     changes: u64,
     tools: Arc<[ServerTool]>,
 }
 
 struct Activity {
     requests: usize,
-    /// When the last of them began or ended.
+    /// When the last request started or ended.
     last: Instant,
 }
 
 impl Connection {
-    /// A connection whose list of tools has been read; one that has none to give is of no use.
+    /// Returns a connection whose list of tools has been read. Fails if the server has no list.
     pub async fn new(
-        service: RunningService<RoleClient, Arc<Listener>>,
-        listener: Arc<Listener>,
+        service: RunningService<RoleClient, Arc<NotificationListener>>,
+        listener: Arc<NotificationListener>,
         limit: Duration,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CallFailure> {
         let connection = Self {
             peer: service.peer().clone(),
             service: Mutex::new(Some(service)),
@@ -76,19 +76,19 @@ impl Connection {
         !self.broken.load(Ordering::Acquire) && !self.peer.is_transport_closed()
     }
 
-    /// The tools as the server last announced them.
-    pub async fn tools(&self, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
+    /// Returns the tools as the server last announced them.
+    pub async fn tools(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
         let changes = self.listener.changes();
         {
-            let listed = lock(&self.tools);
-            if listed.changes >= changes {
-                return Ok(Arc::clone(&listed.tools));
+            let listing = lock(&self.tools);
+            if listing.changes >= changes {
+                return Ok(Arc::clone(&listing.tools));
             }
         }
         self.list(limit).await
     }
 
-    pub async fn call(&self, call: &Call<'_>, limit: Duration) -> Result<Output, Failure> {
+    pub async fn call(&self, call: &McpCall<'_>, limit: Duration) -> Result<Output, CallFailure> {
         let mut meta = RequestMetaObject::new();
         meta.insert(IDEMPOTENCY_KEY.to_owned(), call.key.into());
         if let Some(caller) = call.caller {
@@ -100,69 +100,69 @@ impl Connection {
         output::read(self.request(request, limit).await?)
     }
 
-    /// One request. When it takes longer than `limit`, or when the future is dropped, the server is told to stop.
-    pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, Failure> {
-        let _active = Active::new(&self.activity);
+    /// Sends one request. Cancels it at the server when it takes longer than `limit`, or when the future is dropped.
+    pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, CallFailure> {
+        let _active = ActiveRequest::new(&self.activity);
         let exchange = async {
-            let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-            let handle = sent.map_err(|_| Failure::undelivered("the connection has been closed"))?;
-            let mut abandoned = Abandoned::new(self.peer.clone(), handle.id);
+            let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+            let handle = handle.map_err(|_| CallFailure::undelivered("the connection has been closed"))?;
+            let mut cancel_guard = CancelGuard::new(self.peer.clone(), handle.id);
             let answer = handle.rx.await;
-            abandoned.disarm();
-            answer.map_err(|_| Failure::lost())?.map_err(Failure::from)
+            cancel_guard.disarm();
+            answer.map_err(|_| CallFailure::lost())?.map_err(CallFailure::from)
         };
-        let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Failure::Timeout(limit)));
+        let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(CallFailure::Timeout(limit)));
         let unanswered = match outcome {
-            Err(Failure::Timeout(_)) => self.unanswered.fetch_add(1, Ordering::AcqRel) + 1,
+            Err(CallFailure::Timeout(_)) => self.unanswered.fetch_add(1, Ordering::AcqRel) + 1,
             _ => {
                 self.unanswered.store(0, Ordering::Release);
                 0
             }
         };
-        if unanswered >= WEDGED || outcome.as_ref().is_err_and(Failure::breaks_connection) {
+        if unanswered >= WEDGED || outcome.as_ref().is_err_and(CallFailure::breaks_connection) {
             self.broken.store(true, Ordering::Release);
         }
         outcome
     }
 
-    /// When the connection will have been unused for `idle`; nothing while a request is under way.
+    /// Returns when the connection will have been unused for `idle`, or `None` while a request is in flight.
     pub fn unused_until(&self, idle: Duration) -> Option<Instant> {
         let activity = lock(&self.activity);
         (activity.requests == 0).then(|| activity.last + idle)
     }
 
-    /// Ends the connection. Requests under way end as lost.
+    /// Ends the connection. Requests in flight fail as lost.
     pub async fn close(&self) {
         self.broken.store(true, Ordering::Release);
         let service = lock(&self.service).take();
         if let Some(mut service) = service {
-            let _ = service.close_with_timeout(FAREWELL).await;
+            let _ = service.close_with_timeout(CLOSE_TIMEOUT).await;
         }
     }
 
-    async fn list(&self, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
-        // Order matters: a change that is announced while the list is read makes it old.
+    async fn list(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
+        // Order matters: a change that is announced while the list is read makes the list stale.
         let changes = self.listener.changes();
         let tools = tool_list::read(self, limit).await?;
-        let mut listed = lock(&self.tools);
-        if listed.changes <= changes {
-            *listed = Listed { changes, tools: Arc::clone(&tools) };
+        let mut listing = lock(&self.tools);
+        if listing.changes <= changes {
+            *listing = ToolListing { changes, tools: Arc::clone(&tools) };
         }
         Ok(tools)
     }
 }
 
-/// A request under way, for as long as this lives.
-struct Active<'a>(&'a Mutex<Activity>);
+/// Counts a request as in flight until it is dropped.
+struct ActiveRequest<'a>(&'a Mutex<Activity>);
 
-impl<'a> Active<'a> {
+impl<'a> ActiveRequest<'a> {
     fn new(activity: &'a Mutex<Activity>) -> Self {
         lock(activity).requests += 1;
         Self(activity)
     }
 }
 
-impl Drop for Active<'_> {
+impl Drop for ActiveRequest<'_> {
     fn drop(&mut self) {
         let mut activity = lock(self.0);
         activity.requests -= 1;

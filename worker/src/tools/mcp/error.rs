@@ -1,21 +1,22 @@
-//! Why a server is of no use now: in full for the log, and as a reason for users, who see no address, variable or foreign word.
+//! Why a server cannot be used now: in full for the log, and as a reason for users. The reason has no addresses, no
+//! variables and none of the server's own words.
 
 use std::time::Duration;
 
 use holdfast_shared::agent::SecretUnavailable;
 
-/// A server that cannot be used, where it is, and what to do about it. Never holds a secret.
+/// A server that cannot be used, its address, and how to fix it. Never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server {server} ({address}): {problem}")]
 pub struct Error {
     pub server: String,
     /// A command, or a URL without credentials and query.
     pub address: String,
-    pub problem: Problem,
+    pub problem: ServerProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ServerProblem {
     #[error("{0}")]
     Secret(#[from] SecretUnavailable),
     #[error("the command could not be started: {0}; check that it is installed on the worker's host")]
@@ -26,13 +27,13 @@ pub enum Problem {
     Unreachable(String),
     #[error("it refuses the credentials: {0}; check the agent's bearer token")]
     Unauthorized(String),
-    #[error("it wants its users to sign in (OAuth), which a worker cannot do; give it a token as auth.bearer")]
+    #[error("it requires its users to sign in (OAuth), which a worker cannot do; set a token as auth.bearer")]
     OAuth,
     #[error("it did not answer within {} ms while {doing}; check that it runs and speaks MCP", limit.as_millis())]
     Slow { doing: &'static str, limit: Duration },
     #[error("it speaks the old HTTP+SSE transport, which is not supported; use its streamable HTTP address")]
     OldTransport,
-    #[error("it insists on the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
+    #[error("it requires the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
     Version(String),
     #[error("it speaks a newer protocol ({0}) than this worker; supported are {SUPPORTED_VERSIONS}")]
     NewerProtocol(String),
@@ -42,37 +43,40 @@ pub enum Problem {
     Stopping,
 }
 
-/// As text; `connect` holds answers against it.
+/// The supported versions as text; `connect` compares the server's version with them.
 pub const SUPPORTED_VERSIONS: &str = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25";
 
 impl Error {
-    /// Whether another try can help without anybody doing anything.
+    /// Returns whether another try can succeed without any change.
     pub fn may_pass(&self) -> bool {
-        matches!(self.problem, Problem::Unreachable(_) | Problem::Slow { .. } | Problem::Failed { .. })
+        matches!(
+            self.problem,
+            ServerProblem::Unreachable(_) | ServerProblem::Slow { .. } | ServerProblem::Failed { .. }
+        )
     }
 
-    /// The code of a tool call that ends with this.
+    /// Returns the code of a tool call that fails with this error.
     pub fn code(&self) -> &'static str {
         match self.problem {
-            Problem::Unauthorized(_) | Problem::OAuth => "unauthorized",
+            ServerProblem::Unauthorized(_) | ServerProblem::OAuth => "unauthorized",
             _ => "server_unavailable",
         }
     }
 
-    /// The problem as users are told.
+    /// Returns the problem in words for users.
     pub fn reason(&self) -> &'static str {
         match self.problem {
-            Problem::Secret(_) => "its secret is not configured",
-            Problem::Command(_) | Problem::Client(_) => "it could not be started",
-            Problem::Unreachable(_) => "it could not be reached",
-            Problem::Unauthorized(_) => "it refuses the agent's credentials",
-            Problem::OAuth => "it wants its users to sign in",
-            Problem::Slow { .. } => "it did not answer in time",
-            Problem::OldTransport | Problem::Version(_) | Problem::NewerProtocol(_) => {
+            ServerProblem::Secret(_) => "its secret is not configured",
+            ServerProblem::Command(_) | ServerProblem::Client(_) => "it could not be started",
+            ServerProblem::Unreachable(_) => "it could not be reached",
+            ServerProblem::Unauthorized(_) => "it refuses the agent's credentials",
+            ServerProblem::OAuth => "it requires its users to sign in",
+            ServerProblem::Slow { .. } => "it did not answer in time",
+            ServerProblem::OldTransport | ServerProblem::Version(_) | ServerProblem::NewerProtocol(_) => {
                 "it speaks a protocol that is not supported"
             }
-            Problem::Failed { .. } => "it failed",
-            Problem::Stopping => "this worker is stopping",
+            ServerProblem::Failed { .. } => "it failed",
+            ServerProblem::Stopping => "this worker is stopping",
         }
     }
 }

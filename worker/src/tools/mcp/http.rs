@@ -1,7 +1,7 @@
-//! Streamable HTTP: rmcp's transport over POSTs of ours, which have limits and tell what went wrong.
+//! Streamable HTTP: rmcp's transport over our own POSTs, which have limits and report their failures.
 //!
-//! rmcp keeps the session: its id, the standing stream of notifications, a new session when the server has forgotten the old
-//! one, and the resumption of streams that a server closes on purpose.
+//! rmcp keeps the session: its id, the standing stream of notifications, and a new session when the server has
+//! forgotten the old one. rmcp also resumes streams that a server closes on purpose.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -25,19 +25,20 @@ use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::{
     answer,
-    post::{self, Cut},
-    trouble::{Kind, Trouble},
+    post::{self, BodyError},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 pub type HttpError = StreamableHttpError<reqwest::Error>;
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+type HttpHeaders = HashMap<HeaderName, HeaderValue>;
+type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Tries to resume a stream, each after a longer pause; a server that is gone must not keep its calls until their time-outs.
+/// Tries to resume a stream, each after a longer pause. A server that is gone must not hold its calls until their
+/// time-outs.
 const RESUMPTIONS: usize = 2;
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(200);
 
-/// POSTs of one connection at a time.
+/// Most concurrent POSTs of one connection.
 const CONCURRENT_POSTS: usize = 64;
 
 #[derive(Clone)]
@@ -65,7 +66,8 @@ impl Http {
         StreamableHttpClientTransport::with_client(self, config)
     }
 
-    /// What came of the POST of a request: always an answer, unless the session has to be made anew.
+    /// Reads the response to a request's POST. Fails only if the session must be opened again; every other failure
+    /// becomes an answer.
     async fn read(
         &self,
         response: Response,
@@ -84,18 +86,21 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Sse(answers(response, id, self.max_bytes), session));
         }
         if status.is_success() && !has_type(&response, "application/json") {
-            let trouble = Trouble::new(Kind::Malformed, "the answer is neither JSON nor a stream of events");
-            return Ok(StreamableHttpPostResponse::Json(trouble.into_answer(id), session));
+            let failure = TransportFailure::new(
+                TransportFailureKind::Malformed,
+                "the answer is neither JSON nor a stream of events",
+            );
+            return Ok(StreamableHttpPostResponse::Json(failure.into_answer(id), session));
         }
         let answer = match post::read_json(response, &id, self.max_bytes).await {
-            // Servers of the TypeScript kind say so when they have been restarted.
+            // Servers that use the TypeScript SDK send this error after a restart.
             Ok(ServerJsonRpcMessage::Error(error))
                 if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error) =>
             {
                 return Err(StreamableHttpError::SessionExpired);
             }
             Ok(answer) => answer,
-            Err(trouble) => trouble.into_answer(id),
+            Err(failure) => failure.into_answer(id),
         };
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
@@ -110,7 +115,7 @@ impl StreamableHttpClient for Http {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         bearer: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let mut post = self.client.post(url.as_ref()).header(ACCEPT, "application/json, text/event-stream");
         if let Some(bearer) = bearer {
@@ -135,7 +140,7 @@ impl StreamableHttpClient for Http {
         match sent {
             Ok(response) => self.read(response, request.id, in_session).await,
             Err(error) => {
-                Ok(StreamableHttpPostResponse::Json(Trouble::of_request(error).into_answer(request.id), None))
+                Ok(StreamableHttpPostResponse::Json(TransportFailure::of_request(error).into_answer(request.id), None))
             }
         }
     }
@@ -145,7 +150,7 @@ impl StreamableHttpClient for Http {
         url: Arc<str>,
         session: Arc<str>,
         bearer: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<(), HttpError> {
         self.client.delete_session(url, session, bearer, headers).await.map_err(without_url)
     }
@@ -156,15 +161,15 @@ impl StreamableHttpClient for Http {
         session: Option<Arc<str>>,
         last_event: Option<String>,
         bearer: Option<String>,
-        headers: Headers,
-    ) -> Result<Events, HttpError> {
+        headers: HttpHeaders,
+    ) -> Result<EventStream, HttpError> {
         let size = self.max_bytes;
         let stream = self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size);
         stream.await.map_err(without_url)
     }
 }
 
-/// rmcp logs errors, and a URL may hold a key.
+/// Removes the URL, because rmcp logs errors and a URL may contain a key.
 fn without_url(error: HttpError) -> HttpError {
     match error {
         HttpError::Client(error) => HttpError::Client(error.without_url()),
@@ -172,20 +177,23 @@ fn without_url(error: HttpError) -> HttpError {
     }
 }
 
-/// The stream that answers the request `id`. A message that is no JSON-RPC, or is too large, becomes an answer; rmcp tells
-/// the caller itself when the stream ends before there is one.
-fn answers(response: Response, id: RequestId, max_bytes: usize) -> Events {
-    let events = SseStream::from_bytes_stream(post::limited(response, max_bytes));
+/// Returns the stream that answers the request `id`. A message that is no JSON-RPC or too large becomes an answer. rmcp
+/// itself reports a stream that ends without an answer.
+fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
+    let events = SseStream::from_bytes_stream(post::limited_body(response, max_bytes));
     let checked = events.map(move |event| match event {
         Ok(event) => Ok(check(event, &id)),
-        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(Cut::TooLong)) => {
-            Ok(event_of(Trouble::too_large(max_bytes), &id))
+        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(BodyError::TooLong)) => {
+            Ok(event_of(TransportFailure::too_large(max_bytes), &id))
         }
-        // A broken connection stays one: rmcp may resume the stream.
+        // A broken connection stays an error, so that rmcp may resume the stream.
         Err(error @ SseError::Body(_)) => Err(error),
         Err(error) => {
-            let trouble = Trouble::new(Kind::Malformed, format!("the stream of events cannot be read: {error}"));
-            Ok(event_of(trouble, &id))
+            let failure = TransportFailure::new(
+                TransportFailureKind::Malformed,
+                format!("the stream of events cannot be read: {error}"),
+            );
+            Ok(event_of(failure, &id))
         }
     });
     checked.boxed()
@@ -198,12 +206,12 @@ fn check(event: Sse, id: &RequestId) -> Sse {
     }
     match answer::read_streamed(text.as_bytes(), id) {
         Ok(_) => event,
-        Err(trouble) => Sse { id: event.id, ..event_of(trouble, id) },
+        Err(failure) => Sse { id: event.id, ..event_of(failure, id) },
     }
 }
 
-fn event_of(trouble: Trouble, id: &RequestId) -> Sse {
-    let answer = serde_json::to_string(&trouble.into_answer(id.clone())).expect("an error of ours is JSON");
+fn event_of(failure: TransportFailure, id: &RequestId) -> Sse {
+    let answer = serde_json::to_string(&failure.into_answer(id.clone())).expect("an error of ours is JSON");
     Sse::default().data(answer)
 }
 
@@ -212,7 +220,8 @@ fn has_type(response: &Response, expected: &str) -> bool {
     found.to_ascii_lowercase().starts_with(expected.as_bytes())
 }
 
-/// Whether an error is about the session, and not about what a tool did: -32000 and -32001 are the transport's own.
+/// Returns whether an error is about the session and not about the tool: -32000 and -32001 are the transport's own
+/// codes.
 fn is_about_session(error: &ErrorData) -> bool {
     matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
 }

@@ -1,40 +1,40 @@
-//! Lines of a child's output, none longer than a limit.
+//! Lines of a child's output, with a maximum length.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-pub struct Lines<R> {
+pub struct LineReader<R> {
     reader: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
-    /// Set from the limit on until the end of a line that is too long.
+    /// Set from the limit until the end of a line that is too long.
     discarding: bool,
 }
 
-pub enum Line {
-    Whole(Vec<u8>),
-    /// It was longer than the limit, and is dropped.
+pub enum OutputLine {
+    Complete(Vec<u8>),
+    /// The line was longer than the limit and was dropped.
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub fn new(source: R, limit: usize) -> Self {
         Self { reader: BufReader::with_capacity(64 * 1024, source), limit, line: Vec::new(), discarding: false }
     }
 
-    /// The next line, without its end. Nothing is lost when the future is dropped: what was read lies in `self`.
-    pub async fn next(&mut self) -> Line {
+    /// Returns the next line, without its end. Dropping the future loses no bytes: `self` keeps the bytes read so far.
+    pub async fn next(&mut self) -> OutputLine {
         loop {
             let Ok(read) = self.take_more().await else {
-                return Line::End;
+                return OutputLine::End;
             };
             match read {
-                Read::Nothing => return Line::End,
+                Read::Nothing => return OutputLine::End,
                 Read::Part => {}
-                Read::Rest if std::mem::take(&mut self.discarding) => return Line::TooLong,
-                Read::Rest => return Line::Whole(std::mem::take(&mut self.line)),
+                Read::Rest if std::mem::take(&mut self.discarding) => return OutputLine::TooLong,
+                Read::Rest => return OutputLine::Complete(std::mem::take(&mut self.line)),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a server may ask of us and tell us: nothing, but that its tools have changed.
+//! The notifications and requests of a server that the worker accepts: only changes of its tools.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,18 +10,18 @@ use rmcp::{
 
 /// Offers no capability: no sampling, no roots, no elicitation.
 #[derive(Default)]
-pub struct Listener {
+pub struct NotificationListener {
     changes: AtomicU64,
 }
 
-impl Listener {
-    /// How often the tools have changed on this connection.
+impl NotificationListener {
+    /// Returns how often the tools have changed on this connection.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for NotificationListener {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }

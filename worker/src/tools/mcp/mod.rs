@@ -1,12 +1,12 @@
-//! MCP servers as the worker's client.
+//! The worker's client of MCP servers.
 //!
-//! In the order of a call's way: `target` (a description with its secrets looked up), `pool` (who shares a connection),
-//! `connect` (handshake and list of tools), `connection` (requests, cancelled when nobody waits), `output` and `failure`
-//! (what comes of them). Three transports: `stdio` with `lines` and `children`, `http`, `rpc`; the latter two `post`. `answer` and `trouble`
-//! are how a transport says that an answer is not usable.
+//! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up), `pool`
+//! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
+//! `output` and `failure` (the results). Three transports: `stdio` with `lines` and `children`, `http`, `rpc`; the
+//! latter two use `post`. By `answer` and `transport_failure` a transport reports an unusable answer.
 
-mod abandoned;
 mod answer;
+mod cancel_guard;
 mod children;
 mod connect;
 mod connection;
@@ -24,7 +24,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod tool_list;
-mod trouble;
+mod transport_failure;
 
 use std::{
     sync::Arc,
@@ -38,16 +38,16 @@ pub use children::{Children, guard};
 pub use error::Error;
 
 use connect::Terms;
-use failure::Failure;
-use pool::Pool;
-use target::Target;
+use failure::CallFailure;
+use pool::ConnectionPool;
+use target::ServerTarget;
 
-/// Where a call's key lies in the `_meta` of its request; for `rpc` it is also the header `Idempotency-Key`.
+/// Key of a call's idempotency key in the `_meta` of its request; `rpc` sends it also as the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
 
-/// Connections of this process to MCP servers, shared by all runs whose agents describe a server alike.
+/// Connections of this process to MCP servers. All runs whose agents describe a server alike share one.
 pub struct Mcp {
-    pool: Pool,
+    pool: ConnectionPool,
     config: Config,
 }
 
@@ -60,7 +60,7 @@ struct Config {
     variables: Vec<String>,
 }
 
-/// Where the owner of the run lies in a call's `_meta`, for servers whose definition asks for it.
+/// Key of the run's owner in a call's `_meta`, for servers whose definition requires it.
 const CALLER: &str = "holdfast/caller";
 
 /// A tool as its server describes it.
@@ -73,24 +73,24 @@ pub struct ServerTool {
 
 /// One call of a tool.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct McpCall<'a> {
     pub tool: &'a str,
     pub input: &'a Map<String, Value>,
     /// The idempotency key.
     pub key: &'a str,
-    /// Longest time of one try; without it the server's, or else the configured one.
+    /// Longest time of one try; without it the server's time-out applies, or else the configured one.
     pub limit: Option<Duration>,
-    /// The owner of the run, for a server that is told.
+    /// The owner of the run, for a server that receives it.
     pub caller: Option<&'a str>,
-    /// Whether a try that may have reached the tool can be repeated, as with tools that are read_only or idempotent.
+    /// Whether a try that may have reached the tool can be repeated, as with `read_only` and `idempotent` tools.
     pub repeatable: bool,
 }
 
-/// What a tool has answered.
+/// The output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// For the model: text, resources that are text, and in brackets what else there was. Structured content as JSON if there
-    /// is no text.
+    /// For the model: text, text resources, and descriptions of other content in brackets. Structured content as JSON
+    /// if there is no text.
     pub text: String,
 }
 
@@ -98,7 +98,7 @@ impl Mcp {
     pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
         let terms = Terms { connect: config.mcp_connect, max_bytes: config.mcp_max_bytes, children };
         Arc::new(Self {
-            pool: Pool::new(terms, config.mcp_idle),
+            pool: ConnectionPool::new(terms, config.mcp_idle),
             config: Config {
                 connect: config.mcp_connect,
                 timeout: config.mcp_timeout,
@@ -109,14 +109,14 @@ impl Mcp {
         })
     }
 
-    /// The server's tools, from its list as it is now; connects first where there is no connection. An error means that the
-    /// server is of no use now.
+    /// Returns the server's current tools, and connects first if there is no connection. Fails if the server cannot be
+    /// used now.
     pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<[ServerTool]>, Error> {
-        let target = Target::new(server, &self.config.variables)?;
+        let target = ServerTarget::new(server, &self.config.variables)?;
         let limit = self.config.connect;
         let listing = |failure| target.error(connect::listing(failure));
         match self.pool.acquire(&target, None).await?.tools(limit).await {
-            // The connection has gone stale unnoticed; a new one begins by reading the list.
+            // The connection was stale; a new one starts by reading the list.
             Err(failure) if failure.breaks_connection() => {
                 self.pool.acquire(&target, None).await?.tools(limit).await.map_err(listing)
             }
@@ -124,15 +124,15 @@ impl Mcp {
         }
     }
 
-    /// One call, with time-out and retries. Whatever goes wrong is a `ToolError`; which failures are followed by another try
-    /// is decided by `Failure::may_be_tried_again`. Dropping the future cancels the request at the server.
-    pub async fn call(self: &Arc<Self>, server: &McpServer, call: &Call<'_>) -> Result<Output, ToolError> {
+    /// Makes one call, with time-out and retries. Returns a `ToolError` for every failure;
+    /// `CallFailure::may_be_tried_again` decides about retries. Dropping the future cancels the request at the server.
+    pub async fn call(self: &Arc<Self>, server: &McpServer, call: &McpCall<'_>) -> Result<Output, ToolError> {
         let limit = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
         let retries = server.retries.unwrap_or(self.config.retries);
         let pause = server.retry_delay_ms.map_or(self.config.retry_delay, Duration::from_millis);
         let started = Instant::now();
         let mut tries = 1;
-        // The first try believes a failure to connect that others have just had; a further one finds out itself.
+        // The first try relies on a recent failure to connect; a further try connects itself.
         let mut since = None;
         let failure = loop {
             let failure = match self.try_call(server, call, limit, since).await {
@@ -150,7 +150,14 @@ impl Mcp {
         let (server_name, tool) = (&server.name, call.tool);
         match failure.detail() {
             None => {
-                tracing::info!(mcp.server = server_name, tool.name = tool, code, tries, duration_ms, "tool failed")
+                tracing::info!(
+                    mcp.server = server_name,
+                    tool.name = tool,
+                    code,
+                    tries,
+                    duration_ms,
+                    "the tool reported a failure"
+                )
             }
             Some(error) => {
                 tracing::warn!(
@@ -167,7 +174,7 @@ impl Mcp {
         Err(failure.into_tool_error(&server.name, call.tool))
     }
 
-    /// Ends all connections and child processes; from then on there are no more.
+    /// Ends all connections and child processes; later calls fail.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -175,16 +182,16 @@ impl Mcp {
     async fn try_call(
         &self,
         server: &McpServer,
-        call: &Call<'_>,
+        call: &McpCall<'_>,
         limit: Duration,
         since: Option<Instant>,
-    ) -> Result<Output, Failure> {
-        let target = Target::new(server, &self.config.variables).map_err(Failure::Unavailable)?;
-        let connection = self.pool.acquire(&target, since).await.map_err(Failure::Unavailable)?;
+    ) -> Result<Output, CallFailure> {
+        let target = ServerTarget::new(server, &self.config.variables).map_err(CallFailure::Unavailable)?;
+        let connection = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
         match connection.call(call, limit).await {
-            // The connection had gone stale unnoticed, as when the server was restarted: this is no fault of the call.
+            // The connection was stale, as when the server was restarted: the call is not at fault.
             Err(failure) if failure.is_undelivered() => {
-                let fresh = self.pool.acquire(&target, since).await.map_err(Failure::Unavailable)?;
+                let fresh = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
                 fresh.call(call, limit).await
             }
             outcome => outcome,

@@ -1,22 +1,24 @@
-//! What a tool's result is for the model: text.
+//! Converts a tool's result into text for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 
-use super::{Output, failure::Failure};
+use super::{Output, failure::CallFailure};
 
-/// The output of a call, or the failure that its result stands for.
-pub fn read(result: ServerResult) -> Result<Output, Failure> {
+/// Returns the output of a call. Fails if the result reports a failure, or if its kind is not supported.
+pub fn read(result: ServerResult) -> Result<Output, CallFailure> {
     match result {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => match text(&result) {
-            text if text.is_empty() => Err(Failure::Tool("the tool has failed, and does not say why".into())),
-            text => Err(Failure::Tool(text)),
+            text if text.is_empty() => Err(CallFailure::Tool("the tool failed without a message".into())),
+            text => Err(CallFailure::Tool(text)),
         },
         ServerResult::CallToolResult(result) => Ok(Output { text: text(&result) }),
-        ServerResult::InputRequiredResult(_) => Err(Failure::malformed("the tool asks for input, which it cannot get")),
-        ServerResult::CreateTaskResult(_) => {
-            Err(Failure::malformed("the tool runs on as a task, which is not supported"))
+        ServerResult::InputRequiredResult(_) => {
+            Err(CallFailure::malformed("the tool asks for input, which is not supported"))
         }
-        _ => Err(Failure::malformed("it has no content, or content of an unknown kind")),
+        ServerResult::CreateTaskResult(_) => {
+            Err(CallFailure::malformed("the tool continues as a task, which is not supported"))
+        }
+        _ => Err(CallFailure::malformed("it has no content, or content of an unknown kind")),
     }
 }
 
@@ -29,17 +31,17 @@ fn text(result: &CallToolResult) -> String {
     parts.join("\n")
 }
 
-/// One part. What is no text is described, since only the model's words about it would reach anybody.
+/// Returns one part as text. Content that is no text is only described, because the model passes on nothing but text.
 fn part(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[image {}, {} bytes]", image.mime_type, decoded(&image.data)),
-        ContentBlock::Audio(audio) => format!("[audio {}, {} bytes]", audio.mime_type, decoded(&audio.data)),
+        ContentBlock::Image(image) => format!("[image {}, {} bytes]", image.mime_type, decoded_size(&image.data)),
+        ContentBlock::Audio(audio) => format!("[audio {}, {} bytes]", audio.mime_type, decoded_size(&audio.data)),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => format!("[resource {uri}]\n{text}"),
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 let kind = mime_type.as_deref().unwrap_or("of unknown type");
-                format!("[resource {uri}, {kind}, {} bytes]", decoded(blob))
+                format!("[resource {uri}, {kind}, {} bytes]", decoded_size(blob))
             }
             _ => "[resource of an unknown kind]".into(),
         },
@@ -48,7 +50,7 @@ fn part(block: &ContentBlock) -> String {
     }
 }
 
-/// Bytes that a base64 text stands for.
-fn decoded(base64: &str) -> usize {
+/// Returns the number of bytes that a base64 text encodes.
+fn decoded_size(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }

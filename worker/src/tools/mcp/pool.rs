@@ -1,7 +1,7 @@
-//! The connections of this process: one for each server as it is described, shared by all who use it.
+//! The connections of this process: one for each described server, shared by all runs that use it.
 //!
-//! An entry is an attempt to connect, which ends once and is then what everybody gets. Attempts run as tasks of their own:
-//! no lock is held while one runs, and it does not matter whether those who wait for it go away.
+//! An entry is an attempt to connect, which ends once and has one result for all its users. Attempts run as their own
+//! tasks: no lock is held while one runs, and an attempt survives callers that stop waiting.
 
 use std::{
     collections::HashMap,
@@ -18,53 +18,54 @@ use tokio::task::AbortHandle;
 use super::{
     connect::{Terms, connect},
     connection::Connection,
-    error::{Error, Problem},
-    target::{Key, Target},
+    error::{Error, ServerProblem},
+    target::{Key, ServerTarget},
 };
 
-/// How long a server that could not be reached is left alone, so that not every run waits for the whole time-out again.
+/// Time in which a failed server is not tried again, so that not every run waits for the complete time-out.
 const FAILURE_MEMORY: Duration = Duration::from_secs(3);
 
-pub struct Pool {
+pub struct ConnectionPool {
     terms: Terms,
     idle: Duration,
     entries: Mutex<Option<HashMap<Key, Entry>>>,
 }
 
-type Attempt = Shared<BoxFuture<'static, Result<Arc<Connection>, Failed>>>;
+type ConnectAttempt = Shared<BoxFuture<'static, Result<Arc<Connection>, ConnectFailure>>>;
 
 #[derive(Clone)]
-struct Failed {
+struct ConnectFailure {
     error: Error,
     at: Instant,
 }
 
 struct Entry {
-    outcome: Attempt,
+    outcome: ConnectAttempt,
     task: AbortHandle,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub fn new(terms: Terms, idle: Duration) -> Self {
         Self { terms, idle, entries: Mutex::new(Some(HashMap::new())) }
     }
 
-    /// A connection that, as far as is known, is usable. A failure that is older than `since` is not held against the server.
-    pub async fn acquire(&self, target: &Target, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
-        let connection = self.attempt(target, since)?.await.map_err(|failed| failed.error)?;
+    /// Returns a connection that is usable, as far as the pool knows. A failure before `since` does not count. Fails if
+    /// the server cannot be reached.
+    pub async fn acquire(&self, target: &ServerTarget, since: Option<Instant>) -> Result<Arc<Connection>, Error> {
+        let connection = self.attempt(target, since)?.await.map_err(|failure| failure.error)?;
         if connection.is_usable() {
             return Ok(connection);
         }
-        // It was made long ago for somebody who did not wait for it. Once is enough: a server that always leaves at once
-        // must not be connected to for ever.
-        self.attempt(target, since)?.await.map_err(|failed| failed.error)
+        // The connection broke while no caller was waiting. One more attempt is enough: a server that always
+        // disconnects at once must not be tried for ever.
+        self.attempt(target, since)?.await.map_err(|failure| failure.error)
     }
 
-    /// The attempt to wait for: the one that there is if it is any good, or a new one.
-    fn attempt(&self, target: &Target, since: Option<Instant>) -> Result<Attempt, Error> {
+    /// Returns the existing attempt if it is still good, or starts a new one.
+    fn attempt(&self, target: &ServerTarget, since: Option<Instant>) -> Result<ConnectAttempt, Error> {
         let key = target.key();
         let mut entries = self.entries();
-        let entries = entries.as_mut().ok_or_else(|| target.error(Problem::Stopping))?;
+        let entries = entries.as_mut().ok_or_else(|| target.error(ServerProblem::Stopping))?;
         if let Some(entry) = entries.get(&key)
             && entry.is_good(since)
         {
@@ -77,7 +78,7 @@ impl Pool {
         Ok(attempt)
     }
 
-    /// Ends all connections and attempts; there will be no more.
+    /// Ends all connections and attempts; later attempts fail.
     pub async fn close(&self) {
         let entries = self.entries().take().unwrap_or_default();
         let closing = entries.into_values().map(|entry| async move {
@@ -93,7 +94,7 @@ impl Pool {
         self.entries.lock().expect("no thread panics with this lock")
     }
 
-    fn start(&self, target: Target) -> Entry {
+    fn start(&self, target: ServerTarget) -> Entry {
         let (terms, idle) = (self.terms.clone(), self.idle);
         let attempt = tokio::spawn({
             let target = target.clone();
@@ -104,22 +105,24 @@ impl Pool {
             }
         });
         let task = attempt.abort_handle();
-        let outcome = attempt.map(move |ended| {
-            // It does not panic, so that it can only have been aborted.
-            let outcome = ended.unwrap_or_else(|_| Err(target.error(Problem::Stopping)));
-            outcome.map_err(|error| Failed { error, at: Instant::now() })
+        let outcome = attempt.map(move |result| {
+            // The task does not panic, so it can only have been aborted.
+            let outcome = result.unwrap_or_else(|_| Err(target.error(ServerProblem::Stopping)));
+            outcome.map_err(|error| ConnectFailure { error, at: Instant::now() })
         });
         Entry { outcome: outcome.boxed().shared(), task }
     }
 }
 
 impl Entry {
-    /// Whether to wait for this attempt, or to take what it has brought.
+    /// Returns whether callers should wait for this attempt or take its result.
     fn is_good(&self, since: Option<Instant>) -> bool {
         match self.outcome.peek() {
             None => true,
             Some(Ok(connection)) => connection.is_usable(),
-            Some(Err(failed)) => failed.at.elapsed() < FAILURE_MEMORY && since.is_none_or(|since| failed.at >= since),
+            Some(Err(failure)) => {
+                failure.at.elapsed() < FAILURE_MEMORY && since.is_none_or(|since| failure.at >= since)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A server that speaks JSON-RPC 2.0 as plain HTTP: each message is a POST, each request is answered at once.
+//! A server that speaks JSON-RPC 2.0 over plain HTTP: each message is a POST, and the response to a request is its
+//! answer.
 
 use std::{
     collections::HashMap,
@@ -21,16 +22,16 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::{sync::mpsc, task::AbortHandle};
 
-use super::{IDEMPOTENCY_KEY, post, trouble::Trouble};
+use super::{IDEMPOTENCY_KEY, post, transport_failure::TransportFailure};
 
-/// Longest time of a notification, which nobody waits for.
+/// Longest time for sending a notification, in the background.
 const NOTIFICATION: Duration = Duration::from_secs(5);
 
 pub struct Rpc {
     endpoint: Arc<Endpoint>,
     /// Unbounded, because the handshake sends before it receives; it holds one answer per request.
     answers: mpsc::UnboundedReceiver<ServerJsonRpcMessage>,
-    answered: mpsc::UnboundedSender<ServerJsonRpcMessage>,
+    answer_sender: mpsc::UnboundedSender<ServerJsonRpcMessage>,
     in_flight: Arc<Mutex<HashMap<RequestId, AbortHandle>>>,
 }
 
@@ -40,7 +41,7 @@ struct Endpoint {
     bearer: Option<SecretString>,
     max_bytes: usize,
     caller_header: Option<String>,
-    /// The negotiated version, once there is one.
+    /// The negotiated version, after the handshake.
     version: Mutex<Option<String>>,
 }
 
@@ -52,29 +53,29 @@ impl Rpc {
         max_bytes: usize,
         caller_header: Option<String>,
     ) -> Self {
-        let (answered, answers) = mpsc::unbounded_channel();
+        let (answer_sender, answers) = mpsc::unbounded_channel();
         let (url, version) = (url.to_owned(), Mutex::default());
         let endpoint = Endpoint { client, url, bearer, max_bytes, caller_header, version };
-        Self { endpoint: Arc::new(endpoint), answers, answered, in_flight: Arc::default() }
+        Self { endpoint: Arc::new(endpoint), answers, answer_sender, in_flight: Arc::default() }
     }
 
     fn in_flight(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, AbortHandle>> {
         self.in_flight.lock().expect("no thread panics with this lock")
     }
 
-    /// Posts in a task of its own, so that a cancellation can end it.
+    /// Posts in its own task, so that a cancellation can abort it.
     fn start(&self, id: RequestId, message: ClientJsonRpcMessage) {
-        let (endpoint, answered) = (Arc::clone(&self.endpoint), self.answered.clone());
+        let (endpoint, answer_sender) = (Arc::clone(&self.endpoint), self.answer_sender.clone());
         let (in_flight, own) = (Arc::clone(&self.in_flight), id.clone());
         // Order matters: the task removes its entry, so the entry must be there before the task can end.
         let mut entries = self.in_flight();
         let task = tokio::spawn(async move {
             let answer = match endpoint.ask(&own, &message).await {
                 Ok(answer) => answer,
-                Err(trouble) => trouble.into_answer(own.clone()),
+                Err(failure) => failure.into_answer(own.clone()),
             };
             in_flight.lock().expect("no thread panics with this lock").remove(&own);
-            let _ = answered.send(answer);
+            let _ = answer_sender.send(answer);
         });
         entries.insert(id, task.abort_handle());
     }
@@ -106,7 +107,7 @@ impl Transport<RoleClient> for Rpc {
                     Ok(())
                 })
             }
-            // A server that only answers asks nothing.
+            // The client only asks, so it has no answers to send.
             _ => Box::pin(async { Ok(()) }),
         }
     }
@@ -123,8 +124,12 @@ impl Transport<RoleClient> for Rpc {
 }
 
 impl Endpoint {
-    async fn ask(&self, id: &RequestId, message: &ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Trouble> {
-        let response = self.post(message).send().await.map_err(Trouble::of_request)?;
+    async fn ask(
+        &self,
+        id: &RequestId,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, TransportFailure> {
+        let response = self.post(message).send().await.map_err(TransportFailure::of_request)?;
         let answer = post::read_json(response, id, self.max_bytes).await?;
         if is_handshake(message) && is_unknown_method(&answer) {
             return Ok(without_handshake(id));
@@ -168,7 +173,7 @@ fn is_unknown_method(answer: &ServerJsonRpcMessage) -> bool {
     matches!(answer, ServerJsonRpcMessage::Error(error) if error.error.code == ErrorCode::METHOD_NOT_FOUND)
 }
 
-/// What a server that knows no handshake would have answered: it has tools, and no version that a header could name.
+/// Returns the handshake's answer for a server without handshakes: it has tools, and no version for a header.
 fn without_handshake(id: &RequestId) -> ServerJsonRpcMessage {
     let info = json!({"name": "unknown", "version": "unknown"});
     let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info});

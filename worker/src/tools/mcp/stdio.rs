@@ -1,7 +1,7 @@
 //! A server that is a child process: JSON-RPC as lines on its standard input and output.
 //!
-//! The child is the leader of a process group of its own, and the whole group is killed with the connection. `children` says
-//! who the child is, and what of the worker's environment it gets. What it writes to standard error is logged at debug.
+//! The child leads its own process group, and the whole group is killed with the connection. `children` decides the
+//! child's user and environment. The child's standard error is logged at debug.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -30,44 +30,44 @@ use tokio::{
 
 use super::{
     answer,
-    children::{Children, Guarded},
-    lines::{Line, Lines},
-    trouble::{Kind, Trouble},
+    children::{Children, GroupGuard},
+    lines::{LineReader, OutputLine},
+    transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// Time that a child has to end by itself once its input is closed.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Time for a child to end by itself once its input is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Longest line of standard error that is logged.
 const LOGGED_BYTES: usize = 4096;
 
 pub struct Stdio {
     input: Arc<Mutex<Option<ChildStdin>>>,
-    output: Lines<ChildStdout>,
+    output: LineReader<ChildStdout>,
     max_bytes: usize,
-    requests: Arc<std::sync::Mutex<Requests>>,
-    group: Group,
+    requests: Arc<std::sync::Mutex<PendingRequests>>,
+    group: ProcessGroup,
 }
 
-/// What is started for a server.
-pub struct Program<'a> {
+/// The command of a server, with its arguments and environment.
+pub struct ServerProgram<'a> {
     pub server: &'a str,
     pub command: &'a str,
     pub args: &'a [String],
     pub env: &'a BTreeMap<String, SecretString>,
 }
 
-/// Requests of which an answer may come.
+/// Requests whose answer may still arrive.
 #[derive(Default)]
-struct Requests {
+struct PendingRequests {
     waiting: Vec<RequestId>,
-    /// Cancelled ones, whose answers may still come and are nobody's; the latest few.
+    /// The latest cancelled requests; late answers to them are dropped.
     cancelled: VecDeque<RequestId>,
 }
 
 const CANCELLED: usize = 64;
 
-impl Requests {
+impl PendingRequests {
     fn cancel(&mut self, cancelled: &RequestId) {
         self.waiting.retain(|id| id != cancelled);
         self.cancelled.push_back(cancelled.clone());
@@ -76,8 +76,8 @@ impl Requests {
         }
     }
 
-    /// Takes the request whose answer has this id. What belongs to none can only be held against the one that waits, if there
-    /// is just one.
+    /// Removes and returns the request whose answer has this id. An answer without a matching request counts for the
+    /// only waiting one, if there is exactly one.
     fn take(&mut self, found: Option<&RequestId>) -> Option<RequestId> {
         let is = |id: &RequestId| found.is_some_and(|found| answer::same_id(id, found));
         if self.cancelled.iter().any(is) {
@@ -88,57 +88,57 @@ impl Requests {
     }
 }
 
-/// The child and all that it has started, until this is dropped.
-struct Group {
+/// The child and the processes that it has started. Dropping the group kills them.
+struct ProcessGroup {
     child: Child,
-    /// The child's id, which is the group's; none once the group has been killed.
+    /// The child's id, which is the group's; `None` once the group has been killed.
     leader: Option<Pid>,
-    /// Kills the group if this process dies before.
-    guarded: Option<Guarded>,
+    /// Kills the group if this process dies first.
+    guard: Option<GroupGuard>,
 }
 
-impl Group {
+impl ProcessGroup {
     fn new(child: Child, children: &Children) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        Self { child, leader, guarded: leader.map(|leader| children.guard(leader)) }
+        Self { child, leader, guard: leader.map(|leader| children.guard(leader)) }
     }
 
-    /// Waits for the child's end, and then kills what it has left behind, which may hold its output open.
-    async fn ended(&mut self) {
+    /// Waits for the child's end, and then kills the rest of its group, which may hold the output open.
+    async fn wait_for_end(&mut self) {
         let _ = self.child.wait().await;
         self.kill();
     }
 
     fn kill(&mut self) {
-        // Invariant: once only, and no later than the child was waited for, or the id could be another group's.
+        // Invariant: once only, and no later than the child was waited for, or the id could belong to another group.
         if let Some(leader) = self.leader.take() {
             let _ = kill_process_group(leader, Signal::KILL);
-            self.guarded = None;
+            self.guard = None;
             if process::id() == FIRST_PROCESS {
-                bury(leader);
+                reap(leader);
             }
         }
     }
 }
 
-/// The process that inherits all orphans, as this one does when it is alone in a container.
+/// The process that inherits all orphans: this process is it when it is alone in a container.
 const FIRST_PROCESS: u32 = 1;
 
-/// Waits for the dead of a group whom nobody else would wait for: the children of the child. Without it each would stay in the
-/// container's table of processes.
-fn bury(group: Pid) {
+/// Reaps the dead processes of a group that have no other parent: the children of the child. Otherwise each would stay
+/// in the container's process table.
+fn reap(group: Pid) {
     thread::spawn(move || while retry_on_intr(|| waitpgid(group, WaitOptions::empty())).is_ok() {});
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 impl Stdio {
-    pub fn start(program: &Program<'_>, children: &Children, max_bytes: usize) -> io::Result<Self> {
-        let Program { server, command, args, env } = *program;
+    pub fn start(program: &ServerProgram<'_>, children: &Children, max_bytes: usize) -> io::Result<Self> {
+        let ServerProgram { server, command, args, env } = *program;
         let mut child = Command::new(command);
         child.args(args);
         children.prepare(&mut child);
@@ -152,35 +152,35 @@ impl Stdio {
         tokio::spawn(log(server.to_owned(), errors, env.values().cloned().collect()));
         Ok(Self {
             input: Arc::new(Mutex::new(Some(input))),
-            output: Lines::new(output, max_bytes),
+            output: LineReader::new(output, max_bytes),
             max_bytes,
             requests: Arc::default(),
-            group: Group::new(child, children),
+            group: ProcessGroup::new(child, children),
         })
     }
 
-    /// One line as a message. What is no JSON object is noise, which some servers print.
+    /// Parses one line as a message. A line that is no JSON object is noise, which some servers print.
     fn read(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let line = line.trim_ascii();
         if !line.starts_with(b"{") {
             return None;
         }
-        let head: Head = serde_json::from_slice(line).unwrap_or_default();
+        let head: MessageHead = serde_json::from_slice(line).unwrap_or_default();
         if head.method.is_some() {
             return serde_json::from_slice(line).ok();
         }
         let id = self.requests().take(head.id.as_ref())?;
-        Some(answer::read(line, &id).unwrap_or_else(|trouble| trouble.into_answer(id)))
+        Some(answer::read(line, &id).unwrap_or_else(|failure| failure.into_answer(id)))
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    fn requests(&self) -> MutexGuard<'_, PendingRequests> {
         self.requests.lock().expect("no thread panics with this lock")
     }
 }
 
-/// What tells answers from calls.
+/// The fields that distinguish answers from calls.
 #[derive(Default, serde::Deserialize)]
-struct Head {
+struct MessageHead {
     #[serde(default)]
     id: Option<RequestId>,
     #[serde(default)]
@@ -216,15 +216,15 @@ impl Transport<RoleClient> for Stdio {
             let line = tokio::select! {
                 biased;
                 line = self.output.next() => line,
-                () = self.group.ended(), if self.group.leader.is_some() => continue,
+                () = self.group.wait_for_end(), if self.group.leader.is_some() => continue,
             };
             let message = match line {
-                Line::Whole(line) => self.read(&line),
-                Line::TooLong => {
+                OutputLine::Complete(line) => self.read(&line),
+                OutputLine::TooLong => {
                     let id = self.requests().take(None);
-                    id.map(|id| Trouble::too_large(self.max_bytes).into_answer(id))
+                    id.map(|id| TransportFailure::too_large(self.max_bytes).into_answer(id))
                 }
-                Line::End => return None,
+                OutputLine::End => return None,
             };
             if message.is_some() {
                 return message;
@@ -233,36 +233,40 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // A writer that holds the lock is stuck on a child that does not read: no farewell then.
+        // If another writer holds the lock, the child does not read its input, and waiting for its end would be
+        // useless.
         if let Ok(mut input) = self.input.try_lock() {
             drop(input.take());
-            let ended = async { while !matches!(self.output.next().await, Line::End) {} };
-            let _ = tokio::time::timeout(FAREWELL, ended).await;
+            let ended = async { while !matches!(self.output.next().await, OutputLine::End) {} };
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, ended).await;
         }
         self.group.kill();
         Ok(())
     }
 }
 
-/// Reads standard error to its end, or the child would block; a secret in it is not logged.
+/// Logs standard error until its end, because a full pipe would block the child. Secrets are replaced.
 async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
-    let mut lines = Lines::new(errors, LOGGED_BYTES);
+    let mut lines = LineReader::new(errors, LOGGED_BYTES);
     loop {
         match lines.next().await {
-            Line::Whole(line) => {
+            OutputLine::Complete(line) => {
                 let mut text = String::from_utf8_lossy(&line).into_owned();
                 for secret in secrets.iter().map(ExposeSecret::expose_secret).filter(|secret| !secret.is_empty()) {
                     text = text.replace(secret, "…");
                 }
                 tracing::debug!(mcp.server = server, line = text, "an MCP server wrote to standard error");
             }
-            Line::TooLong => tracing::debug!(mcp.server = server, "an MCP server wrote a long line to standard error"),
-            Line::End => return,
+            OutputLine::TooLong => {
+                tracing::debug!(mcp.server = server, "an MCP server wrote a long line to standard error")
+            }
+            OutputLine::End => return,
         }
     }
 }
 
-/// What became of a message that could not be written: a line without its end is no message.
-pub fn unsent(error: &io::Error) -> Trouble {
-    Trouble::new(Kind::Undelivered, format!("its standard input is closed: {error}"))
+/// Returns the failure of a message that could not be written. A line without its end is no message, so it was not
+/// delivered.
+pub fn unsent(error: &io::Error) -> TransportFailure {
+    TransportFailure::new(TransportFailureKind::Undelivered, format!("its standard input is closed: {error}"))
 }

@@ -1,4 +1,4 @@
-//! A server as it is connected to: its description with all secrets looked up, and the key under which it is pooled.
+//! A server as the client connects to it: its description with all secrets looked up, and its key in the pool.
 
 use std::{collections::BTreeMap, env};
 
@@ -9,63 +9,64 @@ use holdfast_shared::{
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use super::error::{Error, Problem};
+use super::error::{Error, ServerProblem};
 
-/// One server, ready to be connected to.
+/// One server, ready for a connection.
 #[derive(Clone)]
-pub struct Target {
+pub struct ServerTarget {
     pub name: String,
-    pub way: Way,
+    pub transport: TargetTransport,
 }
 
-/// How it is reached.
+/// The server's transport, with its address and credentials.
 #[derive(Clone)]
-pub enum Way {
+pub enum TargetTransport {
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
     Http { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
     Rpc { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
 }
 
-/// The same for servers that are described alike, secrets included; holds none of them.
+/// Hash of a server's description, secrets included. Servers that are described alike have one key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
-impl Target {
-    /// Looks up the secrets of a server, among the variables that agents may use.
+impl ServerTarget {
+    /// Looks up the secrets of a server among the variables that agents may use. Fails if one is not allowed or not
+    /// set.
     pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
-        match way(server, variables) {
-            Ok(way) => Ok(Self { name: server.name.clone(), way }),
+        match resolve_transport(server, variables) {
+            Ok(transport) => Ok(Self { name: server.name.clone(), transport }),
             Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
         }
     }
 
-    pub fn transport(&self) -> &'static str {
-        match self.way {
-            Way::Stdio { .. } => "stdio",
-            Way::Http { .. } => "http",
-            Way::Rpc { .. } => "rpc",
+    pub fn transport_name(&self) -> &'static str {
+        match self.transport {
+            TargetTransport::Stdio { .. } => "stdio",
+            TargetTransport::Http { .. } => "http",
+            TargetTransport::Rpc { .. } => "rpc",
         }
     }
 
-    pub fn error(&self, problem: impl Into<Problem>) -> Error {
-        let address = match &self.way {
-            Way::Stdio { command, .. } => command.clone(),
-            Way::Http { url, .. } | Way::Rpc { url, .. } => without_secrets(url),
+    pub fn error(&self, problem: impl Into<ServerProblem>) -> Error {
+        let address = match &self.transport {
+            TargetTransport::Stdio { command, .. } => command.clone(),
+            TargetTransport::Http { url, .. } | TargetTransport::Rpc { url, .. } => without_secrets(url),
         };
         Error { server: self.name.clone(), address, problem: problem.into() }
     }
 
     pub fn key(&self) -> Key {
         let mut digest = Sha256::new();
-        // Lengths keep one field's end from being read as the next one's beginning.
+        // Lengths separate the fields, so that no two descriptions have one digest.
         let mut add = |text: &str| {
             digest.update(text.len().to_le_bytes());
             digest.update(text);
         };
         add(&self.name);
-        add(self.transport());
-        match &self.way {
-            Way::Stdio { command, args, env } => {
+        add(self.transport_name());
+        match &self.transport {
+            TargetTransport::Stdio { command, args, env } => {
                 add(command);
                 add(&args.len().to_string());
                 args.iter().for_each(|arg| add(arg));
@@ -74,7 +75,8 @@ impl Target {
                     add(secret.expose_secret());
                 }
             }
-            Way::Http { url, bearer, caller_header } | Way::Rpc { url, bearer, caller_header } => {
+            TargetTransport::Http { url, bearer, caller_header }
+            | TargetTransport::Rpc { url, bearer, caller_header } => {
                 add(url);
                 add(caller_header.as_deref().unwrap_or_default());
                 bearer.iter().for_each(|secret| add(secret.expose_secret()));
@@ -84,25 +86,29 @@ impl Target {
     }
 }
 
-fn way(server: &McpServer, variables: &[String]) -> Result<Way, Problem> {
-    let reveal = |secret: &Secret| Ok::<_, Problem>(secret.reveal(variables, variable)?);
+fn resolve_transport(server: &McpServer, variables: &[String]) -> Result<TargetTransport, ServerProblem> {
+    let reveal = |secret: &Secret| Ok::<_, ServerProblem>(secret.reveal(variables, variable)?);
     let bearer = |auth: Option<&McpAuth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
     let caller_header = server.caller_header.clone();
     Ok(match &server.transport {
-        Transport::Stdio { command, args, env } => Way::Stdio {
+        Transport::Stdio { command, args, env } => TargetTransport::Stdio {
             command: command.clone(),
             args: args.clone(),
             env: env
                 .iter()
                 .map(|(name, secret)| Ok((name.clone(), reveal(secret)?)))
-                .collect::<Result<_, Problem>>()?,
+                .collect::<Result<_, ServerProblem>>()?,
         },
-        Transport::Http { url, auth } => Way::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
-        Transport::Rpc { url, auth } => Way::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header },
+        Transport::Http { url, auth } => {
+            TargetTransport::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
+        }
+        Transport::Rpc { url, auth } => {
+            TargetTransport::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
+        }
     })
 }
 
-/// A variable of this process, or what the file holds that `<name>_FILE` names.
+/// Returns a variable of this process, or the content of the file that `<name>_FILE` names.
 fn variable(name: &str) -> Option<String> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     set(name).or_else(|| {
@@ -124,7 +130,7 @@ fn address(transport: &Transport) -> String {
     }
 }
 
-/// A URL without user, password and query, where keys may lie.
+/// Returns a URL without user, password and query, which may contain keys.
 fn without_secrets(url: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(url) else {
         return "a URL that cannot be read".into();

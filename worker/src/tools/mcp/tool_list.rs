@@ -1,4 +1,4 @@
-//! Reading a server's whole list of tools, which comes in pages.
+//! Reads a server's complete list of tools, which comes in pages.
 
 use std::{
     sync::Arc,
@@ -8,14 +8,14 @@ use std::{
 use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
 use serde_json::Value;
 
-use super::{ServerTool, connection::Connection, failure::Failure};
+use super::{ServerTool, connection::Connection, failure::CallFailure};
 
-/// A list that goes on for longer is cut, or a faulty server could keep us for ever.
+/// A longer list is truncated, because a faulty server could send pages for ever.
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 1_000;
 
-/// All tools, within `limit` for all pages together. A server that knows no tools has none.
-pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[ServerTool]>, Failure> {
+/// Returns all tools, within `limit` for all pages together. A server without the method has none.
+pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
     let end = Instant::now() + limit;
     let mut tools = Vec::new();
     let mut cursor = None;
@@ -25,9 +25,9 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[Serve
         let left = end.saturating_duration_since(Instant::now());
         let page = match connection.request(request, left).await {
             Ok(ServerResult::ListToolsResult(page)) => page,
-            Ok(_) => return Err(Failure::malformed("its list of tools is none")),
-            Err(Failure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
-            Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
+            Ok(_) => return Err(CallFailure::malformed("the answer is no list of tools")),
+            Err(CallFailure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
+            Err(CallFailure::Timeout(_)) => return Err(CallFailure::Timeout(limit)),
             Err(failure) => return Err(failure),
         };
         tools.extend(page.tools.into_iter().map(ServerTool::from));
@@ -37,7 +37,11 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[Serve
         }
     }
     if cursor.is_some() || tools.len() > MAX_TOOLS {
-        tracing::warn!(tools = MAX_TOOLS, pages = MAX_PAGES, "an MCP server's list of tools is too long and was cut");
+        tracing::warn!(
+            tools = MAX_TOOLS,
+            pages = MAX_PAGES,
+            "truncated the list of tools of an MCP server, because it is too long"
+        );
         tools.truncate(MAX_TOOLS);
     }
     Ok(tools.into())

@@ -1,44 +1,50 @@
-//! Which tool call a piece belongs to.
+//! Assigns each piece to its tool call.
 //!
-//! By the protocol each piece has an index, and the first one an id and the name. Servers leave the index out, give all
-//! calls the same one, repeat the name in each piece, or make up a new id for each, so no single field decides.
+//! By the protocol each piece has an index, and the first one an id and the name. Some servers omit the index, give all
+//! calls one index, repeat the name in each piece, or make up a new id for each. So no single field decides.
 
 use serde_json::value::RawValue;
 
 use super::Flaw;
 use crate::model::{
     CallDelta,
-    openai::chunk::{CallPiece, FunctionPiece},
+    openai::chunk::{FunctionDelta, ToolCallDelta},
 };
 
 /// The calls of one answer so far.
 #[derive(Default)]
-pub(super) struct Calls {
-    calls: Vec<Call>,
-    /// Calls whose name has come; the others are not handed out yet.
+pub(super) struct CallAssembler {
+    calls: Vec<OpenCall>,
+    /// Number of calls whose name has arrived; the others are not returned yet.
     named: usize,
 }
 
-struct Call {
-    /// As the server counts.
+struct OpenCall {
+    /// The server's own index.
     index: Option<u64>,
     id: Option<String>,
     /// Our own index, and the name.
     name: Option<(usize, String)>,
-    arguments: Progress,
+    arguments: ArgumentsState,
 }
 
-impl Calls {
-    /// Takes the next piece; none comes out of it if it says nothing new.
-    pub fn read(&mut self, piece: CallPiece<'_>) -> Result<Option<CallDelta>, Flaw> {
-        let FunctionPiece { name, arguments } = piece.function.unwrap_or(FunctionPiece { name: None, arguments: None });
+impl CallAssembler {
+    /// Takes the next piece. Returns what it adds, or `None` if it adds nothing. Fails if a call has arguments and no
+    /// name.
+    pub fn read(&mut self, piece: ToolCallDelta<'_>) -> Result<Option<CallDelta>, Flaw> {
+        let FunctionDelta { name, arguments } = piece.function.unwrap_or(FunctionDelta { name: None, arguments: None });
         let arguments = arguments.map(text).unwrap_or_default();
         let (id, name) = (piece.id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
         let signature = piece.extra_content.and_then(|extra| serde_json::from_str(extra.get()).ok());
         let at = match self.find(piece.index, id.as_deref()) {
             Some(at) if !self.calls[at].is_over(id.as_deref(), name.as_deref(), &arguments) => at,
             _ => {
-                self.calls.push(Call { index: piece.index, id: None, name: None, arguments: Progress::default() });
+                self.calls.push(OpenCall {
+                    index: piece.index,
+                    id: None,
+                    name: None,
+                    arguments: ArgumentsState::default(),
+                });
                 self.calls.len() - 1
             }
         };
@@ -60,7 +66,7 @@ impl Calls {
         Ok((!says_nothing).then_some(CallDelta { index, name, arguments, signature }))
     }
 
-    /// The latest call that the piece may continue.
+    /// Returns the latest call that the piece may continue.
     fn find(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
         match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
@@ -72,33 +78,33 @@ impl Calls {
     }
 }
 
-impl Call {
-    /// Whether a piece with these fields begins another call.
+impl OpenCall {
+    /// Returns whether a piece with these fields starts another call.
     fn is_over(&self, id: Option<&str>, name: Option<&str>, arguments: &str) -> bool {
         let (Some((_, own)), Some(name)) = (&self.name, name) else { return false };
         match (self.id.as_deref(), id) {
             (Some(own), Some(id)) if own == id => false,
             _ if own != name => true,
             (Some(_), Some(_)) => !self.arguments.is_open(),
-            // Without ids, the same name again is the next call only once the arguments of this one are whole.
-            _ => self.arguments.is_whole() && !arguments.is_empty(),
+            // Without ids, a repeated name starts the next call only once the arguments of this one are complete.
+            _ => self.arguments.is_complete() && !arguments.is_empty(),
         }
     }
 }
 
-/// How far the arguments have come, told without keeping them.
+/// Tracks whether the arguments are complete, without storing them.
 #[derive(Default)]
-struct Progress {
-    begun: bool,
+struct ArgumentsState {
+    started: bool,
     depth: u32,
     in_string: bool,
     escaped: bool,
 }
 
-impl Progress {
+impl ArgumentsState {
     fn read(&mut self, piece: &str) {
         for byte in piece.bytes() {
-            self.begun |= !byte.is_ascii_whitespace();
+            self.started |= !byte.is_ascii_whitespace();
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.in_string => self.escaped = true,
@@ -114,8 +120,8 @@ impl Progress {
         self.depth > 0 || self.in_string
     }
 
-    fn is_whole(&self) -> bool {
-        self.begun && !self.is_open()
+    fn is_complete(&self) -> bool {
+        self.started && !self.is_open()
     }
 }
 

@@ -1,21 +1,21 @@
-//! The parser alone: the same deltas however the bytes are cut.
+//! The parser alone: the deltas do not depend on where the bytes are split.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::model::CallDelta;
 
-/// Feeds the bytes cut at these places, and returns the deltas with the flaw that ended them.
-fn parse(bytes: &[u8], cuts: &[usize]) -> (Vec<Delta>, Option<Flaw>) {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
-    cuts.sort_unstable();
-    let (mut parser, mut deltas) = (Parser::default(), VecDeque::new());
-    let mut parsed = Ok(());
-    for pair in cuts.windows(2) {
-        parsed = parsed.and_then(|()| parser.feed(&bytes[pair[0]..pair[1]], &mut deltas));
+/// Parses the bytes, split at these offsets. Returns the deltas, and the flaw that ended them.
+fn parse(bytes: &[u8], splits: &[usize]) -> (Vec<AnswerDelta>, Option<Flaw>) {
+    let mut splits: Vec<usize> = splits.iter().map(|split| split % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
+    splits.sort_unstable();
+    let (mut parser, mut deltas) = (StreamParser::default(), VecDeque::new());
+    let mut result = Ok(());
+    for pair in splits.windows(2) {
+        result = result.and_then(|()| parser.feed(&bytes[pair[0]..pair[1]], &mut deltas));
     }
-    parsed = parsed.and_then(|()| parser.finish(&mut deltas));
-    (deltas.into(), parsed.err())
+    result = result.and_then(|()| parser.finish(&mut deltas));
+    (deltas.into(), result.err())
 }
 
 fn line() -> impl Strategy<Value = String> {
@@ -51,30 +51,30 @@ fn call_piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_the_server_sends_a_call_begins_with_its_name_and_only_once(
+    fn every_call_starts_with_its_name_exactly_once(
         lines in prop::collection::vec(call_piece(), 0..12),
     ) {
         let (deltas, flaw) = parse(lines.join("\n").as_bytes(), &[]);
         prop_assert!(matches!(flaw, Some(Flaw::Truncated | Flaw::NamelessCall)));
-        let mut begun = 0;
+        let mut started = 0;
         for delta in deltas {
-            let Delta::Call(delta) = delta else { panic!("{delta:?}") };
-            prop_assert_eq!(delta.index == begun, delta.name.is_some(), "{:?}", delta);
-            prop_assert!(delta.index <= begun);
-            begun += usize::from(delta.name.is_some());
+            let AnswerDelta::Call(delta) = delta else { panic!("{delta:?}") };
+            prop_assert_eq!(delta.index == started, delta.name.is_some(), "{:?}", delta);
+            prop_assert!(delta.index <= started);
+            started += usize::from(delta.name.is_some());
         }
     }
 
     #[test]
-    fn cuts_make_no_difference(
+    fn splits_make_no_difference(
         lines in prop::collection::vec((line(), prop_oneof![Just("\n"), Just("\r\n"), Just("\n\n")]), 0..20),
-        cuts in prop::collection::vec(any::<usize>(), 0..40),
+        splits in prop::collection::vec(any::<usize>(), 0..40),
         end in 0..4_usize,
     ) {
         let mut text: String = lines.into_iter().flat_map(|(line, end)| [line, end.to_owned()]).collect();
         // Sometimes the body ends in the middle of a line.
         text.truncate(text.floor_char_boundary(text.len().saturating_sub(end)));
-        prop_assert_eq!(parse(text.as_bytes(), &cuts), parse(text.as_bytes(), &[]));
+        prop_assert_eq!(parse(text.as_bytes(), &splits), parse(text.as_bytes(), &[]));
     }
 }
 
@@ -82,23 +82,24 @@ proptest! {
 fn every_byte_alone_gives_the_same_as_all_at_once() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"é😀\"}}]}\r\n\r\ndata: [DONE]\r\n\r\n";
     let every: Vec<usize> = (0..text.len()).collect();
-    let expected = (vec![Delta::Text("é😀".to_owned()), Delta::End(Usage::default(), FinishReason::Other)], None);
+    let expected =
+        (vec![AnswerDelta::Text("é😀".to_owned()), AnswerDelta::End(Usage::default(), FinishReason::Other)], None);
     assert_eq!(parse(text.as_bytes(), &every), expected);
     assert_eq!(parse(text.as_bytes(), &[]), expected);
 }
 
-/// The calls that pieces of these fields make, as `name(arguments)`, whether all at once or byte by byte.
+/// Checks the calls that pieces with these fields make, as `name(arguments)`, whether all at once or byte by byte.
 #[track_caller]
 fn check_calls(chunks: &[&str], expected: &[&str]) {
     let chunk = |pieces: &&str| format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{pieces}]}}}}]}}\n");
     let text = chunks.iter().map(chunk).chain(["data: [DONE]\n".to_owned()]).collect::<String>();
     let every: Vec<usize> = (0..text.len()).collect();
-    for cuts in [&[][..], &every] {
-        let (deltas, flaw) = parse(text.as_bytes(), cuts);
+    for splits in [&[][..], &every] {
+        let (deltas, flaw) = parse(text.as_bytes(), splits);
         assert_eq!(flaw, None, "{chunks:?}");
         let mut calls: Vec<String> = Vec::new();
         for delta in deltas {
-            let Delta::Call(CallDelta { index, name, arguments, .. }) = delta else { continue };
+            let AnswerDelta::Call(CallDelta { index, name, arguments, .. }) = delta else { continue };
             calls.extend(name.map(|name| format!("{name}(")));
             calls[index] += &arguments;
         }
@@ -108,8 +109,8 @@ fn check_calls(chunks: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
-    // As OpenAI does it, in turn and interleaved.
+fn pieces_find_their_call_even_if_fields_are_missing_or_repeated() {
+    // As OpenAI sends them, in turn and interleaved.
     check_calls(
         &[
             r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}"#,
@@ -119,7 +120,7 @@ fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
         ],
         &[r#"f({"x":1})"#, "f({})"],
     );
-    // Whole calls without an index, with and without ids, in one chunk and in several.
+    // Complete calls without an index, with and without ids, in one chunk and in several.
     check_calls(
         &[
             r#"{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"f","arguments":"{}"}}"#,
@@ -143,7 +144,7 @@ fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
         ],
         &[r#"f({"x":1})"#],
     );
-    // All calls at index 0, as Google's endpoint has it.
+    // All calls at index 0, as Google's endpoint sends them.
     check_calls(
         &[
             r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
@@ -152,7 +153,7 @@ fn pieces_find_their_call_whatever_the_server_leaves_out_or_repeats() {
         ],
         &["f({})", "f({})", "g({})"],
     );
-    // The name in each piece, and a new id for each piece; brackets and quotes in strings are no ends.
+    // The name in each piece, and a new id for each piece; brackets and quotes in strings end no arguments.
     check_calls(
         &[
             r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\\\"}"}}"#,
@@ -196,20 +197,20 @@ fn a_server_that_sends_reasoning_under_both_names_is_read_once() {
     let text =
         "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\",\"content\":\"x\"}}]}\n";
     let (deltas, flaw) = parse(text.as_bytes(), &[]);
-    assert_eq!(deltas, [Delta::Reasoning("hm".to_owned()), Delta::Text("x".to_owned())]);
+    assert_eq!(deltas, [AnswerDelta::Reasoning("hm".to_owned()), AnswerDelta::Text("x".to_owned())]);
     assert_eq!(flaw, Some(Flaw::Truncated));
 }
 
 #[test]
 fn the_last_line_may_lack_its_end_but_not_its_contents() {
     let finished = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}";
-    assert_eq!(parse(finished.as_bytes(), &[]), (vec![Delta::End(Usage::default(), FinishReason::Stop)], None));
-    let cut_off = &finished[..finished.len() - 5];
-    assert_eq!(parse(cut_off.as_bytes(), &[]), (vec![], Some(Flaw::Truncated)));
+    assert_eq!(parse(finished.as_bytes(), &[]), (vec![AnswerDelta::End(Usage::default(), FinishReason::Stop)], None));
+    let truncated = &finished[..finished.len() - 5];
+    assert_eq!(parse(truncated.as_bytes(), &[]), (vec![], Some(Flaw::Truncated)));
 }
 
 #[test]
-fn nothing_counts_after_the_end() {
+fn lines_after_the_end_are_ignored() {
     let (deltas, flaw) = parse(b"data: [DONE]\ndata: [DONE]\ndata: {\n<html>\n", &[]);
     assert_eq!((deltas.len(), flaw), (1, None));
 }
@@ -218,7 +219,7 @@ fn nothing_counts_after_the_end() {
 fn a_line_may_be_long_but_not_endless() {
     let of_length = |length: usize| format!("data: {}\n", " ".repeat(length - 6));
     assert_eq!(parse(of_length(LINE_BYTES).as_bytes(), &[]).1, Some(Flaw::Truncated));
-    for cuts in [&[][..], &[5, 1000, 500_000]] {
-        assert_eq!(parse(of_length(LINE_BYTES + 1).as_bytes(), cuts).1, Some(Flaw::LongLine));
+    for splits in [&[][..], &[5, 1000, 500_000]] {
+        assert_eq!(parse(of_length(LINE_BYTES + 1).as_bytes(), splits).1, Some(Flaw::LongLine));
     }
 }

@@ -1,7 +1,7 @@
-//! A process that outlives a killed worker by a moment, and kills the process groups that the worker has left behind.
+//! A process that outlives a killed worker for a moment, and kills the process groups that the worker has left.
 //!
-//! The worker tells it of each group over a pipe. The kernel closes the pipe with the worker, however the worker ends; the
-//! guard then kills the groups that are left, and ends. A worker without stdio servers has no guard.
+//! The worker reports each group over a pipe. The kernel closes the pipe with the worker, however the worker ends; the
+//! guard then kills the remaining groups, and ends. A worker without stdio servers has no guard.
 
 use std::{
     collections::BTreeSet,
@@ -15,60 +15,60 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-/// The subcommand of this executable that plays the guard.
+/// The subcommand of this executable that runs the guard.
 const ROLE: &str = "guard";
 
-/// The worker's half.
+/// The worker's side.
 #[derive(Clone)]
-pub struct Guard(Option<Arc<Watch>>);
+pub struct Guard(Option<Arc<GuardProcess>>);
 
-struct Watch {
+struct GuardProcess {
     program: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
-/// Invariant: the guard, while there is one, knows exactly the living groups.
+/// Invariant: a running guard knows exactly the living groups.
 #[derive(Default)]
-struct State {
+struct GuardState {
     living: BTreeSet<i32>,
-    /// The guard's standard input; none while there is nothing to guard.
+    /// The guard's standard input; `None` while there is nothing to guard.
     pipe: Option<File>,
 }
 
-/// A group that dies with this process, until this is dropped.
-pub struct Guarded {
+/// A group that is killed if this process dies before this is dropped.
+pub struct GroupGuard {
     guard: Guard,
     group: Pid,
 }
 
 impl Guard {
     pub fn new(program: Option<PathBuf>) -> Self {
-        Self(program.map(|program| Arc::new(Watch { program, state: Mutex::default() })))
+        Self(program.map(|program| Arc::new(GuardProcess { program, state: Mutex::default() })))
     }
 
-    /// Has the group killed when this process dies.
-    pub fn watch(&self, group: Pid) -> Guarded {
-        if let Some(watch) = &self.0 {
-            watch.add(group.as_raw_nonzero().get());
+    /// Registers the group, which is then killed if this process dies.
+    pub fn watch(&self, group: Pid) -> GroupGuard {
+        if let Some(process) = &self.0 {
+            process.add(group.as_raw_nonzero().get());
         }
-        Guarded { guard: self.clone(), group }
+        GroupGuard { guard: self.clone(), group }
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GroupGuard {
     fn drop(&mut self) {
-        if let Some(watch) = &self.guard.0 {
-            watch.remove(self.group.as_raw_nonzero().get());
+        if let Some(process) = &self.guard.0 {
+            process.remove(self.group.as_raw_nonzero().get());
         }
     }
 }
 
-impl Watch {
+impl GuardProcess {
     fn add(&self, group: i32) {
         let mut state = self.state();
         state.living.insert(group);
-        let told = state.pipe.as_mut().is_some_and(|pipe| tell(pipe, '+', group).is_ok());
-        if !told && let Err(error) = self.start(&mut state) {
+        let sent = state.pipe.as_mut().is_some_and(|pipe| send(pipe, '+', group).is_ok());
+        if !sent && let Err(error) = self.start(&mut state) {
             tracing::warn!(%error, "failed to start the guard; MCP servers may outlive this process if it is killed");
         }
     }
@@ -79,37 +79,37 @@ impl Watch {
         if state.living.is_empty() {
             state.pipe = None;
         } else if let Some(pipe) = &mut state.pipe {
-            // A guard that is gone is noticed with the next group.
-            let _ = tell(pipe, '-', group);
+            // A dead guard is noticed and replaced with the next group.
+            let _ = send(pipe, '-', group);
         }
     }
 
-    /// Starts a guard that knows all living groups.
-    fn start(&self, state: &mut State) -> io::Result<()> {
+    /// Starts a guard and reports all living groups to it.
+    fn start(&self, state: &mut GuardState) -> io::Result<()> {
         state.pipe = None;
         let mut command = Command::new(&self.program);
         command.arg(ROLE).env_clear().stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In a group of its own, because Ctrl-C ends the worker's group. The runtime waits for it after its end.
+        // In its own process group, because Ctrl-C ends the worker's group. The runtime reaps the guard after its end.
         let mut guard = command.process_group(0).spawn()?;
         let input = guard.stdin.take().ok_or_else(|| io::Error::other("the guard has no pipe"))?;
         let mut pipe = File::from(input.into_owned_fd()?);
         for group in &state.living {
-            tell(&mut pipe, '+', *group)?;
+            send(&mut pipe, '+', *group)?;
         }
         state.pipe = Some(pipe);
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().expect("no thread panics with this lock")
     }
 }
 
-fn tell(pipe: &mut File, what: char, group: i32) -> io::Result<()> {
+fn send(pipe: &mut File, what: char, group: i32) -> io::Result<()> {
     pipe.write_all(format!("{what}{group}\n").as_bytes())
 }
 
-/// The guard's half: listens on standard input to its end, and then kills what is left.
+/// The guard's side: reads standard input to its end, and then kills the remaining groups.
 pub fn guard() {
     for group in living_at_the_end(io::stdin().lock()) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -125,7 +125,7 @@ fn living_at_the_end(input: impl BufRead) -> Vec<Pid> {
             _ => {}
         }
     }
-    // Invariant: never the group 1 or what a negative number would mean.
+    // Invariant: never the group 1, nor a negative number, which has another meaning.
     living.into_iter().filter(|group| *group > 1).filter_map(Pid::from_raw).collect()
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guard_kills_what_was_told_and_not_taken_back() {
+    fn the_guard_kills_groups_that_were_added_and_not_removed() {
         let check = |input: &str, expected: &[i32]| {
             let found: Vec<i32> =
                 living_at_the_end(input.as_bytes()).iter().map(|pid| pid.as_raw_nonzero().get()).collect();

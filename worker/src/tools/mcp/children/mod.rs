@@ -1,4 +1,4 @@
-//! How stdio servers are started: as which user (`user`), and what ends them when this process dies (`guard`).
+//! Starts stdio servers: chooses their user (`user`), and ends them when this process dies (`guard`).
 //!
 //! `stdio` starts one and speaks with it.
 
@@ -11,37 +11,37 @@ use holdfast_shared::config::{self, ToolsConfig};
 use rustix::process::Pid;
 use tokio::process::Command;
 
-pub use guard::{Guarded, guard};
+pub use guard::{GroupGuard, guard};
 
 use guard::Guard;
 use user::User;
 
-/// Variables that a child takes over from the worker.
+/// Variables that a child inherits from the worker.
 const INHERITED: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
-/// Variables that a child with a user of its own does not take over: they name the worker's user.
+/// Variables that a child with its own user does not inherit, because they name the worker's user.
 const PERSONAL: [&str; 5] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"];
 
-/// What all children of this process have in common.
+/// Settings of all children of this process.
 pub struct Children {
     user: Option<User>,
     guard: Guard,
 }
 
 impl Children {
-    /// Decides who the children are. `program` is this executable, which also plays the guard; without it, only an orderly
-    /// end of this process ends them.
+    /// Chooses the user of the children. `program` is this executable, which is also the guard's; without it, only an
+    /// orderly end of this process ends them. Fails if the configured user is unknown or not allowed.
     pub fn new(config: &ToolsConfig, program: Option<PathBuf>) -> Result<Self, config::Error> {
         Ok(Self { user: User::of(config.mcp_user.as_deref())?, guard: Guard::new(program) })
     }
 
-    /// The user of the children; `None` if it is this process's own.
+    /// Returns the name of the children's user, or `None` if it is this process's user.
     pub fn user_name(&self) -> Option<&str> {
         self.user.as_ref().map(|user| user.name.as_str())
     }
 
-    /// Gives a command the environment and the user of a child.
+    /// Sets the environment and the user of a child on its command.
     pub fn prepare(&self, command: &mut Command) {
         command.env_clear();
         let inherits = |name: &&&str| self.user.is_none() || !PERSONAL.contains(*name);
@@ -52,8 +52,8 @@ impl Children {
         }
     }
 
-    /// Has the group killed when this process dies, until the answer is dropped.
-    pub fn guard(&self, group: Pid) -> Guarded {
+    /// Returns a guard of the group: the group is killed if this process dies before the guard is dropped.
+    pub fn guard(&self, group: Pid) -> GroupGuard {
         self.guard.watch(group)
     }
 }

@@ -1,4 +1,4 @@
-//! The user as whom stdio servers run, where the worker may choose one.
+//! The user as which stdio servers run, where the worker may choose one.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 const SETTING: &str = "HOLDFAST_MCP_USER";
 
-/// Who the children of a root worker are unless the setting names somebody: the user that owns nothing.
+/// User id of the children of a root worker without the setting: the user that owns nothing.
 const NOBODY: u32 = 65_534;
 
 /// A user other than the worker's own.
@@ -22,14 +22,15 @@ pub struct User {
     pub name: String,
     pub uid: u32,
     pub gid: u32,
-    /// As the system's list of users has it.
+    /// The home in the system's list of users.
     listed_home: Option<PathBuf>,
-    /// Made for a user without a home when the first child needs it.
-    made_home: OnceLock<PathBuf>,
+    /// Created when the first child of a user without a home needs it.
+    temporary_home: OnceLock<PathBuf>,
 }
 
 impl User {
-    /// The user that the setting names, or by default nobody for a root worker; `None` for the worker's own.
+    /// Returns the user that the setting names, or by default `nobody` for a root worker; `None` for the worker's own.
+    /// Fails if the user is unknown or the worker may not switch to it.
     pub fn of(setting: Option<&str>) -> Result<Option<Self>, Error> {
         let own = geteuid().as_raw();
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -41,7 +42,7 @@ impl User {
             (false, 0) => Ok(Some(user)),
             (false, _) => {
                 let problem = format!(
-                    "names another user, {}, and only a worker that runs as root can start one's processes",
+                    "names another user, {}, and only a worker that runs as root can start processes of another user",
                     user.name
                 );
                 Err(Error::new(SETTING, problem))
@@ -49,16 +50,16 @@ impl User {
         }
     }
 
-    /// A folder that the user can write.
+    /// Returns a folder that the user can write.
     pub fn home(&self) -> &Path {
         if let Some(home) = self.listed_home.as_deref().filter(|home| home.is_dir()) {
             return home;
         }
-        self.made_home.get_or_init(|| {
+        self.temporary_home.get_or_init(|| {
             let home = std::env::temp_dir().join(format!("holdfast-mcp-{}", Uuid::now_v7().simple()));
-            let made = fs::DirBuilder::new().mode(0o700).create(&home);
-            if let Err(error) = made.and_then(|()| chown(&home, Some(self.uid), Some(self.gid))) {
-                tracing::warn!(folder = %home.display(), %error, "failed to make a home folder for MCP servers");
+            let created = fs::DirBuilder::new().mode(0o700).create(&home);
+            if let Err(error) = created.and_then(|()| chown(&home, Some(self.uid), Some(self.gid))) {
+                tracing::warn!(folder = %home.display(), %error, "failed to create a home folder for MCP servers");
             }
             home
         })
@@ -67,7 +68,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        if let Some(home) = self.made_home.get() {
+        if let Some(home) = self.temporary_home.get() {
             let _ = fs::remove_dir_all(home);
         }
     }
@@ -83,32 +84,30 @@ fn by_default(own: u32, users: &str) -> Option<User> {
         && is_mapped(read("uid_map").as_deref(), user.uid)
         && is_mapped(read("gid_map").as_deref(), user.gid);
     if !can_become {
-        tracing::warn!(
-            "MCP servers over stdio run as this root user, because this process may not start others' processes"
-        );
+        tracing::warn!("MCP servers over stdio run as root, because this process may not switch to another user");
     }
     can_become.then_some(user)
 }
 
 impl User {
     fn new(name: &str, uid: u32, gid: u32, listed_home: Option<PathBuf>) -> Self {
-        Self { name: name.to_owned(), uid, gid, listed_home, made_home: OnceLock::new() }
+        Self { name: name.to_owned(), uid, gid, listed_home, temporary_home: OnceLock::new() }
     }
 }
 
-/// Finds a user by name or number in the system's list. A number that is not listed is its own group.
-fn find(users: &str, wanted: &str) -> Option<User> {
+/// Finds a user by name or number in the system's list. An unlisted number is its own group.
+fn find(users: &str, name_or_id: &str) -> Option<User> {
     let listed = users.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         let [name, _, uid, gid, _, home, ..] = fields[..] else { return None };
         let user = || Some(User::new(name, uid.parse().ok()?, gid.parse().ok()?, Some(home.into())));
-        (name == wanted || uid == wanted).then(user)?
+        (name == name_or_id || uid == name_or_id).then(user)?
     });
-    let number = || wanted.parse().ok().map(|id| User::new(wanted, id, id, None));
+    let number = || name_or_id.parse().ok().map(|id| User::new(name_or_id, id, id, None));
     listed.or_else(number)
 }
 
-/// Whether a process with this `/proc/self/status` may become another user. Where there is no such file, root may.
+/// Returns whether a process with this `/proc/self/status` may become another user. Without such a file, root may.
 fn may_switch(status: Option<&str>) -> bool {
     const SETGID_AND_SETUID: u64 = 0b11 << 6;
     let Some(status) = status else { return true };
@@ -117,7 +116,7 @@ fn may_switch(status: Option<&str>) -> bool {
     effective.is_some_and(|effective| effective & SETGID_AND_SETUID == SETGID_AND_SETUID)
 }
 
-/// Whether the namespace with this map of ids knows the id. Where there are no namespaces, all are known.
+/// Returns whether the namespace with this map of ids has the id. Without namespaces, every id exists.
 fn is_mapped(map: Option<&str>, id: u32) -> bool {
     let Some(map) = map else { return true };
     map.lines().any(|line| {
@@ -135,9 +134,9 @@ mod tests {
 
     #[test]
     fn a_user_is_found_by_name_and_by_number() {
-        let check = |wanted: &str, expected: Option<(&str, u32, u32)>| {
-            let found = find(USERS, wanted);
-            assert_eq!(found.as_ref().map(|user| (user.name.as_str(), user.uid, user.gid)), expected, "{wanted}");
+        let check = |name_or_id: &str, expected: Option<(&str, u32, u32)>| {
+            let found = find(USERS, name_or_id);
+            assert_eq!(found.as_ref().map(|user| (user.name.as_str(), user.uid, user.gid)), expected, "{name_or_id}");
         };
         check("tools", Some(("tools", 1001, 1002)));
         check("1001", Some(("tools", 1001, 1002)));
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_without_the_right_or_without_the_id_becomes_nobody_else() {
+    fn root_without_the_capability_or_the_id_switches_to_no_other_user() {
         assert!(may_switch(Some("Name:\tx\nCapEff:\t000001ffffffffff\n")));
         assert!(!may_switch(Some("CapEff:\t0000000000000000\n")));
         assert!(!may_switch(Some("CapEff:\t0000000000000040\n")), "CAP_SETGID alone");

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output that misbehaves on demand: each tool is one fault."""
+"""An MCP server on standard input and output with faults on demand: each tool is one fault."""
 import json, os, subprocess, sys, threading, time
 
 cancelled, waiting, late, lists = [], [], [], 0
@@ -65,7 +65,7 @@ def call(id, params):
     elif name == "late":
         late.append(id)
     elif name == "wedge":
-        # Reads nothing any more.
+        # Stops reading its input.
         while True:
             time.sleep(60)
     elif name == "hang":

@@ -1,4 +1,4 @@
-//! An HTTP server that speaks JSON-RPC, and misbehaves on demand: each tool is one fault.
+//! An HTTP server that speaks JSON-RPC, with faults on demand: each tool is one fault.
 
 use std::{collections::BTreeMap, io, sync::Arc};
 
@@ -12,30 +12,30 @@ use tokio::{
 
 /// How the server as a whole behaves.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Mood {
+pub enum Behaviour {
     Fine,
     /// Refuses every request with this status.
     Status(u16),
-    /// Accepts connections and says nothing.
+    /// Accepts connections and sends nothing.
     Silent,
-    /// Opens a stream of events for a GET, and knows no POST.
+    /// Opens a stream of events for a GET, and refuses POSTs.
     OldTransport,
     /// Answers the handshake with this version.
     Version(&'static str),
-    /// Knows tools and no handshake.
+    /// Has tools and no handshake.
     NoHandshake,
-    /// Sends everybody to sign in.
+    /// Requires every client to sign in.
     SignIn,
 }
 
-/// A request as it came.
+/// A request that the server received.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct McpRequest {
     pub headers: BTreeMap<String, String>,
     pub body: Value,
 }
 
-impl Seen {
+impl McpRequest {
     pub fn method(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
@@ -45,20 +45,20 @@ impl Seen {
     }
 }
 
-pub struct Fake {
+pub struct FakeServer {
     port: u16,
-    mood: Mood,
-    seen: watch::Sender<Vec<Seen>>,
+    behaviour: Behaviour,
+    requests: watch::Sender<Vec<McpRequest>>,
     server: Option<JoinHandle<()>>,
 }
 
-impl Fake {
+impl FakeServer {
     pub async fn start() -> Self {
-        Self::in_mood(Mood::Fine).await
+        Self::with_behaviour(Behaviour::Fine).await
     }
 
-    pub async fn in_mood(mood: Mood) -> Self {
-        let mut fake = Self { port: 0, mood, seen: watch::Sender::default(), server: None };
+    pub async fn with_behaviour(behaviour: Behaviour) -> Self {
+        let mut fake = Self { port: 0, behaviour, requests: watch::Sender::default(), server: None };
         fake.restart().await;
         fake
     }
@@ -79,37 +79,37 @@ impl Fake {
         self.kill().await;
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
         self.port = listener.local_addr().unwrap().port();
-        let (mood, seen) = (self.mood, self.seen.clone());
+        let (behaviour, requests) = (self.behaviour, self.requests.clone());
         self.server = Some(tokio::spawn(async move {
             // Dropped with the task, and all connections with it.
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
-                connections.spawn(serve(socket, mood, seen.clone()));
+                connections.spawn(serve(socket, behaviour, requests.clone()));
             }
         }));
     }
 
-    /// Waits until a request has come that is as described.
-    pub async fn wait_for(&self, is_it: impl Fn(&Seen) -> bool) -> Seen {
-        let mut seen = self.seen.subscribe();
-        let found = seen.wait_for(|all| all.iter().any(&is_it));
-        let all = tokio::time::timeout(super::PATIENCE, found).await.expect("such a request comes").unwrap();
-        all.iter().find(|one| is_it(one)).unwrap().clone()
+    /// Waits for a request that matches, and returns it.
+    pub async fn wait_for(&self, is_match: impl Fn(&McpRequest) -> bool) -> McpRequest {
+        let mut requests = self.requests.subscribe();
+        let found = requests.wait_for(|all| all.iter().any(&is_match));
+        let all = tokio::time::timeout(super::DEADLINE, found).await.expect("a matching request arrives").unwrap();
+        all.iter().find(|one| is_match(one)).unwrap().clone()
     }
 
-    /// Waits until there are more of such requests than there were.
-    pub async fn wait_for_more(&self, than: usize, is_it: impl Fn(&Seen) -> bool) {
-        let mut seen = self.seen.subscribe();
-        let more = seen.wait_for(|all| all.iter().filter(|one| is_it(one)).count() > than);
-        tokio::time::timeout(super::PATIENCE, more).await.expect("such a request comes").unwrap();
+    /// Waits until the number of matching requests exceeds `than`.
+    pub async fn wait_for_more(&self, than: usize, is_match: impl Fn(&McpRequest) -> bool) {
+        let mut requests = self.requests.subscribe();
+        let more = requests.wait_for(|all| all.iter().filter(|one| is_match(one)).count() > than);
+        tokio::time::timeout(super::DEADLINE, more).await.expect("a matching request arrives").unwrap();
     }
 
-    pub fn count(&self, is_it: impl Fn(&Seen) -> bool) -> usize {
-        self.seen.borrow().iter().filter(|one| is_it(one)).count()
+    pub fn count(&self, is_match: impl Fn(&McpRequest) -> bool) -> usize {
+        self.requests.borrow().iter().filter(|one| is_match(one)).count()
     }
 }
 
-async fn serve(socket: TcpStream, mood: Mood, seen: watch::Sender<Vec<Seen>>) -> io::Result<()> {
+async fn serve(socket: TcpStream, behaviour: Behaviour, requests: watch::Sender<Vec<McpRequest>>) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
     let mut first = String::new();
     socket.read_line(&mut first).await?;
@@ -123,37 +123,37 @@ async fn serve(socket: TcpStream, mood: Mood, seen: watch::Sender<Vec<Seen>>) ->
     let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await?;
-    let request = Arc::new(Seen { headers, body: serde_json::from_slice(&body).unwrap_or_default() });
-    seen.send_modify(|all| all.push((*request).clone()));
-    let earlier = seen.borrow().iter().filter(|one| one.tool() == request.tool()).count() - 1;
+    let request = Arc::new(McpRequest { headers, body: serde_json::from_slice(&body).unwrap_or_default() });
+    requests.send_modify(|all| all.push((*request).clone()));
+    let earlier = requests.borrow().iter().filter(|one| one.tool() == request.tool()).count() - 1;
     let socket = socket.get_mut();
-    match mood {
-        Mood::Silent => std::future::pending().await,
-        Mood::Status(status) => write(socket, status, "text/plain", b"no").await,
-        Mood::OldTransport if first.starts_with("GET") => {
+    match behaviour {
+        Behaviour::Silent => std::future::pending().await,
+        Behaviour::Status(status) => write(socket, status, "text/plain", b"no").await,
+        Behaviour::OldTransport if first.starts_with("GET") => {
             stream(socket, "event: endpoint\ndata: /messages\n\n").await?;
             std::future::pending().await
         }
-        Mood::OldTransport => write(socket, 405, "text/plain", b"").await,
+        Behaviour::OldTransport => write(socket, 405, "text/plain", b"").await,
         _ if first.starts_with("GET") => write(socket, 405, "text/plain", b"").await,
-        Mood::Version(version) => reply(socket, &request, version, earlier).await,
-        Mood::NoHandshake if request.method() == "initialize" => {
+        Behaviour::Version(version) => reply(socket, &request, version, earlier).await,
+        Behaviour::NoHandshake if request.method() == "initialize" => {
             let error = json!({"code": -32601, "message": "Method not found"});
             let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error}).to_string();
             write(socket, 200, "application/json", body.as_bytes()).await
         }
-        Mood::NoHandshake => reply(socket, &request, "", earlier).await,
-        Mood::SignIn => {
+        Behaviour::NoHandshake => reply(socket, &request, "", earlier).await,
+        Behaviour::SignIn => {
             let challenge = "Bearer resource_metadata=\"https://a.example/.well-known/oauth-protected-resource\"";
             let head = format!("HTTP/1.1 401 No\r\nwww-authenticate: {challenge}\r\ncontent-length: 0\r\n\r\n");
             socket.write_all(head.as_bytes()).await?;
             socket.shutdown().await
         }
-        Mood::Fine => reply(socket, &request, "2025-11-25", earlier).await,
+        Behaviour::Fine => reply(socket, &request, "2025-11-25", earlier).await,
     }
 }
 
-async fn reply(socket: &mut TcpStream, request: &Seen, version: &str, earlier: usize) -> io::Result<()> {
+async fn reply(socket: &mut TcpStream, request: &McpRequest, version: &str, earlier: usize) -> io::Result<()> {
     let id = &request.body["id"];
     match request.method() {
         "initialize" => {
@@ -172,7 +172,7 @@ async fn reply(socket: &mut TcpStream, request: &Seen, version: &str, earlier: u
     }
 }
 
-async fn fault(socket: &mut TcpStream, request: &Seen, earlier: usize) -> io::Result<()> {
+async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> io::Result<()> {
     let id = &request.body["id"];
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "out of order"}}).to_string();
     match request.tool() {
@@ -243,14 +243,14 @@ async fn write(socket: &mut TcpStream, status: u16, kind: &str, body: &[u8]) -> 
     socket.shutdown().await
 }
 
-/// The beginning of a stream, which goes on for as long as the socket is open.
+/// Sends the beginning of a stream, which stays open as long as the socket.
 async fn stream(socket: &mut TcpStream, events: &str) -> io::Result<()> {
     let head = "HTTP/1.1 200 So\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(events.as_bytes()).await
 }
 
-/// A hundred megabytes, or as many as the other side takes.
+/// Sends a hundred megabytes, or as many as the client reads.
 async fn big(socket: &mut TcpStream, kind: &str) -> io::Result<()> {
     if !kind.is_empty() {
         let head = format!("HTTP/1.1 200 So\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");

@@ -1,24 +1,24 @@
-//! Who shares a connection, and for how long it lives.
+//! Sharing and lifetime of connections.
 
 use super::{
-    fake::{Fake, Mood, Seen},
+    fake::{Behaviour, FakeServer, McpRequest},
     *,
 };
 
-fn handshakes(fake: &Fake) -> usize {
-    fake.count(|seen: &Seen| seen.method() == "initialize")
+fn handshakes(fake: &FakeServer) -> usize {
+    fake.count(|request: &McpRequest| request.method() == "initialize")
 }
 
 #[tokio::test]
-async fn concurrent_first_users_share_one_connection() {
-    let fake = Fake::start().await;
+async fn concurrent_first_callers_share_one_connection() {
+    let fake = FakeServer::start().await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..20).map(|_| call(&mcp, &server, "echo", json!({})));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_ok));
     assert_eq!(handshakes(&fake), 1);
-    // Other limits are no other server, another name is.
-    let patient = McpServer { timeout_ms: Some(9_999), ..server.clone() };
-    call(&mcp, &patient, "echo", json!({})).await.unwrap();
+    // Other limits make no other server, but another name does.
+    let same_server = McpServer { timeout_ms: Some(9_999), ..server.clone() };
+    call(&mcp, &same_server, "echo", json!({})).await.unwrap();
     assert_eq!(handshakes(&fake), 1);
     let renamed = McpServer { name: "other".into(), ..server };
     call(&mcp, &renamed, "echo", json!({})).await.unwrap();
@@ -26,8 +26,8 @@ async fn concurrent_first_users_share_one_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_left_alone_for_a_while() {
-    let fake = Fake::in_mood(Mood::Status(503)).await;
+async fn an_unreachable_server_is_not_tried_again_at_once() {
+    let fake = FakeServer::with_behaviour(Behaviour::Status(503)).await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     let users = (0..5).map(|_| mcp.tools(&server));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_err));
@@ -47,7 +47,7 @@ async fn an_unused_connection_is_closed_and_replaced_at_the_next_use() {
 
 #[tokio::test]
 async fn the_limit_is_the_calls_or_the_servers_or_the_configured_one() {
-    let fake = Fake::start().await;
+    let fake = FakeServer::start().await;
     let (mcp, server) = (mcp(&["--mcp-timeout-ms=40"]), rpc(&fake.url()));
     let slow = call(&mcp, &server, "hang", json!({})).await.unwrap_err();
     assert!(slow.message.contains("within 40 ms"), "{}", slow.message);
@@ -60,13 +60,13 @@ async fn the_limit_is_the_calls_or_the_servers_or_the_configured_one() {
 }
 
 #[tokio::test]
-async fn a_dropped_first_user_does_not_spoil_the_attempt() {
-    let fake = Fake::start().await;
+async fn an_attempt_survives_its_dropped_first_caller() {
+    let fake = FakeServer::start().await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
     tokio::select! {
         biased;
         _ = mcp.tools(&server) => panic!("it takes several requests"),
-        _ = fake.wait_for(|seen| seen.method() == "initialize") => {}
+        _ = fake.wait_for(|request| request.method() == "initialize") => {}
     }
     assert_eq!(tool_names(&mcp, &server).await.len(), 3);
     assert_eq!(handshakes(&fake), 1);

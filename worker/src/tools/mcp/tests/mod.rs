@@ -1,4 +1,4 @@
-//! Tests against real servers: those that others wrote, and fakes of ours that misbehave on demand.
+//! Tests against real servers: servers of other projects, and our fakes with faults on demand.
 #![allow(clippy::unwrap_used)]
 
 mod fake;
@@ -18,28 +18,28 @@ use holdfast_shared::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Call, Children, Mcp};
+use super::{Children, Mcp, McpCall};
 
-/// Longest time of anything that should succeed, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest time of anything that should succeed, even on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(Parser)]
-struct Args {
+struct ToolFlags {
     #[command(flatten)]
     tools: ToolsConfig,
 }
 
-/// The connections of a test, with settings such as `--mcp-idle-ms=10`.
+/// Returns the connections of a test, with settings such as `--mcp-idle-ms=10`.
 fn mcp(settings: &[&str]) -> Arc<Mcp> {
-    let patient = ["test", "--mcp-connect-ms=60000", "--mcp-timeout-ms=60000", "--tool-retry-ms=1"];
-    let given = |setting: &&&str| {
+    let defaults = ["test", "--mcp-connect-ms=60000", "--mcp-timeout-ms=60000", "--tool-retry-ms=1"];
+    let applies = |setting: &&&str| {
         let name = setting.split('=').next().unwrap();
         !settings.iter().any(|own| own.starts_with(name))
     };
-    let all: Vec<&str> = patient.iter().filter(given).copied().chain(settings.iter().copied()).collect();
+    let all: Vec<&str> = defaults.iter().filter(applies).copied().chain(settings.iter().copied()).collect();
     // The test's own user can read the test's files.
     let own = rustix::process::geteuid().as_raw().to_string();
-    let config = ToolsConfig { mcp_user: Some(own), ..Args::parse_from(all).tools };
+    let config = ToolsConfig { mcp_user: Some(own), ..ToolFlags::parse_from(all).tools };
     Mcp::new(&config, Arc::new(Children::new(&config, None).unwrap()))
 }
 
@@ -67,7 +67,7 @@ fn rpc(url: &str) -> McpServer {
     server(Transport::Rpc { url: url.into(), auth: None })
 }
 
-/// The fake on standard input and output.
+/// The fake server on standard input and output.
 fn fake_stdio(arguments: &[&str]) -> McpServer {
     let command = ["python3", "-c", include_str!("fake.py")].iter().chain(arguments);
     stdio(&command.map(|part| (*part).to_owned()).collect::<Vec<_>>())
@@ -77,7 +77,7 @@ fn secret(text: &str) -> Secret {
     serde_json::from_value(json!(text)).unwrap()
 }
 
-/// One call without a limit of its own that must not be repeated.
+/// Makes one call, without its own limit, that must not be repeated.
 async fn call(mcp: &Arc<Mcp>, server: &McpServer, tool: &str, input: Value) -> Result<String, ToolError> {
     call_with(mcp, server, tool, input, |_| {}).await
 }
@@ -87,30 +87,30 @@ async fn call_with(
     server: &McpServer,
     tool: &str,
     input: Value,
-    change: impl FnOnce(&mut Call<'_>),
+    change: impl FnOnce(&mut McpCall<'_>),
 ) -> Result<String, ToolError> {
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
-    let mut call = Call { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
+    let mut call = McpCall { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
     change(&mut call);
-    tokio::time::timeout(PATIENCE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
+    tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
 }
 
-/// Waits for something that says nothing when it happens, such as the end of another's child.
-async fn until(mut happened: impl AsyncFnMut() -> bool) {
+/// Waits for something that sends no notification, such as the end of a child's child.
+async fn until(mut condition: impl AsyncFnMut() -> bool) {
     let waiting = async {
-        while !happened().await {
+        while !condition().await {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it happens");
+    tokio::time::timeout(DEADLINE, waiting).await.expect("the condition holds in time");
 }
 
-/// The code of a call that fails.
+/// Returns the code of a call that fails.
 async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
     call(mcp, server, tool, json!({})).await.unwrap_err().code
 }
 
 async fn tool_names(mcp: &Arc<Mcp>, server: &McpServer) -> Vec<String> {
-    let tools = tokio::time::timeout(PATIENCE, mcp.tools(server)).await.unwrap().unwrap();
+    let tools = tokio::time::timeout(DEADLINE, mcp.tools(server)).await.unwrap().unwrap();
     tools.iter().map(|tool| tool.name.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Servers that others wrote, over each transport that they speak.
+//! Servers of other projects, over each transport that they support.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn everything_over_streamable_http_lists_and_answers() {
 }
 
 #[tokio::test]
-async fn a_restarted_streamable_http_server_is_connected_to_again() {
+async fn the_client_reconnects_to_a_restarted_streamable_http_server() {
     let mut everything = Everything::start();
     let (mcp, server) = (mcp(&[]), http(&everything.url()));
     assert_eq!(call(&mcp, &server, "echo", json!({"message": "one"})).await.unwrap(), "Echo: one");
@@ -57,22 +57,22 @@ async fn a_restarted_streamable_http_server_is_connected_to_again() {
 }
 
 #[tokio::test]
-async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
+async fn killing_a_streamable_http_server_in_mid_call_ends_the_call() {
     let mut everything = Everything::start();
     let (mcp, server) = (mcp(&[]), http(&everything.url()));
     tool_names(&mcp, &server).await;
     let long = json!({"duration": 600, "steps": 600});
     let input = serde_json::from_value(long).unwrap();
-    let call = Call {
+    let call = McpCall {
         tool: "trigger-long-running-operation",
         input: &input,
         key: "k",
         caller: None,
-        limit: Some(PATIENCE * 2),
+        limit: Some(DEADLINE * 2),
         repeatable: false,
     };
     let mut call = Box::pin(mcp.call(&server, &call));
-    // It is first polled, so first sent; with two answers to later calls it has reached the server.
+    // The first poll sends the call; after two answers to later calls, the call has reached the server.
     for _ in 0..2 {
         tokio::select! {
             biased;
@@ -81,7 +81,7 @@ async fn a_streamable_http_server_killed_in_mid_call_ends_the_call() {
         }
     }
     everything.kill();
-    let error = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap_err();
+    let error = tokio::time::timeout(DEADLINE, call).await.unwrap().unwrap_err();
     assert_eq!(error.code, "connection_lost");
 }
 
@@ -101,7 +101,7 @@ async fn filesystem_lists_and_reads_its_folder_only() {
 }
 
 #[tokio::test]
-async fn time_tells_the_time_of_a_zone() {
+async fn time_returns_the_time_of_a_zone() {
     let (mcp, server) = (mcp(&[]), stdio(&servers::time()));
     let now = call(&mcp, &server, "get_current_time", json!({"timezone": "Europe/Berlin"})).await.unwrap();
     assert!(now.contains("Europe/Berlin"), "{now}");

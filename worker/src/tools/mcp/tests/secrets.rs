@@ -1,4 +1,4 @@
-//! Secrets reach the server, and nobody else.
+//! Secrets reach the server and nothing else.
 
 use std::{
     io,
@@ -8,18 +8,18 @@ use std::{
 use holdfast_shared::agent::McpAuth;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::{fake::Fake, *};
+use super::{fake::FakeServer, *};
 
 const SECRET: &str = "hunter2-and-more";
 
-/// All that this process logs, at every level. There is one for all tests: a subscriber of one thread misses what was first
-/// seen by another.
+/// Everything that this process logs, at every level. All tests share one log, because a subscriber of one thread
+/// misses call sites that another thread has registered.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl Log {
+impl CapturedLog {
     fn start() -> Self {
-        static LOG: OnceLock<Log> = OnceLock::new();
+        static LOG: OnceLock<CapturedLog> = OnceLock::new();
         let start = || {
             let log = Self::default();
             let subscriber = tracing_subscriber::fmt()
@@ -37,7 +37,7 @@ impl Log {
     }
 }
 
-impl io::Write for Log {
+impl io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -48,7 +48,7 @@ impl io::Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
+impl<'a> MakeWriter<'a> for CapturedLog {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -65,14 +65,14 @@ fn with_bearer(mut server: McpServer) -> McpServer {
 
 #[tokio::test]
 async fn a_bearer_token_is_sent_and_not_logged() {
-    let log = Log::start();
-    let mut fake = Fake::start().await;
+    let log = CapturedLog::start();
+    let mut fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     for server in [with_bearer(http(&fake.url())), with_bearer(rpc(&fake.url()))] {
         let arguments = json!({"text": "some-argument"});
         assert_eq!(call(&mcp, &server, "echo", arguments).await.unwrap(), "some-argument");
-        let seen = fake.wait_for(|seen| seen.tool() == "echo").await;
-        assert_eq!(seen.headers["authorization"], format!("Bearer {SECRET}"));
+        let request = fake.wait_for(|request| request.tool() == "echo").await;
+        assert_eq!(request.headers["authorization"], format!("Bearer {SECRET}"));
         for tool in ["http_401", "rpc_error", "die"] {
             let error = call(&mcp, &server, tool, json!({})).await.unwrap_err();
             assert!(!error.message.contains(SECRET), "{}", error.message);
@@ -88,8 +88,8 @@ async fn a_bearer_token_is_sent_and_not_logged() {
 
 #[tokio::test]
 async fn arguments_are_not_logged_above_debug() {
-    let log = Log::start();
-    let fake = Fake::start().await;
+    let log = CapturedLog::start();
+    let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     for tool in ["echo", "is_error", "rpc_error", "malformed"] {
         let _ = call(&mcp, &rpc(&fake.url()), tool, json!({"text": "some-argument"})).await;
@@ -100,13 +100,13 @@ async fn arguments_are_not_logged_above_debug() {
     assert!(loud.clone().count() >= 4);
     let errors = loud.clone().filter(|line| line.contains("error -32603: out of order") && line.contains("rpc_error"));
     assert!(errors.count() >= 1, "a server's own error is logged with its number: {text}");
-    let told: Vec<&str> = loud.into_iter().filter(|line| line.contains("some-argument")).collect();
-    assert!(told.is_empty(), "{told:?}");
+    let leaks: Vec<&str> = loud.into_iter().filter(|line| line.contains("some-argument")).collect();
+    assert!(leaks.is_empty(), "{leaks:?}");
 }
 
 #[tokio::test]
 async fn a_child_sees_its_secret_and_little_else() {
-    let log = Log::start();
+    let log = CapturedLog::start();
     let (mcp, mut server) = (mcp(&[]), fake_stdio(&[]));
     if let Transport::Stdio { env, .. } = &mut server.transport {
         env.insert("SECRET".into(), secret(SECRET));
@@ -115,7 +115,7 @@ async fn a_child_sees_its_secret_and_little_else() {
     let names: Vec<String> = serde_json::from_str(&names).unwrap();
     assert!(names.contains(&"SECRET".to_owned()) && names.contains(&"PATH".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
-    // It prints the secret to standard error, which is logged.
+    // The child prints the secret to standard error, which is logged.
     call(&mcp, &server, "change", json!({})).await.unwrap();
     until(async || log.text().contains("the secret is …")).await;
     assert!(!log.text().contains(SECRET));
@@ -138,9 +138,9 @@ async fn a_secret_that_is_not_set_or_not_allowed_is_named() {
 
 #[tokio::test]
 async fn another_secret_is_another_connection() {
-    let fake = Fake::start().await;
+    let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     call(&mcp, &rpc(&fake.url()), "echo", json!({})).await.unwrap();
     call(&mcp, &with_bearer(rpc(&fake.url())), "echo", json!({})).await.unwrap();
-    assert_eq!(fake.count(|seen| seen.method() == "initialize"), 2);
+    assert_eq!(fake.count(|request| request.method() == "initialize"), 2);
 }

@@ -1,4 +1,4 @@
-//! What goes wrong with a child process.
+//! Faults of a child process.
 
 use super::*;
 
@@ -29,7 +29,7 @@ async fn a_hanging_tool_is_cancelled_and_reported() {
     let limit = Duration::from_millis(50);
     let error = call_with(&mcp, &server, "hang", json!({}), |call| call.limit = Some(limit)).await.unwrap_err();
     assert_eq!(error.code, "timeout");
-    // It answers once it has seen that another request was cancelled.
+    // The call returns once the server has seen the cancellation of another request.
     let cancelled = call(&mcp, &server, "wait_for_cancel", json!({})).await.unwrap();
     assert!(cancelled.parse::<u64>().is_ok(), "{cancelled}");
     mcp.close().await;
@@ -41,20 +41,20 @@ async fn a_wedged_child_is_replaced_by_a_new_one() {
     tool_names(&mcp, &server).await;
     let limit = Duration::from_millis(50);
     for tool in ["wedge", "echo", "echo"] {
-        let unanswered = call_with(&mcp, &server, tool, json!({"text": "x"}), |call| call.limit = Some(limit)).await;
-        assert_eq!(unanswered.unwrap_err().code, "timeout");
+        let outcome = call_with(&mcp, &server, tool, json!({"text": "x"}), |call| call.limit = Some(limit)).await;
+        assert_eq!(outcome.unwrap_err().code, "timeout");
     }
     assert_eq!(call(&mcp, &server, "echo", json!({"text": "x"})).await.unwrap(), "x");
     mcp.close().await;
 }
 
 #[tokio::test]
-async fn a_late_answer_is_nobodys() {
+async fn a_late_answer_is_dropped() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
     let limit = Duration::from_millis(50);
     let late = call_with(&mcp, &server, "late", json!({}), |call| call.limit = Some(limit));
-    // The late answer comes while this one waits, and before it is answered.
+    // The late answer arrives while the second call waits, and before the second call is answered.
     let (late, waiting) = tokio::join!(late, call(&mcp, &server, "wait_for_cancel", json!({})));
     assert_eq!(late.unwrap_err().code, "timeout");
     assert!(waiting.is_ok(), "{waiting:?}");
@@ -66,10 +66,10 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
     let input = Map::new();
-    let hanging = Call { tool: "hang", input: &input, key: "k", limit: None, caller: None, repeatable: false };
+    let hanging = McpCall { tool: "hang", input: &input, key: "k", limit: None, caller: None, repeatable: false };
     tokio::select! {
         _ = mcp.call(&server, &hanging) => panic!("it hangs"),
-        // It has been sent before this is answered.
+        // The hanging call was sent before this call is answered.
         _ = call(&mcp, &server, "echo", json!({"text": "x"})) => {}
     }
     call(&mcp, &server, "wait_for_cancel", json!({})).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_dead_child_is_replaced_at_the_next_use() {
 }
 
 #[tokio::test]
-async fn a_silent_child_is_given_up_after_the_time_to_connect() {
+async fn connecting_to_a_silent_child_times_out() {
     let (mcp, server) = (mcp(&["--mcp-connect-ms=300"]), fake_stdio(&["silent"]));
     let error = mcp.tools(&server).await.unwrap_err();
     assert!(error.to_string().contains("did not answer within 300 ms while connecting"), "{error}");
@@ -95,7 +95,7 @@ async fn a_silent_child_is_given_up_after_the_time_to_connect() {
 }
 
 #[tokio::test]
-async fn a_child_that_always_leaves_is_not_started_for_ever() {
+async fn a_child_that_always_exits_is_not_restarted_for_ever() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&["leaves"]));
     let code = code(&mcp, &server, "echo").await;
     assert!(["server_unavailable", "connection_lost"].contains(&code.as_str()), "{code}");
@@ -119,14 +119,14 @@ async fn a_changed_list_of_tools_is_read_again() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     assert_eq!(tool_names(&mcp, &server).await, ["echo"]);
     call(&mcp, &server, "change", json!({})).await.unwrap();
-    // Lines come in order: with this answer the announcement has been read.
+    // Lines arrive in order: with this answer the announcement has been read.
     call(&mcp, &server, "echo", json!({})).await.unwrap();
     until(async || tool_names(&mcp, &server).await == ["echo", "more"]).await;
     mcp.close().await;
 }
 
 #[tokio::test]
-async fn closing_kills_the_child_and_what_it_has_started() {
+async fn closing_kills_the_child_and_its_children() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     let pids = call(&mcp, &server, "pids", json!({})).await.unwrap();
     let pids: Vec<u32> = serde_json::from_str(&pids).unwrap();
@@ -137,7 +137,7 @@ async fn closing_kills_the_child_and_what_it_has_started() {
     assert!(error.contains("this worker is stopping"), "{error}");
 }
 
-/// Whether a process does; one that is dead and not yet waited for does not.
+/// Returns whether a process runs; a dead process that was not reaped does not.
 fn runs(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))

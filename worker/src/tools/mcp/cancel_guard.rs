@@ -1,4 +1,4 @@
-//! Tells a server that nobody waits for a request any more.
+//! Cancels a request at its server when the caller has dropped it.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use rmcp::{
 };
 use tokio::runtime::Handle;
 
-/// Longest time to tell it; nobody waits for this.
+/// Longest time for sending the cancellation, in the background.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Sends `notifications/cancelled` for a request when dropped, unless it was disarmed.
-pub struct Abandoned {
+pub struct CancelGuard {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Abandoned {
+impl CancelGuard {
     pub fn new(peer: Peer<RoleClient>, id: RequestId) -> Self {
         Self { peer, id: Some(id) }
     }
@@ -28,14 +28,14 @@ impl Abandoned {
     }
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
             return;
         };
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            let reason = Some("nobody waits for the answer any more".to_owned());
+            let reason = Some("the client no longer waits for the answer".to_owned());
             let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
             let _ = tokio::time::timeout(LIMIT, peer.send_notification(cancelled.into())).await;
         });

@@ -1,9 +1,9 @@
-//! What a provider's error says, whatever the provider: `{"error": {"message", "type", "code", "status"}}`, the same in
-//! an array, `{"type": "error", "error": …}`, or `{"error": "text"}`.
+//! The error in a provider's response. Its forms: `{"error": {"message", "type", "code", "status"}}`, an array of
+//! these, `{"type": "error", "error": …}`, or `{"error": "text"}`.
 
 use serde_json::Value;
 
-/// Names by which the providers say "no such model".
+/// Names by which providers report an unknown model.
 const UNKNOWN_MODEL: [&str; 3] = ["model_not_found", "not_found_error", "NOT_FOUND"];
 const RATE_LIMITED: [&str; 4] = ["rate_limit_error", "rate_limit_exceeded", "insufficient_quota", "RESOURCE_EXHAUSTED"];
 const UNAVAILABLE: [&str; 8] = [
@@ -17,17 +17,17 @@ const UNAVAILABLE: [&str; 8] = [
     "DEADLINE_EXCEEDED",
 ];
 
-/// The readable part of an error's body; empty if the body is no such thing.
+/// The readable part of an error's body; empty if the body contains no error.
 #[derive(Debug, Default)]
-pub(super) struct Complaint {
+pub(super) struct ProviderError {
     names: Vec<String>,
     status: Option<u16>,
     message: Option<String>,
 }
 
-/// What kind of failure it is.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FailureKind {
     UnknownModel,
     RateLimited,
     Unavailable,
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
     Failed,
 }
 
-impl Complaint {
+impl ProviderError {
     pub fn read(body: &str) -> Self {
         let Ok(value) = serde_json::from_str::<Value>(body) else { return Self::default() };
         let outer = value.get(0).unwrap_or(&value);
@@ -46,7 +46,7 @@ impl Complaint {
         Self { names: names.map(str::to_owned).collect(), status, message: message.map(str::to_owned) }
     }
 
-    /// Whether a body names an error.
+    /// Returns whether a body names an error.
     pub fn is_in(body: &str) -> bool {
         serde_json::from_str::<Value>(body).is_ok_and(|value| value.get(0).unwrap_or(&value).get("error").is_some())
     }
@@ -59,30 +59,30 @@ impl Complaint {
         self.status
     }
 
-    /// Judges an answer with a status of its own.
-    pub fn verdict_on(&self, status: u16) -> Verdict {
+    /// Returns the kind of an error with an HTTP status.
+    pub fn kind_for_status(&self, status: u16) -> FailureKind {
         match status {
-            404 => Verdict::UnknownModel,
-            _ if self.is_one_of(&UNKNOWN_MODEL) => Verdict::UnknownModel,
-            429 => Verdict::RateLimited,
-            408 | 500.. => Verdict::Unavailable,
-            _ => Verdict::Refused,
+            404 => FailureKind::UnknownModel,
+            _ if self.is_one_of(&UNKNOWN_MODEL) => FailureKind::UnknownModel,
+            429 => FailureKind::RateLimited,
+            408 | 500.. => FailureKind::Unavailable,
+            _ => FailureKind::Refused,
         }
     }
 
-    /// Judges an error inside an answer whose status said that all was well.
-    pub fn verdict(&self) -> Verdict {
+    /// Returns the kind of an error inside a response whose status was 2xx.
+    pub fn kind(&self) -> FailureKind {
         match self.status {
-            _ if self.is_one_of(&UNKNOWN_MODEL) => Verdict::UnknownModel,
-            _ if self.is_one_of(&RATE_LIMITED) => Verdict::RateLimited,
-            _ if self.is_one_of(&UNAVAILABLE) => Verdict::Unavailable,
-            Some(status) if status >= 400 => self.verdict_on(status),
-            _ => Verdict::Failed,
+            _ if self.is_one_of(&UNKNOWN_MODEL) => FailureKind::UnknownModel,
+            _ if self.is_one_of(&RATE_LIMITED) => FailureKind::RateLimited,
+            _ if self.is_one_of(&UNAVAILABLE) => FailureKind::Unavailable,
+            Some(status) if status >= 400 => self.kind_for_status(status),
+            _ => FailureKind::Failed,
         }
     }
 
-    fn is_one_of(&self, known: &[&str]) -> bool {
-        self.names.iter().any(|name| known.contains(&name.as_str()))
+    fn is_one_of(&self, expected: &[&str]) -> bool {
+        self.names.iter().any(|name| expected.contains(&name.as_str()))
     }
 }
 
@@ -91,34 +91,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_providers_way_of_saying_it_is_understood() {
-        let check = |body: &str, message: Option<&str>, verdict: Verdict| {
-            let complaint = Complaint::read(body);
-            assert_eq!((complaint.message(), complaint.verdict()), (message, verdict), "{body}");
+    fn the_error_format_of_each_provider_is_understood() {
+        let check = |body: &str, message: Option<&str>, kind: FailureKind| {
+            let provider_error = ProviderError::read(body);
+            assert_eq!((provider_error.message(), provider_error.kind()), (message, kind), "{body}");
         };
         check(
             r#"{"error":{"message":"no","type":"invalid_request_error","code":"model_not_found"}}"#,
             Some("no"),
-            Verdict::UnknownModel,
+            FailureKind::UnknownModel,
         );
         check(
             r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
             Some("busy"),
-            Verdict::Unavailable,
+            FailureKind::Unavailable,
         );
         check(
             r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
             Some("slow"),
-            Verdict::RateLimited,
+            FailureKind::RateLimited,
         );
         check(
             r#"[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]"#,
             Some("later"),
-            Verdict::Unavailable,
+            FailureKind::Unavailable,
         );
-        check(r#"{"error":{"code":502,"message":"bad gateway"}}"#, Some("bad gateway"), Verdict::Unavailable);
-        check(r#"{"error":{"code":400,"message":"bad"}}"#, Some("bad"), Verdict::Refused);
-        check(r#"{"error":"the model crashed"}"#, Some("the model crashed"), Verdict::Failed);
-        check("<html>", None, Verdict::Failed);
+        check(r#"{"error":{"code":502,"message":"bad gateway"}}"#, Some("bad gateway"), FailureKind::Unavailable);
+        check(r#"{"error":{"code":400,"message":"bad"}}"#, Some("bad"), FailureKind::Refused);
+        check(r#"{"error":"the model crashed"}"#, Some("the model crashed"), FailureKind::Failed);
+        check("<html>", None, FailureKind::Failed);
     }
 }

@@ -1,7 +1,7 @@
-//! What a transport knows about a request that got no usable answer.
+//! The failure of a request that got no usable answer, as its transport knows it.
 //!
-//! rmcp has one way from a transport to the caller of a request that works alike for all transports: the answer. So trouble
-//! travels as a JSON-RPC error with a mark of ours in its data, and is recognised by the connection.
+//! In rmcp, only the answer travels from every transport to the caller of a request in one way. So a failure travels as
+//! a JSON-RPC error with a private mark in its data, and the connection recognises it.
 
 use std::{error::Error as _, sync::LazyLock};
 
@@ -9,29 +9,29 @@ use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Where the mark lies in an error's data.
+/// Key of the mark in an error's data.
 ///
-/// Invariant: no server knows it. A server that could make this mark could call a delivered call undelivered, and a call of
-/// a `once` tool would be repeated.
+/// Invariant: no server knows the mark. With it, a server could declare a delivered call undelivered, and a call of a
+/// `once` tool would be repeated.
 static MARK: LazyLock<String> = LazyLock::new(|| format!("holdfast/trouble/{}", Uuid::now_v7().simple()));
 
-/// Why there is no answer, with a sentence for people that holds no secret and no address.
+/// Why there is no answer, with a sentence for people that contains no secret and no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    pub kind: Kind,
+pub struct TransportFailure {
+    pub kind: TransportFailureKind,
     pub detail: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TransportFailureKind {
     /// Certainly not delivered.
     Undelivered,
     /// HTTP 401 or 403.
     Unauthorized,
-    /// HTTP 401, with a place where users get tokens.
+    /// HTTP 401, with the address of the server that issues tokens.
     OAuth,
-    /// An HTTP status that says no more; whether the server has acted is unknown.
+    /// Another HTTP error status; the server may or may not have executed the request.
     Status(u16),
     /// Delivered, or partly; the connection broke before the answer.
     Lost,
@@ -39,34 +39,38 @@ pub enum Kind {
     TooLarge,
 }
 
-impl Trouble {
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+impl TransportFailure {
+    pub fn new(kind: TransportFailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 
     pub fn too_large(limit: usize) -> Self {
-        Self::new(Kind::TooLarge, format!("the answer is larger than {limit} bytes"))
+        Self::new(TransportFailureKind::TooLarge, format!("the answer is larger than {limit} bytes"))
     }
 
     pub fn of_request(error: reqwest::Error) -> Self {
-        let kind = if error.is_connect() || error.is_builder() { Kind::Undelivered } else { Kind::Lost };
+        let kind = if error.is_connect() || error.is_builder() {
+            TransportFailureKind::Undelivered
+        } else {
+            TransportFailureKind::Lost
+        };
         Self::new(kind, in_full(error))
     }
 
-    /// The trouble that an error stands for, if it is one of ours.
+    /// Returns the failure that an error carries, if the error has the mark.
     pub fn of(error: &ErrorData) -> Option<Self> {
-        let kind = Kind::deserialize(error.data.as_ref()?.get(MARK.as_str())?).ok()?;
+        let kind = TransportFailureKind::deserialize(error.data.as_ref()?.get(MARK.as_str())?).ok()?;
         Some(Self::new(kind, error.message.clone()))
     }
 
-    /// The same as an answer to the request `id`.
+    /// Returns the failure as an answer to the request `id`.
     pub fn into_answer(self, id: RequestId) -> ServerJsonRpcMessage {
         let data = serde_json::json!({ MARK.as_str(): self.kind });
         ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, self.detail, Some(data)), Some(id))
     }
 }
 
-/// An error with its causes, and without the address, which may hold a key.
+/// Returns an error with its causes, without the address, which may contain a key.
 fn in_full(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
