@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, header};
 
 use crate::{
     auth::Caller,
-    in_flight::{Flight, Full, InFlight},
+    in_flight::{InFlight, InFlightGuard, LimitExceeded},
     problem::Problem,
 };
 
@@ -19,12 +19,12 @@ impl Bodies {
     }
 
     /// Lets a body be read. One that does not say its length counts as the longest that is taken.
-    pub fn read(&self, caller: &Caller, headers: &HeaderMap) -> Result<Flight, Problem> {
+    pub fn read(&self, caller: &Caller, headers: &HeaderMap) -> Result<InFlightGuard, Problem> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let bytes = length.unwrap_or(self.most_per_body).min(self.most_per_body);
-        self.in_flight.take(caller, bytes).map_err(|full| match full {
-            Full::OfCaller { most } => Problem::too_many_bodies(most),
-            Full::OfAll => Problem::bodies_busy(),
+        self.in_flight.count(caller, bytes).map_err(|exceeded| match exceeded {
+            LimitExceeded::OfCaller { most } => Problem::too_many_bodies(most),
+            LimitExceeded::OfAll => Problem::bodies_busy(),
         })
     }
 }

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// A JSON body.
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
@@ -188,10 +188,10 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     })
 }
 
-/// The `Idempotency-Key` header, bound to what is asked for.
+/// The `Idempotency-Key` header, bound to what is fingerprint for.
 pub fn idempotency_key(
     headers: &HeaderMap,
-    asked: &[&str],
+    fingerprint: &[&str],
     options: &RunOptions,
 ) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
@@ -201,8 +201,8 @@ pub fn idempotency_key(
         return Err(invalid());
     }
     // A request that leaves all options out has the fingerprint that it had before there were any.
-    let more = (*options != RunOptions::default())
+    let extra = (*options != RunOptions::default())
         .then(|| json!([options.stream, options.client_tools, options.metadata]).to_string());
-    let parts: Vec<&str> = asked.iter().copied().chain(more.as_deref()).collect();
+    let parts: Vec<&str> = fingerprint.iter().copied().chain(extra.as_deref()).collect();
     Ok(Some(IdempotencyKey::new(key.to_owned(), &parts)))
 }

@@ -19,7 +19,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
         return Err(Problem::invalid_host());
     }
     let host = authority(host).ok_or_else(Problem::invalid_host)?;
-    let is_other = |target: &Authority| same_place(request.uri(), target) != same_place(request.uri(), &host);
+    let is_other = |target: &Authority| host_and_port(request.uri(), target) != host_and_port(request.uri(), &host);
     match request.uri().authority() {
         Some(target) if is_other(target) => Err(Problem::invalid_host()),
         _ => Ok(()),
@@ -35,7 +35,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
 }
 
 /// Name and port, so that two spellings of one place are equal.
-fn same_place(uri: &Uri, authority: &Authority) -> (String, u16) {
+fn host_and_port(uri: &Uri, authority: &Authority) -> (String, u16) {
     let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     (authority.host().trim_end_matches('.').to_ascii_lowercase(), authority.port_u16().unwrap_or(usual))
 }

@@ -5,15 +5,17 @@
 //! users were last here), `unread` (answers that clients have not read yet), `relay` (replay, then tail, of a run's
 //! log), `wire` (what a client's protocol makes of an event). `spans` has what is told of all this to OpenTelemetry.
 
+mod anonymous_activity;
+mod anonymous_limits;
 mod app;
 mod auth;
 mod bodies;
 mod cors;
+mod counts;
 mod extract;
 mod guard;
 mod hang_up;
 mod headers;
-mod held;
 mod host;
 mod in_flight;
 mod metrics;
@@ -21,13 +23,11 @@ mod problem;
 mod relay;
 mod reserve;
 mod routes;
-mod searches;
-mod seen;
+mod search_limit;
 mod serve;
 mod spans;
-mod strangers;
 mod streams;
-mod unread;
+mod unread_answers;
 mod wire;
 
 use std::{sync::Arc, time::Duration};
@@ -44,9 +44,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use app::App;
-pub use auth::Auth;
-pub use metrics::{Metrics, Role, serve_metrics};
-pub use serve::{ListenError, Listener};
+pub use auth::Authenticator;
+pub use metrics::{Metrics, ProcessRole, serve_metrics};
+pub use serve::{HttpListener, ListenError};
 
 /// All that answering requests needs.
 pub struct Api {
@@ -56,9 +56,9 @@ pub struct Api {
     /// The pushes of followed runs, from `run_log::connect`.
     pub pushes: mpsc::UnboundedReceiver<Push>,
     pub rate_limit: RateLimit,
-    pub auth: Auth,
+    pub auth: Authenticator,
     /// How often a stranger may start a run, if there is a limit.
-    pub strangers_rate: Option<Rate>,
+    pub run_rate: Option<Rate>,
     /// How often an anonymous caller may write anything else, if there is a limit.
     pub write_rate: Option<Rate>,
     /// What one owner may have at most.
@@ -76,20 +76,20 @@ pub struct Api {
 
 impl Api {
     /// Answers requests until `shutdown`; then tells streams to come back elsewhere and finishes what is short.
-    pub async fn run(self, listener: Listener, shutdown: CancellationToken) {
+    pub async fn run(self, listener: HttpListener, shutdown: CancellationToken) {
         let relay = relay::Relay::new(self.storage.clone(), self.run_log.clone(), &self.config, shutdown.clone());
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
         let announcer = tokio::spawn(Arc::clone(&relay).announce_drain());
         let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
-        let seen = seen::Seen::new(self.storage.clone(), self.forgotten_after);
+        let anonymous_activity = anonymous_activity::AnonymousActivity::new(self.storage.clone(), self.forgotten_after);
         let app = App::new(app::Parts {
             storage: self.storage,
             run_log: self.run_log,
             queue: self.queue,
             relay,
             auth: Arc::new(self.auth),
-            strangers: strangers::Strangers::new(self.rate_limit, self.strangers_rate, self.write_rate),
-            seen,
+            anonymous_limits: anonymous_limits::AnonymousLimits::new(self.rate_limit, self.run_rate, self.write_rate),
+            anonymous_activity,
             quotas: self.quotas,
             streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),

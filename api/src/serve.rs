@@ -33,19 +33,19 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::{Peer, one_client},
+    counts::{CountGuard, Counts},
     hang_up::HangUp,
-    held::{Counts, Held},
-    reserve::Reserved,
+    reserve::ReservedConnection,
 };
 
 /// Time for a request's head to arrive.
-const HEAD: Duration = Duration::from_secs(15);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The same on a connection of the reserve.
-const RESERVED_HEAD: Duration = Duration::from_secs(2);
+const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time for short requests to end at a shutdown.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the kernel may buffer for one connection, so that a slow reader is noticed, and costs little.
 const SEND_BUFFER: u32 = 64 * 1024;
@@ -68,9 +68,9 @@ pub enum ListenError {
 }
 
 /// A bound address.
-pub struct Listener(TcpListener);
+pub struct HttpListener(TcpListener);
 
-impl Listener {
+impl HttpListener {
     /// Takes the address, so that a taken one is noticed before anything else is started.
     pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
         let bind = || {
@@ -99,24 +99,24 @@ impl Listener {
         limits: HolderLimits,
         shutdown: CancellationToken,
     ) {
-        let places = Places::new(config);
-        let held = Arc::new(Counts::default());
+        let permits = ConnectionLimits::new(config);
+        let counts = Arc::new(Counts::default());
         let connections = TaskTracker::new();
         loop {
             let accepted = tokio::select! {
-                accepted = async { (places.free().await, self.0.accept().await) } => accepted,
+                accepted = async { (permits.free().await, self.0.accept().await) } => accepted,
                 () = shutdown.cancelled() => break,
             };
             match accepted {
-                (place, Ok((socket, peer))) => {
-                    let place = places.best(place);
+                (permit, Ok((socket, peer))) => {
+                    let permit = permits.best(permit);
                     let peer = Peer(peer.ip());
                     // A connection too many of one address is closed unread.
-                    let Ok(of_address) = take_of_address(&held, peer, &limits) else { continue };
+                    let Ok(of_address) = count_connection(&counts, peer, &limits) else { continue };
                     let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
                     connections.spawn(async move {
-                        serve_connection(socket, peer, router, (stall, place.is_reserved), shutdown).await;
-                        drop((place, of_address));
+                        serve_connection(socket, peer, router, (stall, permit.is_reserved), shutdown).await;
+                        drop((permit, of_address));
                     });
                 }
                 (_, Err(error)) => {
@@ -127,60 +127,60 @@ impl Listener {
         }
         drop(self.0);
         connections.close();
-        if tokio::time::timeout(LAST_REQUESTS, connections.wait()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.wait()).await.is_err() {
             tracing::warn!(connections = connections.len(), "closing connections whose requests did not end");
         }
     }
 }
 
-/// Where connections take their places: first the ordinary ones, then those in reserve.
-struct Places {
+/// Where connections take their permits: first the ordinary ones, then those in reserve.
+struct ConnectionLimits {
     ordinary: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
 }
 
-struct Place {
+struct ConnectionPermit {
     is_reserved: bool,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionLimits {
     fn new(config: &ApiConfig) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Self { ordinary: semaphore(config.max_connections), reserve: semaphore(config.reserved_connections) }
     }
 
-    /// Waits for a place of either kind.
-    async fn free(&self) -> Place {
+    /// Waits for a permit of either kind.
+    async fn free(&self) -> ConnectionPermit {
         let never_closed = "nothing closes the semaphores";
         let (ordinary, reserve) = (Arc::clone(&self.ordinary), Arc::clone(&self.reserve));
         tokio::select! {
             biased;
-            permit = ordinary.acquire_owned() => Place { is_reserved: false, _permit: permit.expect(never_closed) },
-            permit = reserve.acquire_owned() => Place { is_reserved: true, _permit: permit.expect(never_closed) },
+            permit = ordinary.acquire_owned() => ConnectionPermit { is_reserved: false, _permit: permit.expect(never_closed) },
+            permit = reserve.acquire_owned() => ConnectionPermit { is_reserved: true, _permit: permit.expect(never_closed) },
         }
     }
 
-    /// An ordinary place, if one has become free since.
-    fn best(&self, place: Place) -> Place {
+    /// An ordinary permit, if one has become free since.
+    fn best(&self, taken: ConnectionPermit) -> ConnectionPermit {
         match Arc::clone(&self.ordinary).try_acquire_owned() {
-            Ok(permit) if place.is_reserved => Place { is_reserved: false, _permit: permit },
-            _ => place,
+            Ok(permit) if taken.is_reserved => ConnectionPermit { is_reserved: false, _permit: permit },
+            _ => taken,
         }
     }
 }
 
 /// Counts a connection for its address, where there is a limit; fails beyond it.
-fn take_of_address(
-    held: &Arc<Counts<IpAddr>>,
+fn count_connection(
+    counts: &Arc<Counts<IpAddr>>,
     Peer(peer): Peer,
     limits: &HolderLimits,
-) -> Result<Option<Held<IpAddr>>, ()> {
+) -> Result<Option<CountGuard<IpAddr>>, ()> {
     let peer = peer.to_canonical();
     match limits.connections_per_address {
         // Behind a proxy are many clients.
         Some(most) if !limits.trusted_proxies.iter().any(|network| network.contains(&peer)) => {
-            held.take(one_client(peer), 1, most).map(Some).ok_or(())
+            counts.take(one_client(peer), 1, most).map(Some).ok_or(())
         }
         _ => Ok(None),
     }
@@ -203,12 +203,12 @@ async fn serve_connection(
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(hang_up.clone());
         if is_reserved {
-            request.extensions_mut().insert(Reserved);
+            request.extensions_mut().insert(ReservedConnection);
         }
         router.call(request)
     });
     let mut http = http1::Builder::new();
-    let head = if is_reserved { RESERVED_HEAD } else { HEAD };
+    let head = if is_reserved { RESERVED_HEAD_TIMEOUT } else { HEAD_TIMEOUT };
     // A reserved connection serves one request, and is free again.
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));

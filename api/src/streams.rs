@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     auth::{Caller, one_client},
-    held::{Counts, Held},
+    counts::{CountGuard, Counts},
     problem::Problem,
     wire::{TOKEN_EXPIRED, Wire, come_back},
 };
@@ -22,8 +22,8 @@ pub struct Streams {
 
 /// One client's right to hold a connection open, until it is dropped.
 pub struct OpenStream {
-    _of_user: Option<Held<String>>,
-    _of_address: Option<Held<IpAddr>>,
+    _of_user: Option<CountGuard<String>>,
+    _of_address: Option<CountGuard<IpAddr>>,
     life_ends_at: Instant,
     token_expires_at: Option<Instant>,
 }

@@ -18,16 +18,16 @@ impl App {
     pub(super) fn follow_up(self: &Arc<Self>, ended: Vec<EndedRun>, cancel_requested: Vec<Uuid>) {
         for run in ended {
             let app = Arc::clone(self);
-            self.pending.spawn(async move { app.show_end(&run).await });
+            self.pending.spawn(async move { app.publish_end(&run).await });
         }
         for run_id in cancel_requested {
             let app = Arc::clone(self);
-            self.pending.spawn(async move { app.pursue_cancel(run_id).await });
+            self.pending.spawn(async move { app.enforce_cancel(run_id).await });
         }
     }
 
     /// Tells the run's worker, and ends the run here if the worker has not done so in time.
-    async fn pursue_cancel(self: &Arc<Self>, run_id: Uuid) {
+    async fn enforce_cancel(self: &Arc<Self>, run_id: Uuid) {
         let signal = async {
             if let Err(error) = self.queue.signal_cancel(run_id).await {
                 tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "the worker learns of a cancel with its next renewal");
@@ -38,7 +38,7 @@ impl App {
         let _ = tokio::time::timeout(self.config.cancel_grace, signal).await;
         grace.await;
         match self.storage.end_run(run_id, &Ending::Cancelled).await {
-            Ok(Some(ended)) => self.show_end(&ended).await,
+            Ok(Some(ended)) => self.publish_end(&ended).await,
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "a cancelled run is left to its worker's lease");
@@ -47,16 +47,16 @@ impl App {
     }
 
     /// Shows the end of a run that was ended here.
-    pub(super) async fn show_end(self: &Arc<Self>, ended: &EndedRun) {
+    pub(super) async fn publish_end(self: &Arc<Self>, ended: &EndedRun) {
         metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
         if ended.next_waits {
             self.wake();
         }
-        self.show(ended.run_id, &ended.events).await;
+        self.publish(ended.run_id, &ended.events).await;
     }
 
     /// Puts events that are in the archive into the log, which only makes them arrive sooner.
-    pub(super) async fn show(&self, run_id: Uuid, events: &[Event]) {
+    pub(super) async fn publish(&self, run_id: Uuid, events: &[Event]) {
         let Some(batch) = Batch::of(events) else { return };
         if let Err(error) = self.run_log.append(run_id, &batch, Gap::Archived).await {
             tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "clients see what has happened a little later");

@@ -15,12 +15,12 @@ use super::App;
 use crate::{auth::Caller, problem::Problem, spans};
 
 /// When an answer came, and with which request.
-struct Begun {
+struct AnswerOrigin {
     at: SystemTime,
     request: Option<Traceparent>,
 }
 
-impl Begun {
+impl AnswerOrigin {
     fn now() -> Self {
         Self { at: SystemTime::now(), request: spans::of_request() }
     }
@@ -40,16 +40,16 @@ impl App {
         if !decides {
             return Err(Problem::approver_needed(run_id));
         }
-        let (app, user, by, begun) = (Arc::clone(self), owner.clone(), caller.owner.clone(), Begun::now());
+        let (app, user, by, origin) = (Arc::clone(self), owner.clone(), caller.owner.clone(), AnswerOrigin::now());
         let checked = self.check_edited(&owner, run_id, approval_id, &decision).await?;
-        let answered = self.to_its_end(async move {
+        let answered = self.to_completion(async move {
             let decision = DecisionBy { by: &by, decision: &decision, checked };
             let answered = app.storage.decide(&user, run_id, approval_id, decision).await?;
-            Ok(app.go_on_after(answered, begun))
+            Ok(app.publish_answer(answered, origin))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        let run = self.answered(&owner, run_id, answered.await?, not_found).await?;
-        Ok(if caller.owner == owner { run } else { shown_to_approver(run) })
+        let run = self.run_after_answer(&owner, run_id, answered.await?, not_found).await?;
+        Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 
     /// Refuses a decision whose reason or arguments are longer than a message may be, on every wire.
@@ -79,30 +79,30 @@ impl App {
             ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
             ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
         };
-        let (app, user, call, begun) = (Arc::clone(self), owner.to_owned(), call_id.clone(), Begun::now());
-        let answered = self.to_its_end(async move {
+        let (app, user, call, origin) = (Arc::clone(self), owner.to_owned(), call_id.clone(), AnswerOrigin::now());
+        let answered = self.to_completion(async move {
             let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
-            Ok(app.go_on_after(answered, begun))
+            Ok(app.publish_answer(answered, origin))
         });
         let not_found = || Problem::call_not_found(&call_id, run_id);
-        self.answered(owner, run_id, answered.await?, not_found).await
+        self.run_after_answer(owner, run_id, answered.await?, not_found).await
     }
 
     /// Shows an answer that was accepted, and wakes a worker for its run.
-    fn go_on_after(self: &Arc<Self>, answered: Answered, begun: Begun) -> Answered {
+    fn publish_answer(self: &Arc<Self>, answered: Answered, origin: AnswerOrigin) -> Answered {
         if let Answered::Accepted(run) = &answered {
-            spans::answer(run, begun.at, begun.request);
+            spans::answer(run, origin.at, origin.request);
             if run.queued {
                 self.wake();
             }
             let (app, run) = (Arc::clone(self), run.clone());
-            self.pending.spawn(async move { app.show(run.run_id, &[run.event]).await });
+            self.pending.spawn(async move { app.publish(run.run_id, &[run.event]).await });
         }
         answered
     }
 
     /// The run as it is after an answer, or why the answer was refused.
-    async fn answered(
+    async fn run_after_answer(
         &self,
         owner: &str,
         run_id: Uuid,
@@ -129,6 +129,6 @@ impl App {
 }
 
 /// The run for an approver who does not own it: its state, without what the owner brought or received.
-fn shown_to_approver(run: Run) -> Run {
+fn approver_view(run: Run) -> Run {
     Run { metadata: None, output_message: None, usage: None, ..run }
 }

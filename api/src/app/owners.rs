@@ -17,8 +17,8 @@ const LAST_APPEND: Duration = Duration::from_secs(5);
 impl App {
     /// Lets a caller write something that starts no run, or says when to come back.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
-        self.strangers.admit_write(caller).await?;
-        self.seen.before_write(caller).await
+        self.anonymous_limits.admit_write(caller).await?;
+        self.anonymous_activity.note_write(caller).await
     }
 
     /// The owner, for a write that the quota of bytes may refuse.
@@ -29,13 +29,13 @@ impl App {
     /// Removes all that an owner has, also when the client hangs up meanwhile.
     pub async fn erase(self: &Arc<Self>, owner: &str) -> Result<(), Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
-        self.to_its_end(async move {
+        self.to_completion(async move {
             loop {
                 let erased = app.storage.erase_some(&user, Erasure::Wanted).await?;
                 let is_done = erased.is_done;
-                app.clear_away(erased).await;
+                app.publish_erasure(erased).await;
                 if is_done {
-                    app.seen.lift(&user);
+                    app.anonymous_activity.forget(&user);
                     return Ok(());
                 }
             }
@@ -47,21 +47,21 @@ impl App {
     /// follow a run go on following it.
     pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
-        self.to_its_end(async move {
+        self.to_completion(async move {
             let moved = app.storage.move_owner(&from, &to, &app.quotas).await?;
             app.relay.move_owner(&from, &to);
-            app.seen.lift(&from);
+            app.anonymous_activity.forget(&from);
             Ok(moved)
         })
         .await
     }
 
     /// Has clients, workers and the run log follow an erasure that is committed.
-    async fn clear_away(self: &Arc<Self>, erased: Erased) {
+    async fn publish_erasure(self: &Arc<Self>, erased: Erased) {
         let Erased { ended, runs, conversations, .. } = erased;
         // Order matters: the end of a run fences its worker out of the log, which is removed after it.
         for run in &ended {
-            self.show_end(run).await;
+            self.publish_end(run).await;
         }
         conversations.into_iter().for_each(|id| self.relay.forget(id));
         self.remove_logs(&runs).await;

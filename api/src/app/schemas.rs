@@ -10,7 +10,7 @@ use holdfast_shared::{
 use uuid::Uuid;
 
 use super::App;
-use crate::{auth::Caller, in_flight::Reader, problem::Problem};
+use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
 
 impl App {
     /// Refuses client tools by what is cheap to see: their number, names and sizes.
@@ -25,10 +25,12 @@ impl App {
             return Ok(());
         }
         let schemas = tools.iter().map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect();
-        self.schemas.compile_all(&Reader::of(caller).to_string(), schemas).await.map_err(|unchecked| match unchecked {
-            Unchecked::Invalid(problem) => Problem::invalid_client_tool(&problem),
-            Unchecked::Busy => Problem::schemas_busy(),
-        })
+        self.schemas.compile_all(&LimitKey::of(caller).to_string(), schemas).await.map_err(
+            |unchecked| match unchecked {
+                Unchecked::Invalid(problem) => Problem::invalid_client_tool(&problem),
+                Unchecked::Busy => Problem::schemas_busy(),
+            },
+        )
     }
 
     /// What is wrong with the arguments that a decision edits. Storage decides whether that matters: the question may be

@@ -19,10 +19,10 @@ impl App {
         let Some(text) = text else {
             return Ok(self.storage.conversations(&caller.owner, limit, cursor.as_deref(), None).await?);
         };
-        let turn = self.searches.begin(caller).await?;
+        let turn = self.search_limit.begin(caller).await?;
         let (app, owner, text) = (Arc::clone(self), caller.owner.clone(), text.to_owned());
         // A client that hangs up does not end the statement, so the turn goes with the statement.
-        self.to_its_end(async move {
+        self.to_completion(async move {
             let found = app.storage.conversations(&owner, limit, cursor.as_deref(), Some(&text)).await;
             drop(turn);
             found

@@ -16,7 +16,7 @@ impl App {
     }
 
     /// Adds a briefing's card to the standing conversation with its agent; answers the conversation and the card's message.
-    pub async fn talk_about(&self, caller: &Caller, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
+    pub async fn add_briefing_card(&self, caller: &Caller, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
         let not_found = || Problem::briefing_not_found(briefing_id);
         let owner = caller.owner.as_str();
         let briefing = self.storage.briefing(owner, briefing_id).await?.ok_or_else(not_found)?;

@@ -17,7 +17,7 @@ impl App {
         message_id: Uuid,
     ) -> Result<Message, Problem> {
         let (app, owner) = (Arc::clone(self), caller.owner.clone());
-        let restored = self.to_its_end(async move {
+        let restored = self.to_completion(async move {
             let restored = app.storage.restore_message(&owner, conversation_id, message_id).await?;
             Ok(match restored {
                 Restored::Done { message, ended, cancel_requested } => {

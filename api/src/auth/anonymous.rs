@@ -1,4 +1,4 @@
-//! Anonymous users: whoever has the secret is the user, and nobody else can be.
+//! AnonymousUser users: whoever has the secret is the user, and nobody else can be.
 //!
 //! The database knows a fingerprint of the secret only, so that nobody who reads it can be somebody. The secret is never
 //! made of the client's address, which others share.
@@ -7,11 +7,11 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use holdfast_shared::config::ANONYMOUS_PREFIX;
 use sha2::{Digest, Sha256};
 
-use super::{Identity, Kind};
+use super::{CallerKind, Identity};
 
 /// The secret of an anonymous user: 32 random bytes, as 43 characters of base64url.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Anonymous(String);
+pub struct AnonymousUser(String);
 
 /// `__Host-` has browsers take it only over HTTPS, for this host alone.
 const COOKIE: &str = "__Host-holdfast_user";
@@ -23,7 +23,7 @@ const SECRET_BYTES: usize = 32;
 const SECRET_CHARS: usize = 43;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-impl Anonymous {
+impl AnonymousUser {
     /// Somebody new.
     pub fn new() -> Self {
         let mut bytes = [0; SECRET_BYTES];
@@ -45,19 +45,19 @@ impl Anonymous {
     }
 
     /// Somebody new, who is told the secret with the answer.
-    pub(super) fn newcomer() -> Identity {
+    pub(super) fn new_identity() -> Identity {
         let user = Self::new();
-        Identity { newcomer: Some(user.clone()), ..user.identity() }
+        Identity { new_user: Some(user.clone()), ..user.identity() }
     }
 
     pub(super) fn identity(&self) -> Identity {
         Identity {
             owner: self.owner(),
-            kind: Kind::Anonymous,
+            kind: CallerKind::Anonymous,
             is_operator: false,
-            is_stranger: true,
+            is_unnamed: true,
             expires_at: None,
-            newcomer: None,
+            new_user: None,
         }
     }
 
@@ -83,8 +83,8 @@ fn base64url(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..=chunk.len() {
-            text.push(char::from(ALPHABET[(bits >> (18 - 6 * place)) as usize & 63]));
+        for index in 0..=chunk.len() {
+            text.push(char::from(ALPHABET[(bits >> (18 - 6 * index)) as usize & 63]));
         }
     }
     text
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn a_secret_is_random_and_its_owner_does_not_tell_it() {
-        let (one, two) = (Anonymous::new(), Anonymous::new());
+        let (one, two) = (AnonymousUser::new(), AnonymousUser::new());
         assert!(one.secret() != two.secret() && one.owner() != two.owner());
-        assert!(Anonymous::of(one.secret()).is_some_and(|again| again.owner() == one.owner()));
+        assert!(AnonymousUser::of(one.secret()).is_some_and(|again| again.owner() == one.owner()));
         assert_eq!(one.owner().len(), "anonymous_".len() + 32);
         // `printf %s <secret> | sha256sum`
-        let known = Anonymous::of("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap();
-        assert_eq!(known.owner(), "anonymous_0f007385b6f9d4b7eeb2748605afe1a9");
+        let expected = AnonymousUser::of("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").unwrap();
+        assert_eq!(expected.owner(), "anonymous_0f007385b6f9d4b7eeb2748605afe1a9");
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let secret = "s".repeat(SECRET_CHARS);
         let check = |cookie: &str, counts: bool| {
             let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(cookie).unwrap())]);
-            assert_eq!(Anonymous::of_cookie(&headers).is_some(), counts, "{cookie}");
+            assert_eq!(AnonymousUser::of_cookie(&headers).is_some(), counts, "{cookie}");
         };
         check(&format!("__Host-holdfast_user={secret}"), true);
         check(&format!("a=b; __Host-holdfast_user={secret};c=d"), true);

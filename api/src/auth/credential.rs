@@ -5,17 +5,17 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::anonymous::Anonymous;
+use super::anonymous::AnonymousUser;
 use crate::problem::Problem;
 
 pub enum Credential<'a> {
     Token(&'a str),
-    Anonymous(Anonymous),
+    Anonymous(AnonymousUser),
 }
 
 /// `Authorization` if there is one, else `x-api-key`. What is there but cannot be read is refused: nobody should become
 /// anonymous by a slip.
-pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
+pub fn from_headers(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
     let text = match (headers.get(header::AUTHORIZATION), headers.get("x-api-key")) {
         (Some(authorization), _) => bearer(authorization)?,
         (None, Some(key)) => readable(key)?,
@@ -27,7 +27,7 @@ pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
     if text.contains('.') {
         return Ok(Some(Credential::Token(text)));
     }
-    match Anonymous::of(text) {
+    match AnonymousUser::of(text) {
         Some(user) => Ok(Some(Credential::Anonymous(user))),
         None => Err(Problem::invalid_token("it is neither a JWT nor the token of an anonymous user")),
     }
@@ -58,7 +58,7 @@ mod tests {
             for (name, value) in sent_headers {
                 headers.append(*name, HeaderValue::from_str(value).unwrap());
             }
-            let found = match sent(&headers) {
+            let found = match from_headers(&headers) {
                 Ok(Some(Credential::Token(token))) => format!("token {token}"),
                 Ok(Some(Credential::Anonymous(_))) => "anonymous".to_owned(),
                 Ok(None) => "nothing".to_owned(),

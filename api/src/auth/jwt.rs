@@ -14,11 +14,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Identity, Kind, MAX_NAME_CHARS, is_name};
+use super::{CallerKind, Identity, MAX_NAME_CHARS, is_name};
 use crate::problem::Problem;
 
 /// Reads tokens.
-pub struct Tokens {
+pub struct TokenVerifier {
     key: DecodingKey,
     validation: Validation,
     /// Prefixes by issuer; without any, everybody with the key is one issuer.
@@ -42,7 +42,7 @@ const MIN_RSA_BYTES: usize = 256;
 const OTHER_PUBLIC_KEYS: [&str; 7] =
     ["{", "ssh-", "ecdsa-sha2-", "MII", "MFkwEwYHKoZIzj0", "MHYwEAYHKoZIzj0", "MCowBQYDK2Vw"];
 
-impl Tokens {
+impl TokenVerifier {
     pub fn new(key: &SecretString, config: &UsersConfig) -> Result<Self, Error> {
         let (key, algorithm) = read_key(key.expose_secret())?;
         // The owner of a public key signs tokens for others too, and any of those would be good here.
@@ -79,11 +79,11 @@ impl Tokens {
         }
         Ok(Identity {
             owner: self.user(&token.claims).map_err(Problem::invalid_token)?,
-            kind: Kind::Jwt,
+            kind: CallerKind::Jwt,
             is_operator: token.claims.get(&self.role_claim).is_some_and(is_operator),
-            is_stranger: false,
+            is_unnamed: false,
             expires_at: token.claims.get("exp").and_then(Value::as_f64).and_then(moment_of),
-            newcomer: None,
+            new_user: None,
         })
     }
 

@@ -34,27 +34,27 @@ use ipnet::IpNet;
 use serde::Serialize;
 use tokio::time::Instant;
 
-pub use anonymous::Anonymous;
+pub use anonymous::AnonymousUser;
 pub use client_address::{Peer, one_client};
 
 use crate::problem::Problem;
 use client_address::client_address;
 use credential::Credential;
-use development::Door;
-use jwt::Tokens;
+use development::DevelopmentGate;
+use jwt::TokenVerifier;
 
 /// Who is asking, and what that allows.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The owner of everything that a request may see and make.
     pub owner: String,
-    pub kind: Kind,
+    pub kind: CallerKind,
     /// Whether it may change what belongs to the deployment.
     pub is_operator: bool,
     /// Whether nobody has said who this is: `CHAT_RATE_LIMIT` is for those.
-    pub is_stranger: bool,
+    pub is_unnamed: bool,
     /// Whether this request is the first of an anonymous user, who has shown no secret.
-    pub is_newcomer: bool,
+    pub is_new_user: bool,
     /// The client's, as far as it can be known.
     pub address: IpAddr,
     /// Whether a rate limit has counted this request.
@@ -82,7 +82,8 @@ impl Admission {
 /// How somebody is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+#[schema(as = Kind)]
+pub enum CallerKind {
     /// A JWT names them.
     Jwt,
     /// They keep a secret that nobody else has.
@@ -104,7 +105,7 @@ impl Caller {
 
     /// What agents know of the caller.
     pub fn standing(&self) -> Standing<'_> {
-        let (is_anonymous, is_operator) = (self.kind == Kind::Anonymous, self.is_operator);
+        let (is_anonymous, is_operator) = (self.kind == CallerKind::Anonymous, self.is_operator);
         Standing { owner: &self.owner, is_anonymous, is_operator }
     }
 
@@ -112,7 +113,7 @@ impl Caller {
     pub fn default_session(&self) -> String {
         match &self.session {
             Some(name) => name.clone(),
-            None if self.kind == Kind::Developer && self.is_stranger => "debug_session".to_owned(),
+            None if self.kind == CallerKind::Developer && self.is_unnamed => "debug_session".to_owned(),
             None => format!("session_{}", self.owner),
         }
     }
@@ -124,10 +125,10 @@ impl Caller {
     pub fn test(owner: &str) -> Self {
         Self {
             owner: owner.to_owned(),
-            kind: Kind::Jwt,
+            kind: CallerKind::Jwt,
             is_operator: false,
-            is_stranger: false,
-            is_newcomer: false,
+            is_unnamed: false,
+            is_new_user: false,
             address: IpAddr::from([192, 0, 2, 1]),
             admission: Admission::default(),
             expires_at: None,
@@ -140,8 +141,8 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Decided(decided) = parts.extensions.get().expect("`decide` is around every route");
-        decided.clone()
+        let AuthResult(result) = parts.extensions.get().expect("`authenticate` is around every route");
+        result.clone()
     }
 }
 
@@ -160,86 +161,87 @@ impl<S: Sync> FromRequestParts<S> for Operator {
     }
 }
 
-/// The caller of a request, once `decide` knows; `None` if `decide` refuses the request.
+/// The caller of a request, once `authenticate` knows; `None` if `authenticate` refuses the request.
 pub fn caller_of(request: &Request) -> Option<&Caller> {
-    request.extensions().get::<Decided>()?.0.as_ref().ok()
+    request.extensions().get::<AuthResult>()?.0.as_ref().ok()
 }
 
 /// The anonymous user that a caller was before a token named them: the cookie beside the token.
-pub struct FormerSelf(pub Option<Anonymous>);
+pub struct CookieUser(pub Option<AnonymousUser>);
 
-impl<S: Sync> FromRequestParts<S> for FormerSelf {
+impl<S: Sync> FromRequestParts<S> for CookieUser {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(Anonymous::of_cookie(&parts.headers)))
+        Ok(Self(AnonymousUser::of_cookie(&parts.headers)))
     }
 }
 
 /// How callers are told apart here.
-pub struct Auth {
-    way: Way,
+pub struct Authenticator {
+    mode: AuthMode,
     trusted_proxies: Vec<IpNet>,
 }
 
-enum Way {
-    Development(Door),
-    Checked { tokens: Box<Tokens>, takes_anonymous: bool },
+enum AuthMode {
+    Development(DevelopmentGate),
+    Checked { tokens: Box<TokenVerifier>, takes_anonymous: bool },
 }
 
 /// What the extractors find in a request.
 #[derive(Clone)]
-struct Decided(Result<Caller, Problem>);
+struct AuthResult(Result<Caller, Problem>);
 
 /// Somebody, as one of the ways knows them.
 struct Identity {
     owner: String,
-    kind: Kind,
+    kind: CallerKind,
     is_operator: bool,
-    is_stranger: bool,
+    is_unnamed: bool,
     expires_at: Option<Instant>,
     /// The secret of an anonymous user who does not know it yet.
-    newcomer: Option<Anonymous>,
+    new_user: Option<AnonymousUser>,
 }
 
-impl Auth {
-    /// Reads the key; refuses one that could not keep anybody out, and an open door that nobody has asked for.
+impl Authenticator {
+    /// Reads the key; refuses one that could not keep anybody out, and an open gate that nobody has asked for.
     pub fn new(config: &UsersConfig, api: &ApiConfig) -> Result<Self, config::Error> {
         config.check(api.addr)?;
         api.check()?;
-        let way = match &config.jwt_key {
-            Some(key) => {
-                Way::Checked { tokens: Box::new(Tokens::new(key, config)?), takes_anonymous: config.anonymous }
-            }
-            None => Way::Development(Door::new(config, api)),
+        let mode = match &config.jwt_key {
+            Some(key) => AuthMode::Checked {
+                tokens: Box::new(TokenVerifier::new(key, config)?),
+                takes_anonymous: config.anonymous,
+            },
+            None => AuthMode::Development(DevelopmentGate::new(config, api)),
         };
-        Ok(Self { way, trusted_proxies: config.trusted_proxies.clone() })
+        Ok(Self { mode, trusted_proxies: config.trusted_proxies.clone() })
     }
 
     /// Whether everybody is believed.
     pub const fn is_development(&self) -> bool {
-        matches!(self.way, Way::Development(_))
+        matches!(self.mode, AuthMode::Development(_))
     }
 
     /// Whether somebody may be anonymous here.
     pub const fn takes_anonymous(&self) -> bool {
-        matches!(self.way, Way::Checked { takes_anonymous: true, .. })
+        matches!(self.mode, AuthMode::Checked { takes_anonymous: true, .. })
     }
 
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
-        let (tokens, takes_anonymous) = match &self.way {
-            Way::Development(_) => return development::identify(headers),
-            Way::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
+        let (tokens, takes_anonymous) = match &self.mode {
+            AuthMode::Development(_) => return development::identify(headers),
+            AuthMode::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
         };
         if headers.contains_key(development::HEADER) {
             return Err(Problem::development_identity());
         }
-        match credential::sent(headers)? {
+        match credential::from_headers(headers)? {
             Some(Credential::Token(token)) => tokens.identify(token),
             Some(Credential::Anonymous(user)) if takes_anonymous => Ok(user.identity()),
             Some(Credential::Anonymous(_)) => Err(Problem::unauthenticated()),
             None if takes_anonymous => {
-                Ok(Anonymous::of_cookie(headers).map_or_else(Anonymous::newcomer, |user| user.identity()))
+                Ok(AnonymousUser::of_cookie(headers).map_or_else(AnonymousUser::new_identity, |user| user.identity()))
             }
             None => Err(Problem::unauthenticated()),
         }
@@ -248,32 +250,32 @@ impl Auth {
 
 /// Decides who is asking, before anything else looks at the request; hands newcomers their secret when they have made
 /// something that they must find again.
-pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
+pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: Request, next: Next) -> Response {
     let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
-    if let Way::Development(door) = &auth.way
-        && let Err(refused) = door.admit(&request, peer)
+    if let AuthMode::Development(gate) = &auth.mode
+        && let Err(refused) = gate.admit(&request, peer)
     {
         return refused.into_response();
     }
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
-    let mut newcomer = None;
+    let mut new_user = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {
-        let Identity { owner, kind, is_operator, is_stranger, expires_at, newcomer: secret } = identity;
-        let is_newcomer = secret.is_some();
-        newcomer = secret;
+        let Identity { owner, kind, is_operator, is_unnamed, expires_at, new_user: secret } = identity;
+        let is_new_user = secret.is_some();
+        new_user = secret;
         let session = session(request.headers())?;
         let admission = Admission::default();
-        Ok(Caller { owner, kind, is_operator, is_stranger, is_newcomer, address, admission, expires_at, session })
+        Ok(Caller { owner, kind, is_operator, is_unnamed, is_new_user, address, admission, expires_at, session })
     });
     // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
     // comes without the cookie that its reader has here, and must not replace it.
     let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_cross_site(request.headers());
-    request.extensions_mut().insert(Decided(caller));
+    request.extensions_mut().insert(AuthResult(caller));
     let mut response = next.run(request).await;
-    if let Some(Newcomer(made)) = response.extensions_mut().remove() {
-        newcomer = Some(made);
+    if let Some(NewUserCookie(created)) = response.extensions_mut().remove() {
+        new_user = Some(created);
     }
-    if let Some(user) = newcomer.filter(|_| may_set_cookie && !response.status().is_client_error()) {
+    if let Some(user) = new_user.filter(|_| may_set_cookie && !response.status().is_client_error()) {
         response.headers_mut().append(header::SET_COOKIE, user.cookie());
     }
     response
@@ -281,7 +283,7 @@ pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: N
 
 /// In the extensions of an answer: the anonymous user whose cookie it brings.
 #[derive(Clone)]
-pub struct Newcomer(pub Anonymous);
+pub struct NewUserCookie(pub AnonymousUser);
 
 fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")

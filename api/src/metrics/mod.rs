@@ -19,8 +19,8 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use tokio_util::sync::CancellationToken;
 
-pub use catalogue::Role;
-use catalogue::{CATALOGUE, Kind};
+pub use catalogue::ProcessRole;
+use catalogue::{CATALOGUE, MetricKind};
 pub use requests::measure;
 
 /// How often what histograms were given is added up. Until then it is kept piece by piece, so this must not wait for
@@ -29,9 +29,9 @@ const UPKEEP: Duration = Duration::from_secs(5);
 
 /// The metrics of this process; cheap to clone.
 #[derive(Clone)]
-pub struct Metrics(Arc<Collected>);
+pub struct Metrics(Arc<MetricsState>);
 
-struct Collected {
+struct MetricsState {
     handle: PrometheusHandle,
     process: Collector,
     shutdown: CancellationToken,
@@ -39,10 +39,10 @@ struct Collected {
 
 impl Metrics {
     /// Begins to collect. Once per process. `shutdown` is what a drain begins with.
-    pub fn install(role: Role, shutdown: CancellationToken) -> Self {
+    pub fn install(role: ProcessRole, shutdown: CancellationToken) -> Self {
         let mut builder = PrometheusBuilder::new();
         for metric in CATALOGUE {
-            if let Kind::Histogram(buckets) = metric.kind {
+            if let MetricKind::Histogram(buckets) = metric.kind {
                 let name = Matcher::Full(metric.name.to_owned());
                 builder = builder.set_buckets_for_metric(name, buckets).expect("the list of buckets is not empty");
             }
@@ -61,7 +61,7 @@ impl Metrics {
                 upkeep.run_upkeep();
             }
         });
-        Self(Arc::new(Collected { handle, process, shutdown }))
+        Self(Arc::new(MetricsState { handle, process, shutdown }))
     }
 
     /// All metrics in Prometheus' text format, as an answer to whoever asks for them.

@@ -11,18 +11,18 @@ use axum::{
 
 /// Measures a request up to the head of its answer.
 pub async fn measure(request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = known(request.method());
+    let started_at = Instant::now();
+    let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
     // What clients can make up is no label: there would be no end of series.
     let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
     let labels = [("method", method.to_owned()), ("route", route), ("status", response.status().as_str().to_owned())];
-    metrics::histogram!("holdfast_http_request_seconds", &labels).record(begun.elapsed().as_secs_f64());
+    metrics::histogram!("holdfast_http_request_seconds", &labels).record(started_at.elapsed().as_secs_f64());
     response
 }
 
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "POST" => "POST",

@@ -37,7 +37,7 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }
 
-    pub fn nobody_has_asked() -> Self {
+    pub fn nothing_to_regenerate() -> Self {
         let detail = "Nobody has said anything in this chat that could be answered again.";
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }

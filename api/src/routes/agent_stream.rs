@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    WireQuery, checked_options,
+    WireQuery, checked_options, default_target,
     events::{cursor, stream_on},
-    plain_run, talk_of,
+    plain_run,
 };
 use crate::{
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
-    extract::{self, Body, Query},
+    extract::{self, JsonBody, Query},
     problem::Problem,
     wire::{AgentContext, Wire},
 };
@@ -59,7 +59,7 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<AgentBody>,
+    JsonBody(body): JsonBody<AgentBody>,
 ) -> Result<Response, Problem> {
     let target = target(&app, &caller, body.session_id).await?;
     let context = AgentContext {
@@ -77,21 +77,21 @@ pub async fn post(
         Target::Existing(id) => id.to_string(),
         _ => String::new(),
     };
-    let asked = ["agent", &conversation, &metadata.to_string(), &body.message];
+    let fingerprint = ["agent", &conversation, &metadata.to_string(), &body.message];
     let new = NewRun {
         options: RunOptions {
             max_duration: Some(app.config().agent_stream_duration),
             ..checked_options(&app, None, Vec::new(), Some(metadata))?
         },
-        ..plain_run(&app, &headers, &asked, target, body.message.clone())?
+        ..plain_run(&app, &headers, &fingerprint, target, body.message.clone())?
     };
-    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Agent, &app, &posted.run, opened, query.stream_mode).await
+    let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Agent, &app, &committed.run, opened, query.stream_mode).await
 }
 
 /// The conversation that is meant. Who named no session was told the conversation's id instead, and may come back with it.
 async fn target(app: &App, caller: &Caller, session: Option<String>) -> Result<Target, Problem> {
-    let Some(name) = session else { return Ok(talk_of(caller, None)) };
+    let Some(name) = session else { return Ok(default_target(caller, None)) };
     if let Ok(id) = extract::id(&name)
         && app.storage().conversation(&caller.owner, id).await?.is_some()
     {

@@ -21,7 +21,7 @@ use super::ListQuery;
 use crate::{
     app::App,
     auth::{Caller, Operator},
-    extract::{AgentId, Body, Query},
+    extract::{AgentId, JsonBody, Query},
     problem::Problem,
 };
 
@@ -34,11 +34,11 @@ use crate::{
 pub async fn create(
     State(app): State<Arc<App>>,
     _: Operator,
-    Body(definition): Body<Value>,
+    JsonBody(definition): JsonBody<Value>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
     let location = format!("/v1/agents/{}", agent.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(agent))))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(redacted(agent))))
 }
 
 /// List agents, newest first.
@@ -51,7 +51,7 @@ pub async fn list(
     let page = app.storage().agents(query.size(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
     let admitted = page.items.into_iter().filter(|agent| agent.definition.access.admits(caller.standing()));
-    Ok(Json(Page { items: admitted.map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
+    Ok(Json(Page { items: admitted.map(|agent| visible_to(&caller, agent)).collect(), next: page.next }))
 }
 
 /// Read an agent.
@@ -60,7 +60,7 @@ pub async fn list(
 ))]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
     let agent = app.storage().agent(id).await?.filter(|agent| agent.definition.access.admits(caller.standing()));
-    agent.map(|agent| shown_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
+    agent.map(|agent| visible_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
 
 /// Change an agent with a JSON merge patch (RFC 7396): what is absent stays, null takes away, lists are replaced. A secret
@@ -76,7 +76,7 @@ pub async fn change(
     State(app): State<Arc<App>>,
     _: Operator,
     AgentId(id): AgentId,
-    Body(patch): Body<Value>,
+    JsonBody(patch): JsonBody<Value>,
 ) -> Result<Json<Agent>, Problem> {
     let change = |stored: &AgentDefinition| {
         let mut changed = json!(stored.redacted());
@@ -84,7 +84,7 @@ pub async fn change(
         checked(&app, read_definition(changed)?.with_secrets_of(stored))
     };
     match app.storage().change_agent(id, change).await?? {
-        Changed::Changed(agent) => Ok(Json(shown(*agent))),
+        Changed::Changed(agent) => Ok(Json(redacted(*agent))),
         Changed::InFile => Err(Problem::agent_in_file(id)),
         Changed::NotFound => Err(Problem::no_such_agent(id)),
     }
@@ -105,11 +105,11 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
 }
 
 /// What an agent is shown with beside its definition; sent back, it says nothing.
-const SHOWN_BESIDE: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
+const READ_ONLY_FIELDS: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
 
 fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
     if let Some(fields) = definition.as_object_mut() {
-        SHOWN_BESIDE.iter().for_each(|name| drop(fields.remove(*name)));
+        READ_ONLY_FIELDS.iter().for_each(|name| drop(fields.remove(*name)));
         expect::<Access>(fields, "access")?;
         expect::<Approvers>(fields, "approvers")?;
     }
@@ -134,14 +134,14 @@ fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Pr
 }
 
 /// Who only talks to agents learns who they are, and not what they were told or where their servers are.
-fn shown_to(caller: &Caller, agent: Agent) -> Agent {
+fn visible_to(caller: &Caller, agent: Agent) -> Agent {
     match caller.is_operator {
-        true => shown(agent),
+        true => redacted(agent),
         false => Agent { definition: agent.definition.introduced(), ..agent },
     }
 }
 
-fn shown(agent: Agent) -> Agent {
+fn redacted(agent: Agent) -> Agent {
     Agent { definition: agent.definition.redacted(), ..agent }
 }
 

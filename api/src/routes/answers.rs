@@ -17,7 +17,7 @@ use super::{ListQuery, page_size};
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, Body, PartOf, Query, RunId},
+    extract::{self, JsonBody, PartOf, Query, RunId},
     problem::Problem,
 };
 
@@ -34,7 +34,7 @@ pub struct Approvals {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionBody {
-    decision: Verdict,
+    decision: DecisionChoice,
     /// For the model and the record.
     reason: Option<String>,
     /// Call the tool with these arguments instead.
@@ -43,7 +43,8 @@ pub struct DecisionBody {
 
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+#[schema(as = Verdict)]
+pub enum DecisionChoice {
     Approve,
     Deny,
 }
@@ -93,7 +94,7 @@ pub async fn decide(
     State(app): State<Arc<App>>,
     caller: Caller,
     PartOf(RunId(id), approval_id): PartOf<RunId>,
-    Body(body): Body<DecisionBody>,
+    JsonBody(body): JsonBody<DecisionBody>,
 ) -> Result<Json<Run>, Problem> {
     let approval_id = extract::id(&approval_id).map_err(|text| Problem::approval_not_found(text, id))?;
     let texts = [body.edited_input.as_ref().map(has_nul), body.reason.as_ref().map(|reason| reason.contains('\0'))];
@@ -101,11 +102,11 @@ pub async fn decide(
         return Err(Problem::invalid_content());
     }
     let decision = match body.decision {
-        Verdict::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
-        Verdict::Deny if body.edited_input.is_some() => {
+        DecisionChoice::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
+        DecisionChoice::Deny if body.edited_input.is_some() => {
             return Err(Problem::invalid_body("A denied call has no edited_input."));
         }
-        Verdict::Deny => Decision::Deny { reason: body.reason },
+        DecisionChoice::Deny => Decision::Deny { reason: body.reason },
     };
     app.decide(&caller, id, approval_id, decision).await.map(Json)
 }
@@ -122,7 +123,7 @@ pub async fn complete(
     State(app): State<Arc<App>>,
     caller: Caller,
     PartOf(RunId(id), call_id): PartOf<RunId>,
-    Body(body): Body<ToolResult>,
+    JsonBody(body): JsonBody<ToolResult>,
 ) -> Result<Json<Run>, Problem> {
     if body.output.as_ref().is_some_and(has_nul) || body.error.as_ref().is_some_and(|error| error.contains('\0')) {
         return Err(Problem::invalid_content());

@@ -21,11 +21,11 @@ use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
-    extract::{Body, BriefingId, Query, idempotency_key},
+    extract::{BriefingId, JsonBody, Query, idempotency_key},
     problem::Problem,
-    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -63,13 +63,13 @@ pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    Body(body): Body<NewBriefingBody>,
+    JsonBody(body): JsonBody<NewBriefingBody>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent_id = body.agent_id;
     let owner = owner_of(&caller, body.owner_id.as_deref())?;
-    let asked =
+    let fingerprint =
         json!([owner, agent_id, body.title, body.summary, body.priority, body.data, body.created_at]).to_string();
-    let key = idempotency_key(&headers, &["briefing", &asked], &RunOptions::default())?;
+    let key = idempotency_key(&headers, &["briefing", &fingerprint], &RunOptions::default())?;
     let authored = key.map(|key| (caller.owner.clone(), key));
     let stored = match app.storage().repeated_briefing(authored.as_ref()).await? {
         Some(repeated) => repeated,
@@ -122,7 +122,7 @@ pub async fn read(
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     BriefingId(id): BriefingId,
 ) -> Result<StatusCode, Problem> {
     if app.storage().delete_briefing(&caller.owner, id).await? {
@@ -141,10 +141,10 @@ pub async fn delete(
 ))]
 pub async fn start_conversation(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     BriefingId(id): BriefingId,
 ) -> Result<Json<StartedConversation>, Problem> {
-    let (conversation_id, message_id) = app.talk_about(&caller, id).await?;
+    let (conversation_id, message_id) = app.add_briefing_card(&caller, id).await?;
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }
 

@@ -7,14 +7,14 @@ use holdfast_shared::storage::Target;
 use serde::Deserialize;
 
 use super::{
-    WireQuery,
+    WireQuery, default_target,
     events::{cursor, stream_on},
-    plain_run, talk_of,
+    plain_run,
 };
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, Body, Query},
+    extract::{self, JsonBody, Query},
     problem::Problem,
     wire::Wire,
 };
@@ -49,14 +49,14 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<ChatBody>,
+    JsonBody(body): JsonBody<ChatBody>,
 ) -> Result<Response, Problem> {
-    let asked = |text: &Option<String>| text.clone().unwrap_or_default();
+    let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
-    let asked = ["chat", &asked(&conversation), &asked(&body.agent_definition_id), &body.message];
-    let new = plain_run(&app, &headers, &asked, target(&caller, &body)?, body.message.clone())?;
-    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Chat, &app, &posted.run, opened, query.stream_mode).await
+    let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
+    let new = plain_run(&app, &headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
+    let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Chat, &app, &committed.run, opened, query.stream_mode).await
 }
 
 /// What the ids name; one that is no id names nothing.
@@ -65,5 +65,5 @@ fn target(caller: &Caller, body: &ChatBody) -> Result<Target, Problem> {
         return extract::id(id).map(Target::Existing).map_err(Problem::conversation_not_found);
     }
     let agent_id = body.agent_definition_id.as_deref().map(extract::id).transpose();
-    Ok(talk_of(caller, agent_id.map_err(Problem::agent_not_found)?))
+    Ok(default_target(caller, agent_id.map_err(Problem::agent_not_found)?))
 }

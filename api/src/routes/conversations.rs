@@ -18,11 +18,11 @@ use uuid::Uuid;
 
 use super::page_size;
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
-    extract::{AgentId, Body, ConversationId, Query},
+    extract::{AgentId, ConversationId, JsonBody, Query},
     problem::Problem,
-    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -39,8 +39,8 @@ pub struct NewConversation {
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
-    Body(new): Body<NewConversation>,
+    AdmittedWriter(caller): AdmittedWriter,
+    JsonBody(new): JsonBody<NewConversation>,
 ) -> Result<impl IntoResponse, Problem> {
     let title = checked_title(&app, new.title)?;
     if let Some(agent_id) = new.agent_id {
@@ -138,9 +138,9 @@ pub struct Rename {
 ))]
 pub async fn rename(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
-    Body(rename): Body<Rename>,
+    JsonBody(rename): JsonBody<Rename>,
 ) -> Result<Json<Conversation>, Problem> {
     let title = checked_title(&app, rename.title)?;
     let renamed = app.storage().rename_conversation(&caller.owner, id, title).await?;
@@ -153,7 +153,7 @@ pub async fn rename(
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
 ) -> Result<StatusCode, Problem> {
     app.delete_conversation(&caller.owner, id).await?;

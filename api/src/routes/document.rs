@@ -41,7 +41,7 @@ const TAGS: [(&str, &str); 11] = [
 ];
 
 /// What every route may answer, beside what it says itself.
-const OF_EVERY_ROUTE: [(&str, &str); 7] = [
+const COMMON_RESPONSES: [(&str, &str); 7] = [
     ("400", "invalid_session, invalid_user, invalid_host, invalid_query"),
     ("401", "unauthenticated, invalid_token, development_identity"),
     ("403", "operator_needed; in development mode: foreign_peer, cross_site"),
@@ -52,7 +52,7 @@ const OF_EVERY_ROUTE: [(&str, &str); 7] = [
 ];
 
 /// What every route with a body may answer.
-const OF_EVERY_BODY: [(&str, &str); 4] = [
+const BODY_RESPONSES: [(&str, &str); 4] = [
     ("400", "invalid_body, invalid_json"),
     ("408", "body_timeout"),
     ("413", "body_too_large"),
@@ -60,7 +60,7 @@ const OF_EVERY_BODY: [(&str, &str); 4] = [
 ];
 
 /// What the routes add to.
-pub fn begun() -> openapi::OpenApi {
+pub fn base() -> openapi::OpenApi {
     Document::openapi()
 }
 
@@ -112,7 +112,7 @@ fn complete_operation(operation: &mut Value) {
     }
     let has_body = operation.get("requestBody").is_some();
     let responses = operation["responses"].as_object_mut().expect("an operation has responses");
-    for (status, codes) in OF_EVERY_ROUTE.iter().chain(OF_EVERY_BODY.iter().filter(|_| has_body)) {
+    for (status, codes) in COMMON_RESPONSES.iter().chain(BODY_RESPONSES.iter().filter(|_| has_body)) {
         let response = responses.entry(*status).or_insert_with(|| json!({"description": ""}));
         let own = response["description"].as_str().unwrap_or_default();
         response["description"] = if own.is_empty() { (*codes).into() } else { format!("{own}; {codes}").into() };
@@ -268,13 +268,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Settings {
+    struct DocumentSettings {
         #[command(flatten)]
         api: ApiConfig,
     }
 
     fn document(args: &[&str]) -> Value {
-        let settings = Settings::try_parse_from(["test"].iter().chain(args)).unwrap();
+        let settings = DocumentSettings::try_parse_from(["test"].iter().chain(args)).unwrap();
         let (_, routes) = super::super::routes().split_for_parts();
         complete(&routes, &settings.api)
     }
@@ -300,7 +300,7 @@ mod tests {
             let name = operation["operationId"].as_str().unwrap();
             assert!(names.insert(name), "{route}: another operation is named {name}, too");
             let tag = &operation["tags"][0];
-            assert!(TAGS.iter().any(|(known, _)| tag == known), "{route}: nothing describes the tag {tag}");
+            assert!(TAGS.iter().any(|(name, _)| tag == name), "{route}: nothing describes the tag {tag}");
         }
     }
 

@@ -27,7 +27,7 @@ use crate::{
 /// Other parameters are ignored: clients may send their own.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct StreamQuery {
+pub struct DurableStreamQuery {
     /// `-1`: the start; `now`: the end; else what an answer gave out as `Stream-Next-Offset`. The start by default.
     offset: Option<String>,
     /// Wait for more: `long-poll` for one answer, `sse` for a stream of them.
@@ -45,7 +45,7 @@ enum Live {
 }
 
 /// Read a run's events as a Durable Stream.
-#[utoipa::path(get, path = "/v1/stream/runs/{id}", operation_id = "read_stream", tag = "runs", params(("id" = Uuid, Path), StreamQuery), responses(
+#[utoipa::path(get, path = "/v1/stream/runs/{id}", operation_id = "read_stream", tag = "runs", params(("id" = Uuid, Path), DurableStreamQuery), responses(
     (status = 200, description = "The events behind the offset, as a JSON array; with live=sse, as text/event-stream.", content(
         (Vec<Object> = "application/json"), (String = "text/event-stream")
     )),
@@ -60,7 +60,7 @@ pub async fn read(
     caller: Caller,
     RunId(id): RunId,
     headers: HeaderMap,
-    query: Result<Query<StreamQuery>, Problem>,
+    query: Result<Query<DurableStreamQuery>, Problem>,
 ) -> Response {
     guarded(answer(&app, &caller, id, &headers, query).await)
 }
@@ -82,7 +82,7 @@ async fn answer(
     caller: &Caller,
     id: Uuid,
     headers: &HeaderMap,
-    query: Result<Query<StreamQuery>, Problem>,
+    query: Result<Query<DurableStreamQuery>, Problem>,
 ) -> Result<Response, Problem> {
     let Query(query) = query?;
     let run = Arc::new(own_run(app, caller, id).await?);

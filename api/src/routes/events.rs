@@ -52,7 +52,7 @@ pub struct StreamQuery {
 }
 
 #[derive(Serialize)]
-struct SoFar {
+struct SnapshotResponse {
     snapshot: Snapshot,
     last_event_id: EventId,
 }
@@ -79,7 +79,7 @@ pub async fn follow(
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
     let size = page_size(&app, query.limit)?;
-    let run = app.run_to_follow(&caller.owner, id).await?;
+    let run = app.run_to_stream(&caller.owner, id).await?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if query.snapshot && query.wire != Wire::Native {
         return Err(Problem::no_snapshot_on_this_wire());
@@ -94,14 +94,14 @@ pub async fn follow(
     };
     // A browser that reconnects repeats its URL: it has the snapshot, and wants what comes behind its cursor.
     if query.snapshot && cursor == EventId::ORIGIN {
-        let _assembled = app.unread().assemble(&caller, size.bytes)?;
+        let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return match stream {
             None => snapshot_as_json(&app, id).await,
             Some(stream) => snapshot_and_tail(&app, &caller.owner, &run, query.stream_mode, stream).await,
         };
     }
     let Some(stream) = stream else {
-        let _assembled = app.unread().assemble(&caller, size.bytes)?;
+        let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return page(&app, id, cursor, size).await;
     };
     let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
@@ -134,7 +134,7 @@ async fn snapshot_and_tail(
 /// `{snapshot, last_event_id}`, with the end of the run if it has ended.
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
     let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
-    Ok(Json(SoFar { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
+    Ok(Json(SnapshotResponse { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
 }
 
 /// Answers with the frames of a run on any wire.
@@ -143,21 +143,21 @@ pub async fn stream_on(
     app: &App,
     run: &Run,
     opened: Opened,
-    asked: Option<StreamMode>,
+    requested: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    Ok(stream_as(view_of(wire, app, run, asked).await?, opened))
+    Ok(stream_as(view_of(wire, app, run, requested).await?, opened))
 }
 
 /// What a client of the wire is shown of a run: what it asks for, else what the agent says.
-pub async fn view_of(wire: Wire, app: &App, run: &Run, asked: Option<StreamMode>) -> Result<View, Problem> {
+pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamMode>) -> Result<View, Problem> {
     // The native wire has `message.completed`, in whatever pieces the answer is written.
     let is_native = wire == Wire::Native;
-    let defaults = match (asked, run.agent_id) {
+    let defaults = match (requested, run.agent_id) {
         (Some(StreamMode::Messages), _) => StreamDefaults::default(),
         (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
         _ => app.relay().stream_defaults(run.id).await?,
     };
-    let shows = match Shows::from(asked.unwrap_or(defaults.mode)) {
+    let shows = match Shows::from(requested.unwrap_or(defaults.mode)) {
         Shows::Everything if !is_native && !defaults.writes_deltas => Shows::Whole,
         shows => shows,
     };

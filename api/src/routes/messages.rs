@@ -20,12 +20,12 @@ use super::{
     page_size,
 };
 use crate::{
-    app::{App, named},
+    anonymous_limits::AdmittedWriter,
+    app::{App, conversation_label},
     auth::Caller,
-    extract::{self, Body, ConversationId, PartOf, Query, accepts_event_stream, idempotency_key},
+    extract::{self, ConversationId, JsonBody, PartOf, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
     spans,
-    strangers::Writer,
     wire::Wire,
 };
 
@@ -115,9 +115,9 @@ pub async fn post(
     ConversationId(id): ConversationId,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewMessageBody>,
+    JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    say(&app, &caller, Target::Existing(id), (&headers, query), body).await
+    post_to(&app, &caller, Target::Existing(id), (&headers, query), body).await
 }
 
 /// Go back to an earlier version of a message, or forward again. The version that stands there now is superseded, with all that
@@ -132,7 +132,7 @@ pub async fn post(
 )]
 pub async fn restore(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     PartOf(ConversationId(id), message_id): PartOf<ConversationId>,
 ) -> Result<Json<Message>, Problem> {
     let message_id = extract::id(&message_id).map_err(|text| Problem::message_not_found(text, &id.to_string()))?;
@@ -140,7 +140,7 @@ pub async fn restore(
 }
 
 /// Commits what was said with its run, and answers with either of them or with the run's stream.
-pub async fn say(
+pub async fn post_to(
     app: &Arc<App>,
     caller: &Caller,
     target: Target,
@@ -148,7 +148,7 @@ pub async fn say(
     body: NewMessageBody,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
-    let said = match (body.content, body.replace_from) {
+    let input = match (body.content, body.replace_from) {
         (Some(content), None) => MessageInput::New(content),
         (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },
         (None, Some(replace_from)) => MessageInput::Again { replace_from },
@@ -158,14 +158,14 @@ pub async fn say(
             ));
         }
     };
-    let (conversation, replaced) = (named(&target), said.replace_from().map(|id| id.to_string()));
-    let mut asked = vec!["message", &conversation, said.content().unwrap_or_default(), body.mode.as_str()];
-    asked.extend(replaced.as_deref());
-    let key = idempotency_key(headers, &asked, &options)?;
+    let (conversation, replaced) = (conversation_label(&target), input.replace_from().map(|id| id.to_string()));
+    let mut fingerprint = vec!["message", &conversation, input.content().unwrap_or_default(), body.mode.as_str()];
+    fingerprint.extend(replaced.as_deref());
+    let key = idempotency_key(headers, &fingerprint, &options)?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        said,
+        said: input,
         client_message_id: None,
         mode: body.mode,
         options,
@@ -175,9 +175,9 @@ pub async fn say(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(headers) {
-        let (posted, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
-        return stream_on(Wire::Native, app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
+        return stream_on(Wire::Native, app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(caller, new).await?;
-    Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
+    let committed = app.post(caller, new).await?;
+    Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

@@ -48,6 +48,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use crate::{
+    anonymous_activity, anonymous_limits,
     app::App,
     auth::{self, Caller},
     cors,
@@ -55,7 +56,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    reserve, seen, spans, strangers, unread,
+    reserve, spans, unread_answers,
 };
 
 /// Every route, with what holds for all of them.
@@ -63,22 +64,22 @@ pub fn router(app: Arc<App>) -> Router {
     let (router, document) = routes().split_for_parts();
     let document = document::complete(&document, app.config());
     let max_body_bytes = app.config().max_body_bytes;
-    let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
+    let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
         .route("/openapi.json", get(|| async move { Json(document) }))
         // The page's files are in the executable, so an unread one costs no memory.
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), unread::count))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())
-        .fallback(page::nowhere)
+        .fallback(page::not_found)
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
             Problem::method_not_allowed(method.as_str(), uri.path())
         })
         .with_state(Arc::clone(&app))
-        .layer(middleware::from_fn_with_state(app, seen::note))
+        .layer(middleware::from_fn_with_state(app, anonymous_activity::note))
         .layer(DefaultBodyLimit::max(max_body_bytes))
-        .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
+        .layer(middleware::from_fn_with_state(limits_app, anonymous_limits::count_refused))
         .layer(middleware::from_fn(reserve::keep))
-        .layer(middleware::from_fn_with_state(auth, auth::decide));
+        .layer(middleware::from_fn_with_state(auth, auth::authenticate));
     let router = match cors {
         Some(cors) => router.layer(cors),
         None => router,
@@ -92,7 +93,7 @@ pub fn router(app: Arc<App>) -> Router {
 
 /// The API's routes, each with its description.
 fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::<Arc<App>>::with_openapi(document::begun())
+    OpenApiRouter::<Arc<App>>::with_openapi(document::base())
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
@@ -146,7 +147,7 @@ fn page() -> Router<Arc<App>> {
         .route("/favicon.svg", get(page::icon))
 }
 
-/// Which part of a list is asked for.
+/// Which part of a list is fingerprint for.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
@@ -215,11 +216,11 @@ struct WireQuery {
     stream_mode: Option<StreamMode>,
 }
 
-/// A run as the clients of other wires want it: nothing but a message. `asked` is what a repeated request has in common.
+/// A run as the clients of other wires want it: nothing but a message. `fingerprint` is what a repeated request has in common.
 fn plain_run(
     app: &App,
     headers: &HeaderMap,
-    asked: &[&str],
+    fingerprint: &[&str],
     target: Target,
     content: String,
 ) -> Result<NewRun, Problem> {
@@ -230,7 +231,7 @@ fn plain_run(
         said: MessageInput::New(content),
         client_message_id: None,
         mode: SubmitMode::default(),
-        key: idempotency_key(headers, asked, &options)?,
+        key: idempotency_key(headers, fingerprint, &options)?,
         options,
         max_metadata: app.config().max_metadata_bytes,
         max_unfinished: app.config().max_queued,
@@ -239,7 +240,7 @@ fn plain_run(
 }
 
 /// Where somebody talks who names no conversation: in the session that the request names, else in a new conversation.
-fn talk_of(caller: &Caller, agent_id: Option<Uuid>) -> Target {
+fn default_target(caller: &Caller, agent_id: Option<Uuid>) -> Target {
     match caller.named_session() {
         Some(name) => Target::Named { handle: Handle::Session(name.to_owned()), agent_id },
         None => Target::New { agent_id },

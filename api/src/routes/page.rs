@@ -19,7 +19,7 @@ use crate::problem::Problem;
 
 #[derive(RustEmbed)]
 #[folder = "ui/dist"]
-struct Built;
+struct PageFiles;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
@@ -52,7 +52,7 @@ pub async fn icon(headers: HeaderMap) -> Response {
 }
 
 /// An address at which there is nothing: for a browser the page, which says so, and for programs a problem.
-pub async fn nowhere(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
+pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
     let is_of_programs = ["/v1/", "/api/"].into_iter().any(|prefix| uri.path().starts_with(prefix));
     if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
         return Problem::route_not_found(uri.path()).into_response();
@@ -89,11 +89,11 @@ fn accepts(headers: &HeaderMap, coding: &str) -> bool {
 /// The smallest form of a file that the client takes, with its coding.
 fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, &'static str)> {
     let mut taken = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
-    taken.find_map(|(coding, ending)| Some((Built::get(&format!("{path}{ending}"))?.data, coding)))
+    taken.find_map(|(coding, ending)| Some((PageFiles::get(&format!("{path}{ending}"))?.data, coding)))
 }
 
 fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
-    let Some(EmbeddedFile { data, metadata }) = Built::get(path) else {
+    let Some(EmbeddedFile { data, metadata }) = PageFiles::get(path) else {
         return Problem::route_not_found(&format!("/{path}")).into_response();
     };
     let (data, coding) = encoded(path, headers).map_or((data, None), |(data, coding)| (data, Some(coding)));
@@ -105,16 +105,17 @@ fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Body::from(data).into_response(),
     };
-    let said = response.headers_mut();
-    said.insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
-    said.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
-    said.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    said.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    let response_headers = response.headers_mut();
+    response_headers
+        .insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
+    response_headers.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
+    response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    response_headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(coding) = coding.filter(|_| !is_known) {
-        said.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+        response_headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
     HEADERS.into_iter().for_each(|(name, value)| {
-        said.insert(name, HeaderValue::from_static(value));
+        response_headers.insert(name, HeaderValue::from_static(value));
     });
     response
 }
@@ -131,8 +132,8 @@ mod tests {
     fn a_client_gets_the_smallest_coding_that_it_takes() {
         let check = |accepted: &'static str, coding: Option<&str>| {
             let response = file("index.html", "no-cache", &sending(header::ACCEPT_ENCODING, accepted));
-            let told = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
-            assert_eq!(told, coding, "{accepted:?}");
+            let sent_coding = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
+            assert_eq!(sent_coding, coding, "{accepted:?}");
             assert_eq!(response.headers()[header::VARY], "accept-encoding");
         };
         check("", None);
@@ -147,12 +148,12 @@ mod tests {
 
     #[test]
     fn every_coding_is_of_the_file_beside_it() {
-        for path in Built::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
+        for path in PageFiles::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
             let plain = path.rsplit_once('.').expect("it has an ending").0;
-            let (coded, plain) = (Built::get(&path).unwrap().data, Built::get(plain).expect(plain).data);
+            let (coded, plain) = (PageFiles::get(&path).unwrap().data, PageFiles::get(plain).expect(plain).data);
             assert!(coded.len() < plain.len(), "{path}");
         }
-        assert!(Built::get("index.html.br").is_some() && Built::get("index.html.gz").is_some());
+        assert!(PageFiles::get("index.html.br").is_some() && PageFiles::get("index.html.gz").is_some());
     }
 
     #[test]

@@ -22,14 +22,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    accepted, checked_options,
+    accepted, checked_options, default_target,
     events::{StreamQuery, cursor, stream_on},
-    page_size, talk_of,
+    page_size,
 };
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query, RunId, accepts_event_stream, idempotency_key},
+    extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
     relay::Opened,
     spans,
@@ -98,17 +98,17 @@ pub async fn create(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewRunBody>,
+    JsonBody(body): JsonBody<NewRunBody>,
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
     let session = caller.named_session().filter(|_| body.conversation_id.is_none()).map(str::to_owned);
     let (conversation, agent) = (session.unwrap_or_else(|| id_text(body.conversation_id)), id_text(body.agent_id));
-    let asked = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
-    let key = idempotency_key(&headers, &asked, &options)?;
+    let fingerprint = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
+    let key = idempotency_key(&headers, &fingerprint, &options)?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
-        None => talk_of(&caller, body.agent_id),
+        None => default_target(&caller, body.agent_id),
     };
     let new = NewRun {
         run_id: Uuid::now_v7(),
@@ -123,11 +123,11 @@ pub async fn create(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Native, &app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Native, &app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(&caller, new).await?;
-    let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
+    let committed = app.post(&caller, new).await?;
+    let answer = AcceptedRun { conversation: committed.conversation, message: committed.message, run: committed.run };
     Ok(accepted(answer.run.id, answer))
 }
 
@@ -163,8 +163,8 @@ pub async fn wait(
     RunId(id): RunId,
     Query(query): Query<WaitQuery>,
 ) -> Result<Json<Run>, Problem> {
-    let patience = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
-    if patience > app.config().max_wait {
+    let timeout = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
+    if timeout > app.config().max_wait {
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
     }
     let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
@@ -172,10 +172,10 @@ pub async fn wait(
     if run.status.is_terminal() || method == Method::HEAD {
         return Ok(Json(run));
     }
-    let patience = caller.no_later_than(Instant::now() + patience).duration_since(Instant::now());
+    let timeout = caller.no_later_than(Instant::now() + timeout).duration_since(Instant::now());
     let (last, stream) = (run.last_event_id, app.streams().open(&caller)?);
     if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
-        follower.ended(patience).await;
+        follower.ended(timeout).await;
     }
     read(State(app), caller, RunId(id)).await
 }

@@ -23,19 +23,21 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query, SessionId},
+    extract::{JsonBody, Query, SessionId},
     problem::Problem,
 };
 
 /// What somebody said.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Line {
-    role: Speaker,
+#[schema(as = Line)]
+pub struct HistoryLine {
+    role: HistoryRole,
     content: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub enum Speaker {
+#[schema(as = Speaker)]
+pub enum HistoryRole {
     User,
     Assistant,
 }
@@ -85,30 +87,30 @@ pub async fn post(
     SessionId(name): SessionId,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewMessageBody>,
+    JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<Response, Problem> {
     let target = Target::Named { handle: Handle::Session(name), agent_id: None };
-    messages::say(&app, &caller, target, (&headers, query), body).await
+    messages::post_to(&app, &caller, target, (&headers, query), body).await
 }
 
 /// Read what was said in a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
 #[utoipa::path(get, path = "/v1/sessions/{session_id}/history", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session.")),
-    responses((status = 200, body = Vec<Line>), (status = 400, body = Problem, description = "invalid_session")))]
+    responses((status = 200, body = Vec<HistoryLine>), (status = 400, body = Problem, description = "invalid_session")))]
 pub async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
     SessionId(name): SessionId,
-) -> Result<Json<Vec<Line>>, Problem> {
+) -> Result<Json<Vec<HistoryLine>>, Problem> {
     let Some(conversation) = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? else {
         return Ok(Json(Vec::new()));
     };
-    let said = app.storage().newest_messages(&caller.owner, conversation.id, history_size(&app)).await?;
-    Ok(Json(said.into_iter().filter(|message| message.role != Role::System).map(Line::from).collect()))
+    let newest = app.storage().newest_messages(&caller.owner, conversation.id, history_size(&app)).await?;
+    Ok(Json(newest.into_iter().filter(|message| message.role != Role::System).map(HistoryLine::from).collect()))
 }
 
-impl From<Message> for Line {
+impl From<Message> for HistoryLine {
     fn from(message: Message) -> Self {
-        let role = if message.role == Role::User { Speaker::User } else { Speaker::Assistant };
+        let role = if message.role == Role::User { HistoryRole::User } else { HistoryRole::Assistant };
         Self { role, content: message.content.to_stored() }
     }
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, ConversationId, Query, accepts_event_stream},
+    extract::{ConversationId, JsonBody, Query, accepts_event_stream},
     problem::Problem,
     wire::Wire,
 };
@@ -47,14 +47,14 @@ pub async fn post(
     ConversationId(id): ConversationId,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<TextMessageBody>,
+    JsonBody(body): JsonBody<TextMessageBody>,
 ) -> Result<Response, Problem> {
-    let asked = ["text", &id.to_string(), &body.content];
-    let new = plain_run(&app, &headers, &asked, Target::Existing(id), body.content.clone())?;
+    let fingerprint = ["text", &id.to_string(), &body.content];
+    let new = plain_run(&app, &headers, &fingerprint, Target::Existing(id), body.content.clone())?;
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Text, &app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Text, &app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(&caller, new).await?;
-    Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
+    let committed = app.post(&caller, new).await?;
+    Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

@@ -28,7 +28,7 @@ pub async fn messages(
     expect_run(&app, &caller, id).await?;
     let page = app.storage().trace_page(id, size, query.cursor.as_deref()).await?;
     let Page { items, next } = page.ok_or_else(Problem::invalid_cursor)?;
-    Ok(Json(Page { items: shown_to(&caller, items), next }))
+    Ok(Json(Page { items: visible_to(&caller, items), next }))
 }
 
 /// List which tools a run has called, with what, and what came back, in the order in which the model asked for them.
@@ -48,7 +48,7 @@ pub async fn tool_calls(
 }
 
 /// A trace as the caller may see it: the instructions belong to the agent's definition, which only operators see.
-pub fn shown_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
+pub fn visible_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
     match caller.is_operator {
         true => trace,
         false => trace.into_iter().map(TraceMessage::without_instructions).collect(),

@@ -14,11 +14,11 @@ use crate::{
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract,
     problem::Problem,
-    routes::talk_of,
+    routes::default_target,
 };
 
 /// Where something is said.
-pub struct Chat {
+pub struct ChatTarget {
     /// As the client calls it; empty, if it does not.
     pub name: String,
     pub target: Target,
@@ -26,11 +26,11 @@ pub struct Chat {
     pub conversation: Option<Conversation>,
 }
 
-impl Chat {
+impl ChatTarget {
     pub async fn of_body(app: &Arc<App>, caller: &Caller, body: &UiChatBody) -> Result<Self, Problem> {
         let agent_id = body.agent().map(extract::id).transpose().map_err(Problem::agent_not_found)?;
         let Some(name) = body.id.clone() else {
-            return Ok(Self { name: String::new(), target: talk_of(caller, agent_id), conversation: None });
+            return Ok(Self { name: String::new(), target: default_target(caller, agent_id), conversation: None });
         };
         if !is_name(&name) {
             return Err(Problem::invalid_body(format!("The id of a chat has 1 to {MAX_NAME_CHARS} characters.")));
@@ -44,9 +44,9 @@ impl Chat {
     }
 
     /// What was said in it before.
-    pub fn known(&self) -> Result<Uuid, Problem> {
-        let known = self.conversation.as_ref().map(|conversation| conversation.id);
-        known.ok_or_else(|| Problem::conversation_not_found(&self.name))
+    pub fn conversation_id(&self) -> Result<Uuid, Problem> {
+        let id = self.conversation.as_ref().map(|conversation| conversation.id);
+        id.ok_or_else(|| Problem::conversation_not_found(&self.name))
     }
 }
 
@@ -64,6 +64,6 @@ pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<Convers
 }
 
 /// As much of an id as an error says.
-pub fn shown(id: &str) -> String {
+pub fn truncated_id(id: &str) -> String {
     id.chars().take(64).collect()
 }

@@ -15,7 +15,7 @@ use holdfast_shared::{
     run::{Run, RunStatus},
 };
 
-use super::{answer_with, chat, nothing_to_come, segment::Segment};
+use super::{answer_with, chat, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
@@ -28,8 +28,8 @@ use crate::{
 /// The chat's last answer, whole, while it is being made and for a while after.
 pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
     match last_run(app, caller, id).await? {
-        Some(run) if is_shown(app, &run) => whole(app, caller, &Arc::new(run)).await,
-        _ => Ok(nothing_to_come()),
+        Some(run) if is_resumable(app, &run) => whole_answer(app, caller, &Arc::new(run)).await,
+        _ => Ok(no_content()),
     }
 }
 
@@ -47,19 +47,19 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
                 let segment = Segment::first_of(run.id);
                 (run, segment)
             }
-            None => return Ok(nothing_to_come()),
+            None => return Ok(no_content()),
         },
     };
-    Ok(if is_shown(app, &run) { answer_with(segment, unsent()) } else { nothing_to_come() })
+    Ok(if is_resumable(app, &run) { answer_with(segment, unsent()) } else { no_content() })
 }
 
 /// The answer of a run from its start, without what is superseded already, and what is still to come.
-pub async fn whole(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
+pub async fn whole_answer(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
-        return Ok(nothing_to_come());
+        return Ok(no_content());
     };
     let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
@@ -69,54 +69,54 @@ pub async fn whole(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Re
 /// is a chat's, the same of its whole last answer, without what is superseded already.
 pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
-    let named = match segment {
+    let addressed = match segment {
         Some(segment) => {
             app.storage().run_without_answer(&caller.owner, segment.run_id).await?.map(|run| (run, segment))
         }
         None => None,
     };
-    let (run, segment, is_whole) = match named {
+    let (run, segment, is_whole) = match addressed {
         Some((run, segment)) => (run, segment, false),
         None => match last_run(app, caller, id).await? {
             Some(run) => {
                 let segment = Segment::first_of(run.id);
                 (run, segment, true)
             }
-            None => return Ok(nothing_to_come()),
+            None => return Ok(no_content()),
         },
     };
-    if !is_shown(app, &run) {
-        return Ok(nothing_to_come());
+    if !is_resumable(app, &run) {
+        return Ok(no_content());
     }
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
-    let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(nothing_to_come()) };
+    let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(no_content()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {
         0.. => None,
         _ => Some(bounds.count(app, &view, outline.last).await?),
     };
-    let mut known = match tail {
+    let mut skipped = match tail {
         None => start.unsigned_abs(),
         Some(count) => count.saturating_sub(start.unsigned_abs()),
     };
     // A client that has more than is certain has counted chunks that are gone, or may have: it would miss as many others.
-    if tail.is_none() && known > 0 && known > bounds.count(app, &view, bounds.certain).await? {
+    if tail.is_none() && skipped > 0 && skipped > bounds.count(app, &view, bounds.certain).await? {
         return Err(Problem::chunks_superseded(run.id));
     }
     if bounds.until.is_some() || outline.has_ended {
         // Who has everything is told once more that it is the end.
-        known = known.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
+        skipped = skipped.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
     let opened = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
-    let Opened::Stream(mut follower) = opened else { return Ok(nothing_to_come()) };
+    let Opened::Stream(mut follower) = opened else { return Ok(no_content()) };
     if bounds.goes_on {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
         follower.led_by(&start);
     }
     let frames = follower.showing(Excerpt { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
-    let frames = behind(known, frames);
+    let frames = skip_chunks(skipped, frames);
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
         let last = HeaderValue::from(count.saturating_sub(1));
@@ -193,7 +193,7 @@ async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, P
 }
 
 /// Whether somebody may have been cut off from the answer. Whoever has cancelled it has not.
-fn is_shown(app: &App, run: &Run) -> bool {
+fn is_resumable(app: &App, run: &Run) -> bool {
     let is_recent = |ended: DateTime<Utc>| (Utc::now() - ended).to_std().is_ok_and(|age| age < app.config().chat_grace);
     match (run.status, run.finished_at) {
         (RunStatus::Cancelled, _) => false,
@@ -203,16 +203,16 @@ fn is_shown(app: &App, run: &Run) -> bool {
 }
 
 /// The frames without the first that have a chunk.
-fn behind(
-    known: u64,
+fn skip_chunks(
+    skipped: u64,
     frames: impl Stream<Item = Result<Bytes, Aborted>>,
 ) -> impl Stream<Item = Result<Bytes, Aborted>> {
-    let mut left = known;
-    frames.map_ok(move |frames| drop_known(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
+    let mut left = skipped;
+    frames.map_ok(move |frames| skip_frames(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
 }
 
 /// What leads the frames, such as `retry:`, goes with the chunk that it is before.
-fn drop_known(left: &mut u64, mut frames: Bytes) -> Bytes {
+fn skip_frames(left: &mut u64, mut frames: Bytes) -> Bytes {
     while *left > 0
         && let Some(end) = frames.windows(2).position(|two| two == b"\n\n")
         && !frames.starts_with(ai_sdk::DONE)
@@ -231,15 +231,15 @@ mod tests {
     #[test]
     fn only_frames_with_a_chunk_are_counted() {
         let all = "retry: 1000\n\ndata: {\"a\":1}\n\nid: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n";
-        for (known, rest) in [
+        for (skipped, rest) in [
             (0, all),
             (1, "id: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n"),
             (2, "data: {\"b\":2}\n\ndata: [DONE]\n\n"),
             (3, "data: [DONE]\n\n"),
             (9, "data: [DONE]\n\n"),
         ] {
-            assert_eq!(drop_known(&mut { known }, Bytes::from(all)), rest, "behind {known}");
+            assert_eq!(skip_frames(&mut { skipped }, Bytes::from(all)), rest, "behind {skipped}");
         }
-        assert_eq!(drop_known(&mut 3, Bytes::from(": hb\n")), ": hb\n");
+        assert_eq!(skip_frames(&mut 3, Bytes::from(": hb\n")), ": hb\n");
     }
 }

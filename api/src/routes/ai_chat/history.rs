@@ -25,15 +25,16 @@ use crate::{
 /// The newest messages, as many as a page may have, oldest first.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
     let size = history_size(app);
-    let _assembled = app.unread().assemble(caller, size.bytes)?;
-    let said = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
+    let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
+    let newest = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
     // A failed answer without a word is none to the model, but a client has seen what it was about to do.
-    let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
-    let ids = said.iter().map(|message| message.id).chain(unsaid.iter().map(|run| run.output_message_id)).collect();
+    let unanswered = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
+    let ids =
+        newest.iter().map(|message| message.id).chain(unanswered.iter().map(|run| run.output_message_id)).collect();
     let versions = app.storage().versions(conversation_id, ids).await?;
-    let (mut messages, mut bytes) = (Vec::with_capacity(said.len()), 0);
+    let (mut messages, mut bytes) = (Vec::with_capacity(newest.len()), 0);
     // With their calls and reasoning, messages are longer than their texts: the newest are made first.
-    for message in said.into_iter().rev() {
+    for message in newest.into_iter().rev() {
         if bytes >= size.bytes {
             break;
         }
@@ -46,12 +47,12 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
             _ => plain(message),
         };
         let shown = shown.as_version(versions.get(&id));
-        let mut behind = Vec::new();
-        for run in unsaid.iter().filter(|run| run.input_message_id == id) {
+        let mut answers = Vec::new();
+        for run in unanswered.iter().filter(|run| run.input_message_id == id) {
             let answer = answer_of(app, run).await?;
-            behind.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
+            answers.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
         }
-        for shown in behind.into_iter().rev().chain([shown]) {
+        for shown in answers.into_iter().rev().chain([shown]) {
             bytes += serde_json::to_string(&shown).map_or(0, |json| json.len());
             messages.push(shown);
         }
@@ -99,7 +100,7 @@ fn plain(message: Message) -> UiMessage {
     let text = |text: String| json!({"type": "text", "text": text});
     let id = message.client_id.unwrap_or_else(|| message.id.to_string());
     let part: Value = match message.content {
-        Content::Text(said) => text(said),
+        Content::Text(content) => text(content),
         Content::BriefingCard(card) => json!({"type": "data-briefing", "data": card}),
     };
     let role = match message.role {

@@ -26,12 +26,12 @@ use super::{WireQuery, events::event_stream};
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query},
+    extract::{JsonBody, Query},
     problem::Problem,
     wire::ai_sdk::UiMessage,
 };
-use chat::Chat;
-use request::{Asked, UiChatBody};
+use chat::ChatTarget;
+use request::{ChatAction, UiChatBody};
 use segment::Segment;
 
 /// Say something, have an answer made again, or answer what the assistant's message asks; the answer is a UI message stream.
@@ -53,16 +53,16 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<UiChatBody>,
+    JsonBody(body): JsonBody<UiChatBody>,
 ) -> Result<Response, Problem> {
-    let asked = body.asked()?;
-    let chat = Chat::of_body(&app, &caller, &body).await?;
-    match asked {
-        Asked::Question(question) => ask::ask(&app, &caller, &headers, chat, body, question, query.stream_mode).await,
-        Asked::Again { question } => {
-            ask::ask_again(&app, &caller, &headers, chat, body, question, query.stream_mode).await
+    let action = body.action()?;
+    let chat = ChatTarget::of_body(&app, &caller, &body).await?;
+    match action {
+        ChatAction::Ask(question) => ask::ask(&app, &caller, &headers, chat, body, question, query.stream_mode).await,
+        ChatAction::Regenerate { question } => {
+            ask::regenerate(&app, &caller, &headers, chat, body, question, query.stream_mode).await
         }
-        Asked::Answers { message_id, answers } => {
+        ChatAction::Answer { message_id, answers } => {
             answer::answer(&app, &caller, chat, &message_id, answers, query.stream_mode).await
         }
     }
@@ -106,25 +106,26 @@ pub async fn stream(
 
 /// What a stop was.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Stopped {
+#[schema(as = Stopped)]
+pub struct StopResult {
     success: bool,
 }
 
 /// Cancel what is at work in a chat, and what waits for its turn there. What the body says does not matter.
 #[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = Stopped), (status = 404, body = Problem, description = "conversation_not_found")
+    (status = 200, body = StopResult), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn stop(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Stopped>, Problem> {
+) -> Result<Json<StopResult>, Problem> {
     let found = chat::find(&app, &caller, &id).await?;
-    let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::shown(&id)))?;
+    let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::truncated_id(&id)))?;
     for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
         app.cancel(&caller.owner, run_id).await?;
     }
-    Ok(Json(Stopped { success: true }))
+    Ok(Json(StopResult { success: true }))
 }
 
 /// Read a chat: its newest messages, oldest first, with all of their parts. What is being answered is not among them.
@@ -152,6 +153,6 @@ fn answer_with(segment: Segment, frames: ResponseBody) -> Response {
     response
 }
 
-fn nothing_to_come() -> Response {
+fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }

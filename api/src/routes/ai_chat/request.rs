@@ -50,33 +50,33 @@ pub struct FrontEndTool {
 }
 
 /// What is to be done.
-pub enum Asked {
-    Question(Question),
+pub enum ChatAction {
+    Ask(UserMessage),
     /// The question, or else the chat's newest one, is to be answered again.
-    Again {
-        question: Option<Question>,
+    Regenerate {
+        question: Option<UserMessage>,
     },
     /// What the assistant's message has asked is answered.
-    Answers {
+    Answer {
         message_id: String,
-        answers: Vec<Answer>,
+        answers: Vec<PartAnswer>,
     },
 }
 
 /// A user's message.
-pub struct Question {
+pub struct UserMessage {
     /// The client's.
     pub id: Option<String>,
     pub text: String,
 }
 
 /// What a part of an assistant's message answers.
-pub enum Answer {
+pub enum PartAnswer {
     Approval { id: Uuid, approved: bool, reason: Option<String> },
     Result { call_id: String, result: ClientResult },
 }
 
-impl Answer {
+impl PartAnswer {
     /// What it answers, as the log has it.
     pub fn question(&self) -> String {
         match self {
@@ -87,7 +87,7 @@ impl Answer {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ClientMessage {
     id: Option<String>,
     role: String,
     #[serde(default)]
@@ -125,9 +125,9 @@ impl UiChatBody {
     }
 
     /// What the newest message asks for.
-    pub fn asked(&self) -> Result<Asked, Problem> {
+    pub fn action(&self) -> Result<ChatAction, Problem> {
         match self.trigger.as_deref() {
-            Some("regenerate-message") => return Ok(Asked::Again { question: self.newest_question()? }),
+            Some("regenerate-message") => return Ok(ChatAction::Regenerate { question: self.newest_question()? }),
             None | Some("submit-message") => {}
             Some(_) => {
                 return Err(Problem::invalid_body("trigger is submit-message or regenerate-message."));
@@ -135,26 +135,31 @@ impl UiChatBody {
         }
         let newest = self.message.as_ref().or_else(|| self.messages.as_ref()?.last());
         let newest = newest.ok_or_else(|| Problem::invalid_body("The body has no message."))?;
-        let message = Message::deserialize(newest)
+        let message = ClientMessage::deserialize(newest)
             .map_err(|error| Problem::invalid_body(format!("The newest message is no UIMessage: {error}.")))?;
         match (message.role.as_str(), message.id) {
-            ("user", id) => Ok(Asked::Question(Question { id: named(id)?, text: text_of(&message.parts)? })),
-            ("assistant", Some(message_id)) => Ok(Asked::Answers { message_id, answers: answers_of(&message.parts)? }),
+            ("user", id) => Ok(ChatAction::Ask(UserMessage { id: checked_id(id)?, text: text_of(&message.parts)? })),
+            ("assistant", Some(message_id)) => {
+                Ok(ChatAction::Answer { message_id, answers: answers_of(&message.parts)? })
+            }
             (role, _) => Err(Problem::invalid_body(format!(
                 "The newest message is a user's, or the assistant's with its id, not one of role {role:?}."
             ))),
         }
     }
 
-    /// The newest message that a user has said.
-    fn newest_question(&self) -> Result<Option<Question>, Problem> {
+    /// The newest message that a user has message.
+    fn newest_question(&self) -> Result<Option<UserMessage>, Problem> {
         let mut all = self.messages.iter().flatten().chain(&self.message).rev();
-        let message = all.find(|message| message["role"] == "user").and_then(|said| Message::deserialize(said).ok());
-        message.map(|said| Ok(Question { id: named(said.id)?, text: text_of(&said.parts)? })).transpose()
+        let message =
+            all.find(|message| message["role"] == "user").and_then(|message| ClientMessage::deserialize(message).ok());
+        message
+            .map(|message| Ok(UserMessage { id: checked_id(message.id)?, text: text_of(&message.parts)? }))
+            .transpose()
     }
 }
 
-fn named(id: Option<String>) -> Result<Option<String>, Problem> {
+fn checked_id(id: Option<String>) -> Result<Option<String>, Problem> {
     // Some clients have a name for every message but the newest.
     let id = id.filter(|id| !id.is_empty());
     match id.as_deref().is_none_or(is_name) {
@@ -172,7 +177,7 @@ fn text_of(parts: &[Value]) -> Result<String, Problem> {
 }
 
 /// What the parts answer. Those that answer nothing, or not in a way that is known, are passed over.
-fn answers_of(parts: &[Value]) -> Result<Vec<Answer>, Problem> {
+fn answers_of(parts: &[Value]) -> Result<Vec<PartAnswer>, Problem> {
     let calls = parts.iter().filter_map(|part| CallPart::deserialize(part).ok());
     let mut answers = Vec::new();
     for CallPart { tool_call_id: call_id, state, approval, output, error_text } in calls {
@@ -182,19 +187,19 @@ fn answers_of(parts: &[Value]) -> Result<Vec<Answer>, Problem> {
                 if reason.as_ref().is_some_and(|reason| reason.contains('\0')) {
                     return Err(Problem::invalid_content());
                 }
-                Answer::Approval { id, approved, reason }
+                PartAnswer::Approval { id, approved, reason }
             }
             ("output-available", _) if has_nul(&output) => return Err(Problem::invalid_content()),
             ("output-available", _) => {
                 let output = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
-                Answer::Result { call_id, result: ClientResult::Output(output) }
+                PartAnswer::Result { call_id, result: ClientResult::Output(output) }
             }
             ("output-error", _) => {
                 let message = error_text.unwrap_or_default();
                 if message.contains('\0') {
                     return Err(Problem::invalid_content());
                 }
-                Answer::Result { call_id, result: ClientResult::Error(message) }
+                PartAnswer::Result { call_id, result: ClientResult::Error(message) }
             }
             _ => continue,
         };

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use holdfast_shared::turns::{NoTurn, Turn, Turns};
 
-use crate::{auth::Caller, in_flight::Reader, problem::Problem};
+use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
 
 /// Longest wait for the end of other searches.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub struct Searches(Turns);
+pub struct SearchLimit(Turns);
 
-impl Searches {
+impl SearchLimit {
     pub fn new(most: usize) -> Self {
         Self(Turns::new(most))
     }
 
     /// Lets one more search run until the turn is dropped.
     pub async fn begin(&self, caller: &Caller) -> Result<Turn, Problem> {
-        self.0.take(&Reader::of(caller).to_string(), PATIENCE).await.map_err(|no_turn| match no_turn {
+        self.0.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await.map_err(|no_turn| match no_turn {
             NoTurn::OfCaller => Problem::too_many_searches(),
             NoTurn::OfAll => Problem::search_busy(),
         })
@@ -34,7 +34,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_search_beyond_a_limit_waits_and_is_refused() {
-        let searches = Searches::new(2);
+        let searches = SearchLimit::new(2);
         let [ann, bob, carl] = ["ann", "bob", "carl"].map(Caller::test);
         let first = searches.begin(&ann).await.unwrap();
         assert_eq!(searches.begin(&ann).await.unwrap_err().code, "too_many_searches");

@@ -10,7 +10,7 @@ use std::{
 pub struct Counts<K>(Mutex<HashMap<K, usize>>);
 
 /// What a holder has; it counts until it is dropped.
-pub struct Held<K: Hash + Eq> {
+pub struct CountGuard<K: Hash + Eq> {
     counts: Arc<Counts<K>>,
     holder: K,
     amount: usize,
@@ -24,7 +24,7 @@ impl<K> Default for Counts<K> {
 
 impl<K: Hash + Eq + Clone> Counts<K> {
     /// So many more for the holder, unless it would then have more than `most`. A holder without any may have more at once.
-    pub fn take(self: &Arc<Self>, holder: K, amount: usize, most: usize) -> Option<Held<K>> {
+    pub fn take(self: &Arc<Self>, holder: K, amount: usize, most: usize) -> Option<CountGuard<K>> {
         let mut counts = self.lock();
         match counts.get_mut(&holder) {
             Some(count) if *count + amount > most => return None,
@@ -32,11 +32,11 @@ impl<K: Hash + Eq + Clone> Counts<K> {
             None => drop(counts.insert(holder.clone(), amount)),
         }
         drop(counts);
-        Some(Held { counts: Arc::clone(self), holder, amount })
+        Some(CountGuard { counts: Arc::clone(self), holder, amount })
     }
 
     /// What the holder has in all.
-    pub fn held_by(&self, holder: &K) -> usize {
+    pub fn count_of(&self, holder: &K) -> usize {
         self.lock().get(holder).copied().unwrap_or(0)
     }
 }
@@ -47,7 +47,7 @@ impl<K> Counts<K> {
     }
 }
 
-impl<K: Hash + Eq> Drop for Held<K> {
+impl<K: Hash + Eq> Drop for CountGuard<K> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         if let Some(count) = counts.get_mut(&self.holder) {

@@ -32,22 +32,22 @@ pub async fn count_refused(
         && let Some(caller) = caller.ok().filter(|caller| !caller.admission.was_counted())
     {
         // An empty bucket refuses the next run anyway.
-        let _ = app.strangers().admit(&caller).await;
+        let _ = app.anonymous_limits().admit(&caller).await;
     }
     response
 }
 
-pub struct Strangers {
+pub struct AnonymousLimits {
     buckets: RateLimit,
     /// Without one, there is no limit.
-    rate: Option<Rate>,
+    run_rate: Option<Rate>,
     write_rate: Option<Rate>,
 }
 
 /// A caller whose write was admitted.
-pub struct Writer(pub Caller);
+pub struct AdmittedWriter(pub Caller);
 
-impl FromRequestParts<Arc<App>> for Writer {
+impl FromRequestParts<Arc<App>> for AdmittedWriter {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -57,20 +57,20 @@ impl FromRequestParts<Arc<App>> for Writer {
     }
 }
 
-impl Strangers {
-    pub const fn new(buckets: RateLimit, rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
-        Self { buckets, rate, write_rate }
+impl AnonymousLimits {
+    pub const fn new(buckets: RateLimit, run_rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
+        Self { buckets, run_rate, write_rate }
     }
 
     /// Lets a caller start a run, or says when to come back.
     pub async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
-        let Some(rate) = self.rate.filter(|_| caller.is_stranger) else { return Ok(()) };
+        let Some(rate) = self.run_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
         self.take(caller, "client", rate).await.map_err(|wait| Problem::rate_limited(rate, wait))
     }
 
     /// Lets a caller write something that starts no run, or says when to come back.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
-        let Some(rate) = self.write_rate.filter(|_| caller.is_stranger) else { return Ok(()) };
+        let Some(rate) = self.write_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
         self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
     }
 

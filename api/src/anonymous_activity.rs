@@ -16,52 +16,52 @@ use holdfast_shared::storage::Storage;
 
 use crate::{
     app::App,
-    auth::{self, Caller, Kind},
+    auth::{self, Caller, CallerKind},
     problem::Problem,
 };
 
 /// The anonymous users that this process has noted lately.
-pub struct Seen {
+pub struct AnonymousActivity {
     storage: Storage,
     /// Time for which a user is not noted again.
-    again: Duration,
+    interval: Duration,
     noted: Mutex<HashMap<String, Instant>>,
 }
 
 /// Longest time for which a user is not noted again.
-const AGAIN: Duration = Duration::from_secs(12 * 60 * 60);
+const NOTE_INTERVAL: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Users that are kept; beyond it, the process begins to note all of them again.
-const MOST: usize = 100_000;
+const MAX_USERS: usize = 100_000;
 
-impl Seen {
+impl AnonymousActivity {
     /// `forgotten_after` is the absence after which the sweeper forgets a user.
     pub fn new(storage: Storage, forgotten_after: Option<Duration>) -> Self {
         // A user who is here all the time is noted often enough, however short the absence is.
-        let again = forgotten_after.map_or(AGAIN, |absence| AGAIN.min(absence / 4));
-        Self { storage, again, noted: Mutex::default() }
+        let interval = forgotten_after.map_or(NOTE_INTERVAL, |absence| NOTE_INTERVAL.min(absence / 4));
+        Self { storage, interval, noted: Mutex::default() }
     }
 
     /// Notes a caller who is about to write something. Order matters: before the write, so that nothing of an anonymous user is
     /// stored that no sweep would find.
-    pub async fn before_write(&self, caller: &Caller) -> Result<(), Problem> {
-        if caller.kind == Kind::Anonymous && self.is_due(&caller.owner) {
-            self.storage.remember_anonymous(&caller.owner).await.inspect_err(|_| self.lift(&caller.owner))?;
+    pub async fn note_write(&self, caller: &Caller) -> Result<(), Problem> {
+        if caller.kind == CallerKind::Anonymous && self.is_due(&caller.owner) {
+            self.storage.remember_anonymous(&caller.owner).await.inspect_err(|_| self.forget(&caller.owner))?;
         }
         Ok(())
     }
 
     /// Notes a caller who reads something and may have written before.
-    fn on_read(self: &Arc<Self>, owner: String) {
+    fn note_read(self: &Arc<Self>, owner: String) {
         if !self.is_due(&owner) {
             return;
         }
-        let seen = Arc::clone(self);
+        let activity = Arc::clone(self);
         tokio::spawn(async move {
-            let noted = seen.storage.see_anonymous(&owner).await;
+            let noted = activity.storage.see_anonymous(&owner).await;
             // An owner who has nothing yet is to be remembered with the first write.
             if !matches!(noted, Ok(true)) {
-                seen.lift(&owner);
+                activity.forget(&owner);
             }
             if let Err(error) = noted {
                 tracing::debug!(error = &error as &dyn Error, "failed to note that an anonymous user is here");
@@ -71,10 +71,10 @@ impl Seen {
 
     fn is_due(&self, owner: &str) -> bool {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.get(owner).is_some_and(|at| at.elapsed() < self.again) {
+        if noted.get(owner).is_some_and(|at| at.elapsed() < self.interval) {
             return false;
         }
-        if noted.len() >= MOST {
+        if noted.len() >= MAX_USERS {
             noted.clear();
         }
         noted.insert(owner.to_owned(), Instant::now());
@@ -82,7 +82,7 @@ impl Seen {
     }
 
     /// Has the owner noted again.
-    pub fn lift(&self, owner: &str) {
+    pub fn forget(&self, owner: &str) {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner).remove(owner);
     }
 }
@@ -90,11 +90,11 @@ impl Seen {
 /// Notes anonymous users who come back, whatever they ask for.
 pub async fn note(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if let Some(caller) = auth::caller_of(&request)
-        && caller.kind == Kind::Anonymous
-        && !caller.is_newcomer
+        && caller.kind == CallerKind::Anonymous
+        && !caller.is_new_user
         && request.method().is_safe()
     {
-        app.seen().on_read(caller.owner.clone());
+        app.anonymous_activity().note_read(caller.owner.clone());
     }
     next.run(request).await
 }
