@@ -1,4 +1,4 @@
-//! When anonymous users were last here, noted seldom: the sweeper forgets those who do not come back.
+//! Records the last visit of anonymous users, at most once per interval. The sweeper removes users that do not return.
 
 use std::{
     collections::HashMap,
@@ -20,30 +20,30 @@ use crate::{
     problem::Problem,
 };
 
-/// The anonymous users that this process has noted lately.
+/// The anonymous users whose visit this process has recorded lately.
 pub struct AnonymousActivity {
     storage: Storage,
-    /// Time for which a user is not noted again.
+    /// Time for which the process does not record a user again.
     interval: Duration,
     noted: Mutex<HashMap<String, Instant>>,
 }
 
-/// Longest time for which a user is not noted again.
+/// Longest time for which the process does not record a user again.
 const NOTE_INTERVAL: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Users that are kept; beyond it, the process begins to note all of them again.
+/// Users in memory. Beyond it, the process clears the map and records all users again.
 const MAX_USERS: usize = 100_000;
 
 impl AnonymousActivity {
-    /// `forgotten_after` is the absence after which the sweeper forgets a user.
+    /// `forgotten_after` is the absence after which the sweeper removes a user.
     pub fn new(storage: Storage, forgotten_after: Option<Duration>) -> Self {
-        // A user who is here all the time is noted often enough, however short the absence is.
+        // Four records within the absence keep an active user, however short the absence is.
         let interval = forgotten_after.map_or(NOTE_INTERVAL, |absence| NOTE_INTERVAL.min(absence / 4));
         Self { storage, interval, noted: Mutex::default() }
     }
 
-    /// Notes a caller who is about to write something. Order matters: before the write, so that nothing of an anonymous user is
-    /// stored that no sweep would find.
+    /// Records a caller who is about to write. Order matters: this precedes the write, so that the sweeper finds all
+    /// data of an anonymous user.
     pub async fn note_write(&self, caller: &Caller) -> Result<(), Problem> {
         if caller.kind == CallerKind::Anonymous && self.is_due(&caller.owner) {
             self.storage.remember_anonymous(&caller.owner).await.inspect_err(|_| self.forget(&caller.owner))?;
@@ -51,7 +51,7 @@ impl AnonymousActivity {
         Ok(())
     }
 
-    /// Notes a caller who reads something and may have written before.
+    /// Records a caller who reads and may have written before.
     fn note_read(self: &Arc<Self>, owner: String) {
         if !self.is_due(&owner) {
             return;
@@ -59,12 +59,12 @@ impl AnonymousActivity {
         let activity = Arc::clone(self);
         tokio::spawn(async move {
             let noted = activity.storage.see_anonymous(&owner).await;
-            // An owner who has nothing yet is to be remembered with the first write.
+            // The first write must record an owner who has no data yet.
             if !matches!(noted, Ok(true)) {
                 activity.forget(&owner);
             }
             if let Err(error) = noted {
-                tracing::debug!(error = &error as &dyn Error, "failed to note that an anonymous user is here");
+                tracing::debug!(error = &error as &dyn Error, "failed to record the visit of an anonymous user");
             }
         });
     }
@@ -81,13 +81,13 @@ impl AnonymousActivity {
         true
     }
 
-    /// Has the owner noted again.
+    /// Makes the next request of the owner record it again.
     pub fn forget(&self, owner: &str) {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner).remove(owner);
     }
 }
 
-/// Notes anonymous users who come back, whatever they ask for.
+/// Records the visits of returning anonymous users.
 pub async fn note(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if let Some(caller) = auth::caller_of(&request)
         && caller.kind == CallerKind::Anonymous

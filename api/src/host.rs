@@ -1,5 +1,5 @@
-//! Which host a request names: one, in one way. Where proxy and server could read two names out of one request, they could
-//! take it for two different requests.
+//! Checks that a request names exactly one host. If a request named two, a proxy and this server could route it
+//! differently.
 
 use axum::{
     extract::Request,
@@ -11,7 +11,7 @@ use axum::{
 
 use crate::problem::Problem;
 
-/// Refuses several hosts, what is no host, and a target on another host than the header names.
+/// Fails if the request has several `Host` headers, an invalid one, or a target on another host than the header names.
 pub fn check(request: &Request) -> Result<(), Problem> {
     let mut named = request.headers().get_all(header::HOST).iter();
     let Some(host) = named.next() else { return Ok(()) };
@@ -34,7 +34,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     (authority.host() == text || authority.port_u16().is_some()).then_some(authority)
 }
 
-/// Name and port, so that two spellings of one place are equal.
+/// Returns name and port, so that two spellings of one host are equal.
 fn host_and_port(uri: &Uri, authority: &Authority) -> (String, u16) {
     let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     (authority.host().trim_end_matches('.').to_ascii_lowercase(), authority.port_u16().unwrap_or(usual))

@@ -1,4 +1,4 @@
-//! Bytes that callers have in flight: a limit for each caller, then one for all. Request bodies and answers have one each.
+//! Bytes in flight: a limit per caller, then one for the process. `bodies` and `unread_answers` have one instance each.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -14,7 +14,8 @@ pub struct InFlight {
     callers: Arc<Counts<LimitKey>>,
 }
 
-/// The caller as limits know it. Anonymous callers can be somebody new with every request, but not from another address.
+/// The key under which limits count a caller. An anonymous caller counts by address, because each of its requests can
+/// claim to be a new user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LimitKey {
     User(String),
@@ -36,7 +37,7 @@ impl fmt::Display for LimitKey {
     }
 }
 
-/// Bytes in flight; they count until this is dropped.
+/// Counts bytes in flight until it is dropped.
 pub struct InFlightGuard {
     _of_caller: CountGuard<LimitKey>,
     _of_all: Option<CountGuard<()>>,
@@ -54,21 +55,22 @@ impl InFlight {
         Self { most, most_per_caller, all: Arc::default(), callers: Arc::default() }
     }
 
-    /// Counts bytes. One thing is always taken, however large.
+    /// Counts bytes for the caller and the process. Fails beyond either limit; the first item always fits, however
+    /// large.
     pub fn count(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
         let of_caller = self.count_for_caller(caller, bytes)?;
         let of_all = self.all.take((), bytes, self.most).ok_or(LimitExceeded::OfAll)?;
         Ok(InFlightGuard { _of_all: Some(of_all), ..of_caller })
     }
 
-    /// Counts bytes for the caller alone.
+    /// Counts bytes for the caller alone. Fails beyond the caller's limit.
     pub fn count_for_caller(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
         let most = self.most_per_caller;
         let of_caller = self.callers.take(LimitKey::of(caller), bytes, most).ok_or(LimitExceeded::OfCaller { most })?;
         Ok(InFlightGuard { _of_caller: of_caller, _of_all: None })
     }
 
-    /// Counts bytes beyond any limit.
+    /// Counts bytes without checking a limit.
     pub fn count_beyond_limits(&self, caller: &Caller, bytes: usize) -> InFlightGuard {
         let most = usize::MAX;
         let never_full = "no count exceeds the largest number";
@@ -76,7 +78,7 @@ impl InFlight {
         InFlightGuard { _of_caller: of_caller, _of_all: Some(self.all.take((), bytes, most).expect(never_full)) }
     }
 
-    /// Refuses a caller for whom nothing more can be taken.
+    /// Fails if the caller or the process has reached its limit.
     pub fn expect_room(&self, caller: &Caller) -> Result<(), LimitExceeded> {
         let most = self.most_per_caller;
         if self.callers.count_of(&LimitKey::of(caller)) >= most {

@@ -1,7 +1,8 @@
-//! The limit on searches: a search reads all that its owner has said, so few of them hold a database connection at a time.
+//! The limit on concurrent searches. A search reads all messages of its owner, so only few searches may hold a pooled
+//! connection at a time.
 //!
-//! A caller's further search waits behind its first. It is not refused at once, because a page sends the next search while
-//! the one before still runs, as its user types.
+//! A caller's second search waits for the first. The API does not refuse it at once, because a page sends a new search
+//! for each key that its user types.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use holdfast_shared::turns::{NoTurn, Turn, Turns};
 
 use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
 
-/// Longest wait for the end of other searches.
+/// Time-out of a search that waits for other searches.
 const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct SearchLimit(Turns);
@@ -19,7 +20,7 @@ impl SearchLimit {
         Self(Turns::new(most))
     }
 
-    /// Lets one more search run until the turn is dropped.
+    /// Admits one more search until the caller drops the turn. Fails if no turn becomes free within the time-out.
     pub async fn begin(&self, caller: &Caller) -> Result<Turn, Problem> {
         self.0.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await.map_err(|no_turn| match no_turn {
             NoTurn::OfCaller => Problem::too_many_searches(),
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_search_beyond_a_limit_waits_and_is_refused() {
+    async fn a_search_beyond_a_limit_waits_and_then_fails() {
         let searches = SearchLimit::new(2);
         let [ann, bob, carl] = ["ann", "bob", "carl"].map(Caller::test);
         let first = searches.begin(&ann).await.unwrap();

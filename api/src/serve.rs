@@ -1,7 +1,7 @@
-//! Sockets: accepts connections and serves HTTP/1.1 on them, with limits on all that a stranger could hold on to.
+//! Sockets: accepts connections and serves HTTP/1.1 on them, with limits on everything that any client could hold open.
 //!
-//! It is not `axum::serve`, which limits neither the time of a request's head nor the number of connections, and whose
-//! connections take about twice the memory.
+//! This replaces `axum::serve`, which limits neither the time for a request's head nor the number of connections. Its
+//! connections also take about twice the memory.
 
 use std::{
     error::Error,
@@ -38,40 +38,40 @@ use crate::{
     reserve::ReservedConnection,
 };
 
-/// Time for a request's head to arrive.
+/// Time-out for a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The same on a connection of the reserve.
+/// Time-out for a request's head on a reserved connection.
 const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time for short requests to end at a shutdown.
+/// Time for short requests to end during a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the kernel may buffer for one connection, so that a slow reader is noticed, and costs little.
+/// Bytes that the kernel may buffer for one connection. A small buffer reveals a slow reader early and costs little.
 const SEND_BUFFER: u32 = 64 * 1024;
 
-/// What hyper may buffer for one connection.
+/// Bytes that hyper may buffer for one connection.
 const HTTP_BUFFER: usize = 16 * 1024;
 
-/// Wait after an accept that failed, for want of file descriptors most likely.
+/// Delay after a failed accept, whose usual cause is a lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// The address cannot be listened on.
+/// The process cannot listen on the address.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error(
-        "{0} is taken by another program: stop that one, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081"
+        "another program uses {0}: stop that program, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081"
     )]
     Taken(SocketAddr),
     #[error("could not listen on {address}: set HOLDFAST_ADDR to an address of this host")]
     Unusable { address: SocketAddr, source: io::Error },
 }
 
-/// A bound address.
+/// A listening socket.
 pub struct HttpListener(TcpListener);
 
 impl HttpListener {
-    /// Takes the address, so that a taken one is noticed before anything else is started.
+    /// Binds the address. Callers do this first, so that a taken address fails before the process starts anything else.
     pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
         let bind = || {
             let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -86,12 +86,12 @@ impl HttpListener {
         })
     }
 
-    /// The address with its real port.
+    /// Returns the bound address with its actual port.
     pub fn address(&self) -> SocketAddr {
         self.0.local_addr().expect("a bound socket has an address")
     }
 
-    /// Serves until `shutdown`, then lets short requests end.
+    /// Serves until `shutdown`, then waits up to `SHUTDOWN_TIMEOUT` for short requests.
     pub(crate) async fn serve(
         self,
         router: Router,
@@ -111,7 +111,7 @@ impl HttpListener {
                 (permit, Ok((socket, peer))) => {
                     let permit = permits.best(permit);
                     let peer = Peer(peer.ip());
-                    // A connection too many of one address is closed unread.
+                    // The server closes an address's excess connection without reading from it.
                     let Ok(of_address) = count_connection(&counts, peer, &limits) else { continue };
                     let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
                     connections.spawn(async move {
@@ -120,7 +120,7 @@ impl HttpListener {
                     });
                 }
                 (_, Err(error)) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
@@ -133,7 +133,7 @@ impl HttpListener {
     }
 }
 
-/// Where connections take their permits: first the ordinary ones, then those in reserve.
+/// Permits for connections: first the ordinary ones, then those of the reserve.
 struct ConnectionLimits {
     ordinary: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
@@ -150,7 +150,7 @@ impl ConnectionLimits {
         Self { ordinary: semaphore(config.max_connections), reserve: semaphore(config.reserved_connections) }
     }
 
-    /// Waits for a permit of either kind.
+    /// Waits for a permit of either kind; prefers an ordinary one.
     async fn free(&self) -> ConnectionPermit {
         let never_closed = "nothing closes the semaphores";
         let (ordinary, reserve) = (Arc::clone(&self.ordinary), Arc::clone(&self.reserve));
@@ -161,7 +161,7 @@ impl ConnectionLimits {
         }
     }
 
-    /// An ordinary permit, if one has become free since.
+    /// Returns an ordinary permit if one has become free since, else the given one.
     fn best(&self, taken: ConnectionPermit) -> ConnectionPermit {
         match Arc::clone(&self.ordinary).try_acquire_owned() {
             Ok(permit) if taken.is_reserved => ConnectionPermit { is_reserved: false, _permit: permit },
@@ -170,7 +170,8 @@ impl ConnectionLimits {
     }
 }
 
-/// Counts a connection for its address, where there is a limit; fails beyond it.
+/// Counts a connection for its address. Returns `None` if no limit applies, and fails if the address has reached its
+/// limit.
 fn count_connection(
     counts: &Arc<Counts<IpAddr>>,
     Peer(peer): Peer,
@@ -178,7 +179,7 @@ fn count_connection(
 ) -> Result<Option<CountGuard<IpAddr>>, ()> {
     let peer = peer.to_canonical();
     match limits.connections_per_address {
-        // Behind a proxy are many clients.
+        // A trusted proxy connects on behalf of many clients.
         Some(most) if !limits.trusted_proxies.iter().any(|network| network.contains(&peer)) => {
             counts.take(one_client(peer), 1, most).map(Some).ok_or(())
         }
@@ -209,7 +210,7 @@ async fn serve_connection(
     });
     let mut http = http1::Builder::new();
     let head = if is_reserved { RESERVED_HEAD_TIMEOUT } else { HEAD_TIMEOUT };
-    // A reserved connection serves one request, and is free again.
+    // A reserved connection serves one request only, so that it is soon free again.
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
     let served = async {
@@ -225,7 +226,7 @@ async fn serve_connection(
         served = served => served,
         () = ends.wanted() => {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
-            tracing::trace!("a client read its answer too slowly");
+            tracing::trace!("closed the connection of a client that read its answer too slowly");
             return;
         }
     };
@@ -233,11 +234,11 @@ async fn serve_connection(
         if is_stalled(&error) {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
         }
-        tracing::trace!(%error, "a connection ended");
+        tracing::trace!(%error, "a connection ended with an error");
     }
 }
 
-/// Whether the client's socket accepted nothing for as long as it may.
+/// Returns whether the client's socket accepted nothing until the write time-out.
 fn is_stalled(error: &hyper::Error) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {

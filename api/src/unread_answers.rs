@@ -1,5 +1,5 @@
-//! Answers that clients have not read yet: the bytes that this process keeps for them are counted, and each answer has a
-//! longest time. Streams have limits of their own (`streams`).
+//! Answers that clients have not read yet. The API counts the bytes that it keeps for each caller, and each answer has
+//! a deadline. Streams have their own limits (`streams`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     reserve::PROBE_PATHS,
 };
 
-/// The connection itself may buffer as much as this, so shorter answers are not counted.
+/// The connection itself may buffer this many bytes, so shorter answers do not count.
 const UNCOUNTED: usize = 16 * 1024;
 
 pub struct UnreadAnswers {
@@ -28,7 +28,8 @@ pub struct UnreadAnswers {
     longest: Duration,
 }
 
-/// An answer in the memory of this process. The connection drops it with the last byte that the client's socket takes.
+/// An answer in the memory of this process. The connection drops it once the client's socket has accepted its last
+/// byte.
 struct UnreadAnswer {
     bytes: Bytes,
     _guard: InFlightGuard,
@@ -46,13 +47,14 @@ impl UnreadAnswers {
         Self { in_flight: InFlight::new(most, most_per_caller), longest }
     }
 
-    /// Lets a caller have an answer that several reads of the database make, before the first of them. The bytes count for
-    /// the caller until the guard is dropped; the answer itself counts from then on.
+    /// Admits an answer that the handler assembles from several reads of the database; handlers call it before the
+    /// first read. The bytes count for the caller until the guard is dropped, and the finished answer counts after
+    /// that.
     pub fn assemble(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, Problem> {
         self.in_flight.count_for_caller(caller, bytes).map_err(refusal)
     }
 
-    /// The body of an answer, counted until the client has read it, and given up after the longest time.
+    /// Returns a body that counts until the client has read it, and closes the connection at the answer's deadline.
     fn body(&self, bytes: Bytes, guard: InFlightGuard, hang_up: Option<HangUp>) -> Body {
         let longest = self.longest;
         let deadline = hang_up.map(|hang_up| {
@@ -65,13 +67,14 @@ impl UnreadAnswers {
     }
 }
 
-/// Counts the bytes of each answer that is no stream. A caller who leaves too many unread is refused before the work is done.
+/// Counts the bytes of each answer that is no stream. Refuses a caller with too many unread bytes before the handler
+/// runs.
 pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let caller = auth::caller_of(&request).filter(|_| !PROBE_PATHS.contains(&request.uri().path())).cloned();
     let Some(caller) = caller else { return next.run(request).await };
     let unread = app.unread_answers();
     let has_body = !request.body().is_end_stream();
-    // A cancel has no body and always takes effect; only its answer may have no room.
+    // A cancel has no body and always takes effect. Only its answer may exceed the limit.
     if (has_body || request.method().is_safe())
         && let Err(exceeded) = unread.in_flight.expect_room(&caller)
     {
@@ -85,7 +88,7 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
     };
     let guard = match unread.in_flight.count(&caller, bytes) {
         Ok(guard) => guard,
-        // A request with a body has changed something by now, and the limit on bodies bounds how many there are.
+        // A request with a body has already changed something. The limit on bodies bounds the number of such answers.
         Err(_) if has_body => unread.in_flight.count_beyond_limits(&caller, bytes),
         Err(exceeded) => return refusal(exceeded).into_response(),
     };

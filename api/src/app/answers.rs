@@ -1,4 +1,4 @@
-//! Answers to what a waiting run has asked: a human's decision, or the result of a tool that the client executes.
+//! Answers to a waiting run: a human's decision, or the result of a tool call that the client executes.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::App;
 use crate::{auth::Caller, problem::Problem, spans};
 
-/// When an answer came, and with which request.
+/// When an answer arrived, and in which traced request.
 struct AnswerOrigin {
     at: SystemTime,
     request: Option<Traceparent>,
@@ -27,7 +27,8 @@ impl AnswerOrigin {
 }
 
 impl App {
-    /// Answers what a run has asked about one call; the first answer counts.
+    /// Decides an approval; the first decision counts. Fails if the caller may not decide, or if the approval is not
+    /// open.
     pub async fn decide(
         self: &Arc<Self>,
         caller: &Caller,
@@ -52,7 +53,7 @@ impl App {
         Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 
-    /// Refuses a decision whose reason or arguments are longer than a message may be, on every wire.
+    /// Fails if the reason or the edited arguments are longer than a message may be; this holds on every wire.
     fn check_decision(&self, decision: &Decision) -> Result<(), Problem> {
         let max = self.config.max_content_bytes;
         let (reason, edited) = match decision {
@@ -66,7 +67,8 @@ impl App {
         }
     }
 
-    /// Brings the result of a call that the client has executed; the first result counts.
+    /// Stores the result of a call that the client has executed; the first result counts. Fails if the call is not
+    /// open.
     pub async fn complete_client_call(
         self: &Arc<Self>,
         owner: &str,
@@ -88,7 +90,7 @@ impl App {
         self.run_after_answer(owner, run_id, answered.await?, not_found).await
     }
 
-    /// Shows an answer that was accepted, and wakes a worker for its run.
+    /// Publishes an accepted answer, and wakes a worker if the run is queued again.
     fn publish_answer(self: &Arc<Self>, answered: Answered, origin: AnswerOrigin) -> Answered {
         if let Answered::Accepted(run) = &answered {
             spans::answer(run, origin.at, origin.request);
@@ -101,7 +103,7 @@ impl App {
         answered
     }
 
-    /// The run as it is after an answer, or why the answer was refused.
+    /// Returns the run after an answer. Fails if storage refused the answer.
     async fn run_after_answer(
         &self,
         owner: &str,
@@ -128,7 +130,7 @@ impl App {
     }
 }
 
-/// The run for an approver who does not own it: its state, without what the owner brought or received.
+/// Returns the run as an approver sees it who does not own it: without the owner's metadata, the output and the usage.
 fn approver_view(run: Run) -> Run {
     Run { metadata: None, output_message: None, usage: None, ..run }
 }

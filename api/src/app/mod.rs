@@ -1,4 +1,4 @@
-//! The use cases: what the routes ask for, made of storage, log, queue and relay.
+//! The use cases. Routes call them; they combine storage, run log, queue and relay.
 
 mod access;
 mod after;
@@ -41,7 +41,7 @@ use crate::{
     unread_answers::UnreadAnswers,
 };
 
-/// What the use cases are made of.
+/// The dependencies of the use cases.
 pub struct Parts {
     pub storage: Storage,
     pub run_log: RunLog,
@@ -58,7 +58,7 @@ pub struct Parts {
     pub metrics: Metrics,
 }
 
-/// One process's API.
+/// The API of one process.
 pub struct App {
     storage: Storage,
     run_log: RunLog,
@@ -77,18 +77,18 @@ pub struct App {
     unread_answers: UnreadAnswers,
     search_limit: SearchLimit,
     metrics: Metrics,
-    /// What must come to an end although no request waits for it.
+    /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
 }
 
-/// A message that is committed with its run.
+/// A message that is committed with its run, and their conversation.
 pub struct CommittedMessage {
     pub conversation: Conversation,
     pub message: Message,
     pub run: Run,
 }
 
-/// Time that this has when the process ends; a worker's lease settles the rest.
+/// Time for pending tasks when the process ends. If one does not finish, the expiry of a worker's lease does its work.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl App {
@@ -175,17 +175,17 @@ impl App {
         &self.config
     }
 
-    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
+    /// Returns whether clients may define agents with stdio servers, which are commands on a worker's host.
     pub const fn takes_commands(&self) -> bool {
         self.tools.mcp_stdio
     }
 
-    /// The deployment's model, where this process is a worker, too.
+    /// Returns the deployment's model if this process is also a worker.
     pub const fn model(&self) -> Option<&ModelChoice> {
         self.model.as_ref()
     }
 
-    /// Variables of the workers that agents may use.
+    /// Returns the names of the workers' environment variables that agents may use.
     pub fn agent_secrets(&self) -> &[String] {
         &self.tools.agent_secrets
     }
@@ -194,22 +194,24 @@ impl App {
         &self.metrics
     }
 
-    /// Commits a message with its run and wakes a worker.
+    /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
+    /// it.
     pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<CommittedMessage, Problem> {
         let (committed, _) = self.submit(caller, new).await?;
         Ok(committed)
     }
 
-    /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
+    /// Calls `post` and opens a stream of the run: from its first event, or from `cursor` if the request is a repeated
+    /// one.
     pub async fn post_and_follow(
         self: &Arc<Self>,
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
     ) -> Result<(CommittedMessage, Opened), Problem> {
-        // Order matters: a stream too many is refused before anything is committed.
+        // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
-        // Watching is begun meanwhile, because nothing of the run may be missed.
+        // The relay subscribes concurrently, because the stream must not miss any event of the run.
         let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
         let (committed, queued) = submitted?;
         let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
@@ -220,7 +222,8 @@ impl App {
         Ok((committed, opened))
     }
 
-    /// The same, but the head waits for the run's first output: a run that fails before it is a problem and no stream.
+    /// Calls `post_and_follow` and waits for the run's first output. Fails with `run_failed` if the run fails before
+    /// that.
     pub async fn post_and_await_output(
         self: &Arc<Self>,
         caller: &Caller,
@@ -232,7 +235,7 @@ impl App {
         Ok((committed, opened))
     }
 
-    /// Waits for the run's first output. A run that fails before it is a problem.
+    /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
     pub async fn await_output(&self, run: &Run, opened: &mut Opened) -> Result<(), Problem> {
         if let Opened::Stream(follower) = opened
             && let Some(error) = follower.failure_before_output(self.config.head_wait).await
@@ -242,8 +245,8 @@ impl App {
         Ok(())
     }
 
-    /// The owner's run, for one more stream of it: from the database only where nobody follows it here. Its status may be
-    /// another by now.
+    /// Returns the owner's run for one more stream of it. It reads the database only if no other client streams the run
+    /// from this process. The status may be outdated.
     pub async fn run_to_stream(&self, owner: &str, run_id: Uuid) -> Result<Arc<Run>, Problem> {
         if let Some(run) = self.relay.remembered(owner, run_id) {
             return Ok(run);
@@ -252,7 +255,7 @@ impl App {
         run.map(Arc::new).ok_or_else(|| Problem::run_not_found(run_id))
     }
 
-    /// Asks for the end of a run, and sees to it if its worker does not.
+    /// Requests the end of a run, and ends it here if its worker does not. Fails if the owner has no such run.
     pub async fn cancel(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
         let cancelled = self.to_completion(async move {
@@ -270,7 +273,7 @@ impl App {
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
     }
 
-    /// Hides a conversation and cancels what it has not finished.
+    /// Hides a conversation and cancels its unfinished runs. Fails if the owner has no such conversation.
     pub async fn delete_conversation(self: &Arc<Self>, owner: &str, id: Uuid) -> Result<(), Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
         let deleted = self.to_completion(async move {
@@ -283,7 +286,7 @@ impl App {
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// Waits until what this process has begun has come to an end.
+    /// Waits for pending tasks, up to `SETTLE_TIMEOUT`.
     pub async fn settle(&self) {
         self.pending.close();
         let _ = tokio::time::timeout(SETTLE_TIMEOUT, self.pending.wait()).await;
@@ -297,7 +300,8 @@ impl App {
         if let Some(content) = new.said.content() {
             self.check_content(content)?;
         }
-        // A repeated request stores nothing, so no limit refuses it. Order matters: nothing is stored without the admissions.
+        // A repeated request stores nothing, so no limit refuses it. Order matters: all admissions precede the first
+        // write.
         if let Some(key) = new.key.as_ref().filter(|_| caller.is_unnamed) {
             match self.storage.repeated(&caller.owner, key).await? {
                 Some(Submitted::Repeated(repeated)) => {
@@ -321,7 +325,7 @@ impl App {
             let submitted = app.storage.submit(&user, &app.quotas, &new).await?;
             drop(span);
             Ok(match submitted {
-                // From here on the message is committed: whatever fails now costs time only.
+                // The message is committed here, so a later failure costs only time.
                 Submitted::Accepted(accepted) => {
                     app.wake();
                     app.follow_up(accepted.ended, accepted.cancel_requested);
@@ -368,8 +372,7 @@ impl App {
         Ok(())
     }
 
-    /// Does what was asked for to its end, also when the client hangs up meanwhile: a commit without what follows it would
-    /// be half done.
+    /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
     async fn to_completion<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, storage::Error>> + Send + 'static,
@@ -377,14 +380,14 @@ impl App {
         match self.pending.spawn(work).await {
             Ok(done) => Ok(done?),
             Err(panicked) => {
-                tracing::error!(error = %panicked, "a use case panicked");
+                tracing::error!(error = %panicked, "failed to complete a use case: it panicked");
                 Err(Problem::internal())
             }
         }
     }
 }
 
-/// What the client calls the conversation that it talks to.
+/// Returns the client's name for the conversation of a request, for error texts and fingerprints.
 pub fn conversation_label(target: &Target) -> String {
     match target {
         Target::Existing(id) => id.to_string(),

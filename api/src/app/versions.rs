@@ -1,4 +1,4 @@
-//! Going back to an earlier version of a message, or forward again.
+//! Restores another version of a message.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::App;
 use crate::{auth::Caller, problem::Problem};
 
 impl App {
-    /// Makes a superseded version part of the caller's conversation again, instead of the one that stands there now.
+    /// Restores a superseded version of a message in the caller's conversation, which supersedes the current version.
+    /// Fails if the message is unknown, or if no version of it is current.
     pub async fn restore_message(
         self: &Arc<Self>,
         caller: &Caller,

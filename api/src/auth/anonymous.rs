@@ -1,7 +1,7 @@
-//! AnonymousUser users: whoever has the secret is the user, and nobody else can be.
+//! Anonymous users: a client that has the user's secret is that user.
 //!
-//! The database knows a fingerprint of the secret only, so that nobody who reads it can be somebody. The secret is never
-//! made of the client's address, which others share.
+//! The database stores only a fingerprint of the secret, so a reader of the database cannot act as any user. The secret
+//! never derives from the client's address, because several clients share an address.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use holdfast_shared::config::ANONYMOUS_PREFIX;
@@ -13,7 +13,7 @@ use super::{CallerKind, Identity};
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnonymousUser(String);
 
-/// `__Host-` has browsers take it only over HTTPS, for this host alone.
+/// The prefix `__Host-` makes browsers accept the cookie only over HTTPS and only for this host.
 const COOKIE: &str = "__Host-holdfast_user";
 
 /// A year, in seconds.
@@ -24,27 +24,27 @@ const SECRET_CHARS: usize = 43;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl AnonymousUser {
-    /// Somebody new.
+    /// Returns a new user with a random secret.
     pub fn new() -> Self {
         let mut bytes = [0; SECRET_BYTES];
         getrandom::fill(&mut bytes).expect("the system gives random bytes");
         Self(base64url(&bytes))
     }
 
-    /// The user whose secret a text is, if it is one.
+    /// Returns the user with this secret, or `None` if the text is no secret.
     pub fn of(text: &str) -> Option<Self> {
         let is_secret = text.len() == SECRET_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte));
         is_secret.then(|| Self(text.to_owned()))
     }
 
-    /// The user whose cookie was sent.
+    /// Returns the user of the request's cookie, if any.
     pub fn of_cookie(headers: &HeaderMap) -> Option<Self> {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         pairs.find_map(|(name, value)| if name == COOKIE { Self::of(value) } else { None })
     }
 
-    /// Somebody new, who is told the secret with the answer.
+    /// Returns a new user, whose secret the answer sends as a cookie.
     pub(super) fn new_identity() -> Identity {
         let user = Self::new();
         Identity { new_user: Some(user.clone()), ..user.identity() }
@@ -61,7 +61,7 @@ impl AnonymousUser {
         }
     }
 
-    /// The user's name: 128 bits of the secret's SHA-256.
+    /// Returns the user's name, which has 128 bits of the secret's SHA-256.
     pub fn owner(&self) -> String {
         let digest = Sha256::digest(self.0.as_bytes());
         let hex: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_random_and_its_owner_does_not_tell_it() {
+    fn a_secret_is_random_and_its_owner_does_not_reveal_it() {
         let (one, two) = (AnonymousUser::new(), AnonymousUser::new());
         assert!(one.secret() != two.secret() && one.owner() != two.owner());
         assert!(AnonymousUser::of(one.secret()).is_some_and(|again| again.owner() == one.owner()));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn base64url_is_that_of_the_rfc() {
+    fn base64url_follows_the_rfc() {
         let check = |bytes: &[u8], text: &str| assert_eq!(base64url(bytes), text);
         check(b"", "");
         check(b"f", "Zg");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_secret_in_the_right_cookie_counts() {
+    fn only_a_complete_secret_in_the_right_cookie_counts() {
         let secret = "s".repeat(SECRET_CHARS);
         let check = |cookie: &str, counts: bool| {
             let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(cookie).unwrap())]);

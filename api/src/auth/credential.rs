@@ -1,7 +1,7 @@
-//! What a request brings to show who is asking.
+//! Reads the credential of a request; `jwt` and `anonymous` check it.
 //!
-//! Clients of other APIs send a key in every request, as `Authorization: Bearer` or as `x-api-key`: either may carry a JWT,
-//! or the secret of an anonymous user. A JWT has dots, so they cannot be confused.
+//! Clients of other APIs send a key in every request, as `Authorization: Bearer` or as `x-api-key`. Either header may
+//! carry a JWT or the secret of an anonymous user. Only a JWT has dots, so the server can distinguish them.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -13,8 +13,8 @@ pub enum Credential<'a> {
     Anonymous(AnonymousUser),
 }
 
-/// `Authorization` if there is one, else `x-api-key`. What is there but cannot be read is refused: nobody should become
-/// anonymous by a slip.
+/// Returns the credential of `Authorization`, else of `x-api-key`, else `None`. Fails if a header is there but
+/// unreadable, so that no user becomes anonymous by mistake.
 pub fn from_headers(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
     let text = match (headers.get(header::AUTHORIZATION), headers.get("x-api-key")) {
         (Some(authorization), _) => bearer(authorization)?,
@@ -43,7 +43,7 @@ fn bearer(value: &HeaderValue) -> Result<&str, Problem> {
 }
 
 fn readable(value: &HeaderValue) -> Result<&str, Problem> {
-    value.to_str().map(str::trim).map_err(|_| Problem::invalid_token("it has characters that no token has"))
+    value.to_str().map(str::trim).map_err(|_| Problem::invalid_token("it has characters that a token cannot have"))
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_credential_is_read_or_refused_but_never_overlooked() {
+    fn a_credential_is_accepted_or_refused_but_never_ignored() {
         let secret = "a".repeat(43);
         let check = |sent_headers: &[(&'static str, &str)], expected: &str| {
             let mut headers = HeaderMap::new();

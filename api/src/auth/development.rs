@@ -1,7 +1,7 @@
-//! Development mode: everybody is `debug_user` or whoever `X-User` says, and may do everything.
+//! Development mode: every caller is `debug_user`, or the user that `X-User` names, and may do everything.
 //!
-//! So `DevelopmentGate` lets in this machine only: by the Host name, by the address of the peer, and by what the browser says of the
-//! page that asks. No web page reaches a developer's server through the developer's browser.
+//! So `DevelopmentGate` admits this machine only: it checks the Host name, the address of the peer, and the origin that
+//! the browser reports. No foreign web page can change a developer's server through the developer's browser.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use holdfast_shared::config::{ApiConfig, UsersConfig};
 use super::{CallerKind, Identity, MAX_NAME_CHARS, is_cross_site, name};
 use crate::{cors, problem::Problem};
 
-/// Who a developer says to be.
+/// Names the user in development mode.
 pub const HEADER: &str = "x-user";
 
 const DEVELOPER: &str = "debug_user";
@@ -32,14 +32,14 @@ pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
     })
 }
 
-/// What machines ask by address; nothing of any user is there.
+/// Paths that probes request by address; they show no user's data.
 const PROBE_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Which requests development mode answers.
+/// Decides which requests development mode accepts.
 pub struct DevelopmentGate {
-    /// `HOLDFAST_DEVELOPMENT`: in a container, the peer is a proxy or the host's end of a bridge.
+    /// `HOLDFAST_DEVELOPMENT`. In a container the peer is a proxy or the host's end of a bridge.
     takes_any_peer: bool,
-    /// The origins that CORS lists.
+    /// The origins in `HOLDFAST_CORS_ORIGINS`.
     front_ends: Vec<HeaderValue>,
 }
 
@@ -48,7 +48,7 @@ impl DevelopmentGate {
         Self { takes_any_peer: users.development, front_ends: cors::origins(api) }
     }
 
-    /// Refuses a request for another host, from another machine, or from another site's page that would change something.
+    /// Fails for a request to another host, from another machine, or for a change from another site's page.
     pub fn admit(&self, request: &Request, peer: IpAddr) -> Result<(), Problem> {
         if PROBE_PATHS.contains(&request.uri().path()) {
             return Ok(());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_let_in_unless_the_setting_says_otherwise() {
+    fn the_gate_admits_only_this_machine_unless_the_setting_says_otherwise() {
         let check = |takes_any_peer: bool, path: &str, peer: &str, refused: Option<&str>| {
             let gate = DevelopmentGate { takes_any_peer, front_ends: Vec::new() };
             let admitted = gate.admit(&request(Method::GET, path, &[]), peer.parse().unwrap());

@@ -1,5 +1,5 @@
-//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment; their secrets are written and never
-//! read back.
+//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment. Operators write their secrets,
+//! and no route returns them.
 
 use std::sync::Arc;
 
@@ -63,8 +63,9 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): Agen
     agent.map(|agent| visible_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
 
-/// Change an agent with a JSON merge patch (RFC 7396): what is absent stays, null takes away, lists are replaced. A secret
-/// that is sent back as `{"redacted": true}` stays as it is. Runs that were submitted before keep the definition they have.
+/// Change an agent with a JSON merge patch (RFC 7396): an absent field stays, null removes a field, a list replaces the
+/// old one. A secret that the client sends back as `{"redacted": true}` stays as it is. Earlier runs keep their
+/// definition.
 #[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), request_body = Object, responses(
     (status = 200, body = Agent),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
@@ -90,7 +91,7 @@ pub async fn change(
     }
 }
 
-/// Delete an agent. Conversations that have it go on with it; new ones cannot be made with it.
+/// Delete an agent. Its conversations continue with it; clients cannot create new ones with it.
 #[utoipa::path(delete, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
     (status = 204),
     (status = 404, body = Problem, description = "agent_not_found"),
@@ -104,7 +105,7 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
     }
 }
 
-/// What an agent is shown with beside its definition; sent back, it says nothing.
+/// Fields that answers add to an agent's definition. The server ignores them in a request.
 const READ_ONLY_FIELDS: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
 
 fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
@@ -113,11 +114,13 @@ fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
         expect::<Access>(fields, "access")?;
         expect::<Approvers>(fields, "approvers")?;
     }
-    let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", unquoted(&error)));
+    let problem = |error| {
+        Problem::invalid_body(format!("The agent's definition does not match its schema: {}.", unquoted(&error)))
+    };
     serde_json::from_value(definition).map_err(problem)
 }
 
-/// Refuses a field that is not of its type, by its name.
+/// Fails with the field's name if a field does not have the type `T`.
 fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Result<(), Problem> {
     match fields.get(name).map(T::deserialize) {
         Some(Err(error)) => Err(Problem::invalid_agent(&Invalid { field: name.to_owned(), problem: unquoted(&error) })),
@@ -133,7 +136,7 @@ fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Pr
     }
 }
 
-/// Who only talks to agents learns who they are, and not what they were told or where their servers are.
+/// Returns an agent as the caller may see it. Only operators see its instructions and its servers.
 fn visible_to(caller: &Caller, agent: Agent) -> Agent {
     match caller.is_operator {
         true => redacted(agent),
@@ -145,7 +148,7 @@ fn redacted(agent: Agent) -> Agent {
     Agent { definition: agent.definition.redacted(), ..agent }
 }
 
-/// RFC 7396.
+/// Applies a merge patch (RFC 7396) to `target`.
 fn merge(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;

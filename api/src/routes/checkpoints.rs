@@ -1,4 +1,4 @@
-//! `/v1/conversations/{id}/checkpoints` and `/fork`: where a conversation's runs have been, and going on from there.
+//! `/v1/conversations/{id}/checkpoints` and `/fork`: the checkpoints of a conversation's runs, and forks from them.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub async fn list(
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
-/// Read a checkpoint with a page of what was known by then: the trace in order, and the calls that it asks for.
+/// Read a checkpoint with a page of its state: the trace up to it, in order, and the tool calls in that trace.
 #[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", operation_id = "read_checkpoint", tag = "conversations",
     params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = CheckpointState),
@@ -70,7 +70,7 @@ pub async fn read(
     Ok(Json(CheckpointState { checkpoint, trace: visible_to(&caller, trace), tool_calls, next }))
 }
 
-/// Make a conversation that goes on from a checkpoint; this one stays as it is.
+/// Create a conversation that continues from a checkpoint; the original stays as it is.
 #[utoipa::path(post, path = "/v1/conversations/{id}/fork", tag = "conversations", params(("id" = Uuid, Path)), request_body = Fork, responses(
     (status = 201, body = Conversation),
     (status = 403, body = Problem, description = "quota_exceeded"),

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: for operators and their machines.
+//! `/healthz`, `/readyz`, `/metrics`: for probes and Prometheus.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use serde_json::json;
 
 use crate::app::App;
 
-/// Longest wait for a sign of life of database and Redis.
+/// Time-out for a ping of database or Redis.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether the process is alive.
-#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "It is.", body = String)))]
+/// Check that the process is alive.
+#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "The process is alive.", body = String)))]
 pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Whether requests can be answered: database and Redis are reachable, and the process is not shutting down.
+/// Check that the process can answer requests: it reaches database and Redis, and is not shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses(
-    (status = 200, body = Object, description = "Ready; `warnings`, if there are any, say what an operator should know."),
-    (status = 503, body = Object, description = "Not ready; `reason` says why: draining, database or redis.")
+    (status = 200, body = Object, description = "Ready; `warnings`, if any, are for the operator."),
+    (status = 503, body = Object, description = "Not ready; `reason` is draining, database or redis.")
 ))]
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     let not_ready = |reason: &str, detail: String| {
@@ -57,7 +57,7 @@ async fn ping_within_timeout<T, E: std::fmt::Display>(
     }
 }
 
-/// Metrics in Prometheus' text format.
+/// Return all metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "The metrics.", body = String)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     let (backlog, redis) = tokio::join!(
@@ -67,7 +67,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     for (place, answered) in [("database", backlog.is_ok()), ("redis", redis.is_ok())] {
         metrics::gauge!("holdfast_reachable", "place" => place).set(f64::from(u8::from(answered)));
     }
-    // Without an answer, what was counted last would look as if it were so now.
+    // Without an answer, the last counts would look current.
     let backlog = backlog.unwrap_or(Backlog::UNKNOWN);
     for (status, runs) in [("queued", backlog.queued), ("running", backlog.running), ("waiting", backlog.waiting)] {
         metrics::gauge!("holdfast_runs", "status" => status).set(runs);

@@ -1,4 +1,4 @@
-//! `/v1/conversations/{id}/messages`: say something, and read what was said.
+//! `/v1/conversations/{id}/messages`: post, list and restore messages.
 
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ use crate::{
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMessageBody {
-    /// Without it, with `replace_from`: the answer is made again.
+    /// The text. If absent, with `replace_from`, the server makes the answer again.
     content: Option<String>,
-    /// The message that this is said instead of; it and what follows it are superseded.
+    /// The message that this one replaces; it and all later messages are superseded.
     replace_from: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
@@ -43,7 +43,7 @@ pub struct NewMessageBody {
     /// Tools that the client executes: the run waits for their results.
     #[serde(default)]
     client_tools: Vec<ClientTool>,
-    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
 }
 
@@ -57,17 +57,17 @@ pub struct AcceptedMessage {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ListMessages {
-    /// Also messages that were replaced or rolled back; false by default.
+    /// Whether the page includes superseded messages; false by default.
     #[serde(default)]
     superseded: bool,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
 impl ListMessages {
-    /// The page of the caller's conversation that is asked for.
+    /// Returns the page of the caller's conversation. Fails if the limit or the cursor is invalid.
     pub async fn page(
         &self,
         app: &App,
@@ -97,7 +97,7 @@ pub async fn list(
     query.page(&app, &caller, id).await
 }
 
-/// Say something: the message is committed with a run. With `Accept: text/event-stream` the answer is the run's stream.
+/// Post a message; the server commits it with a run. With `Accept: text/event-stream` the answer is the run's stream.
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages", tag = "messages", request_body = NewMessageBody,
     params(("id" = Uuid, Path), StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -120,8 +120,8 @@ pub async fn post(
     post_to(&app, &caller, Target::Existing(id), (&headers, query), body).await
 }
 
-/// Go back to an earlier version of a message, or forward again. The version that stands there now is superseded, with all that
-/// follows it, and its unfinished runs are cancelled. A message that is part of the conversation stays as it is.
+/// Restore another version of a message. It supersedes the current version with all later messages, and the server
+/// cancels their unfinished runs. A message that is already part of the conversation stays as it is.
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages/{message_id}/restore", operation_id = "restore", tag = "messages",
     params(("id" = Uuid, Path), ("message_id" = Uuid, Path)),
     responses(
@@ -139,7 +139,7 @@ pub async fn restore(
     app.restore_message(&caller, id, message_id).await.map(Json)
 }
 
-/// Commits what was said with its run, and answers with either of them or with the run's stream.
+/// Commits a message with its run. Returns both, or the run's stream if the client accepts one.
 pub async fn post_to(
     app: &Arc<App>,
     caller: &Caller,
@@ -153,9 +153,7 @@ pub async fn post_to(
         (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },
         (None, Some(replace_from)) => MessageInput::Again { replace_from },
         (None, None) => {
-            return Err(Problem::invalid_body(
-                "A message needs content; without it, replace_from names the answer to make again.",
-            ));
+            return Err(Problem::invalid_body("A message needs content, or replace_from to make an answer again."));
         }
     };
     let (conversation, replaced) = (conversation_label(&target), input.replace_from().map(|id| id.to_string()));

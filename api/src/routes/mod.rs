@@ -1,4 +1,5 @@
-//! The whole HTTP surface on a page. A file per noun; each handler extracts, calls a use case, responds.
+//! The whole HTTP surface on one page. Each noun has a file; each handler extracts, calls a use case of `app`, and
+//! responds.
 
 mod agent_stream;
 mod agents;
@@ -59,7 +60,7 @@ use crate::{
     reserve, spans, unread_answers,
 };
 
-/// Every route, with what holds for all of them.
+/// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
     let (router, document) = routes().split_for_parts();
     let document = document::complete(&document, app.config());
@@ -67,7 +68,7 @@ pub fn router(app: Arc<App>) -> Router {
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
         .route("/openapi.json", get(|| async move { Json(document) }))
-        // The page's files are in the executable, so an unread one costs no memory.
+        // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())
         .fallback(page::not_found)
@@ -91,7 +92,7 @@ pub fn router(app: Arc<App>) -> Router {
     }
 }
 
-/// The API's routes, each with its description.
+/// Returns the API's routes, each with its OpenAPI description.
 fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
         .routes(routes!(conversations::create, conversations::list))
@@ -138,7 +139,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::metrics))
 }
 
-/// The chat page, for browsers.
+/// Returns the routes of the chat page.
 fn page() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(page::page))
@@ -147,13 +148,13 @@ fn page() -> Router<Arc<App>> {
         .route("/favicon.svg", get(page::icon))
 }
 
-/// Which part of a list is fingerprint for.
+/// The page of a list that the client requests.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -173,19 +174,19 @@ fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
     }
 }
 
-/// As much as a history has, which has no further page.
+/// Returns the size of a history, which has only one page.
 fn history_size(app: &App) -> PageSize {
     PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }
 }
 
-/// What a client may ask of a run beside its input.
+/// Returns the options of a run beside its input. Fails if the client tools or the metadata are invalid.
 fn checked_options(
     app: &App,
     stream: Option<bool>,
     client_tools: Vec<ClientTool>,
     metadata: Option<Value>,
 ) -> Result<RunOptions, Problem> {
-    // Order matters: their schemas are compiled after the caller was admitted.
+    // Order matters: `app` compiles the schemas only after it has admitted the caller.
     app.check_client_tools(&client_tools)?;
     let max = app.config().max_metadata_bytes;
     let is_refused =
@@ -209,14 +210,14 @@ fn checked_options(
     })
 }
 
-/// The query of routes on which fields that are not known are ignored.
+/// The query of the compatible wires, which ignore unknown fields.
 #[derive(Deserialize, utoipa::IntoParams)]
 struct WireQuery {
-    /// `events` or `messages`; the agent's by default.
+    /// `events` or `messages`; the agent's mode by default.
     stream_mode: Option<StreamMode>,
 }
 
-/// A run as the clients of other wires want it: nothing but a message. `fingerprint` is what a repeated request has in common.
+/// Returns a run with default options, as the compatible wires start it. A repeated request has an equal `fingerprint`.
 fn plain_run(
     app: &App,
     headers: &HeaderMap,
@@ -239,7 +240,7 @@ fn plain_run(
     })
 }
 
-/// Where somebody talks who names no conversation: in the session that the request names, else in a new conversation.
+/// Returns the target of a request that names no conversation: the session that it names, else a new conversation.
 fn default_target(caller: &Caller, agent_id: Option<Uuid>) -> Target {
     match caller.named_session() {
         Some(name) => Target::Named { handle: Handle::Session(name.to_owned()), agent_id },
@@ -247,7 +248,7 @@ fn default_target(caller: &Caller, agent_id: Option<Uuid>) -> Target {
     }
 }
 
-/// 202: the run is committed and will be executed.
+/// Returns the 202 for a committed run, with its path as `Location`.
 fn accepted(run_id: Uuid, body: impl Serialize) -> Response {
     (StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/runs/{run_id}"))], Json(body)).into_response()
 }

@@ -1,9 +1,7 @@
-//! The chat page: what `api/ui` was built into, compiled into the executable.
+//! The chat page: the build of `api/ui`, compiled into the executable.
 //!
-//! Each file lies there in Brotli and in gzip as well, so that no request compresses anything.
-//!
-//! The page may load nothing from elsewhere, and nothing that is written into it is executed: `POLICY` has browsers see to
-//! that, whatever a model has said.
+//! Each file is there in Brotli and gzip, too, so that no request compresses anything. `POLICY` makes browsers refuse
+//! foreign resources and injected scripts, also if a model's output contains them.
 
 use std::borrow::Cow;
 
@@ -25,7 +23,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
-/// What every file of the page says of itself.
+/// The headers of every file of the page.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -35,23 +33,23 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(self)"),
 ];
 
-/// `/` and `/c/{id}`: the page finds out by itself what it is to show.
+/// `/` and `/c/{id}`: the page reads its own URL and shows the conversation.
 pub async fn page(headers: HeaderMap) -> Response {
-    // A newer build has other names for its files.
+    // Browsers must check for a newer build, whose assets have other names.
     file("index.html", "no-cache", &headers)
 }
 
-/// The files that the page is made of. Their names change with what is in them.
+/// Returns an asset of the page. Its name changes with its content, so browsers may cache it.
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     file(&format!("assets/{name}"), "public, max-age=31536000, immutable", &headers)
 }
 
-/// The sign of the page in tabs and bookmarks.
+/// Returns the icon for tabs and bookmarks.
 pub async fn icon(headers: HeaderMap) -> Response {
     file("favicon.svg", "public, max-age=86400", &headers)
 }
 
-/// An address at which there is nothing: for a browser the page, which says so, and for programs a problem.
+/// The answer for unknown paths: for a browser the page, which shows the error, and for programs a problem.
 pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
     let is_of_programs = ["/v1/", "/api/"].into_iter().any(|prefix| uri.path().starts_with(prefix));
     if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
@@ -66,15 +64,15 @@ fn wants_html(headers: &HeaderMap) -> bool {
     listed(headers, &header::ACCEPT).any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/html"))
 }
 
-/// The items of a header that is a list.
+/// Returns the items of a list header.
 fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','))
 }
 
-/// The codings that the files lie in, the smallest first, with their endings.
+/// The codings of the embedded files with their file endings, smallest first.
 const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
-/// Whether a client takes a coding: it names it, or all of them, and not with the weight 0.
+/// Returns whether a client accepts a coding: by name or by `*`, and not with weight 0.
 fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     let named = |name: &str| {
         listed(headers, &header::ACCEPT_ENCODING).find_map(|item| {
@@ -86,7 +84,7 @@ fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     named(coding).or_else(|| named("*")).unwrap_or(false)
 }
 
-/// The smallest form of a file that the client takes, with its coding.
+/// Returns the smallest form of a file that the client accepts, with its coding; `None` if it accepts no coding.
 fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, &'static str)> {
     let mut taken = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
     taken.find_map(|(coding, ending)| Some((PageFiles::get(&format!("{path}{ending}"))?.data, coding)))
@@ -98,7 +96,7 @@ fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
     };
     let (data, coding) = encoded(path, headers).map_or((data, None), |(data, coding)| (data, Some(coding)));
     let hash: String = metadata.sha256_hash()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    // Weak, because the file has other bytes in each coding.
+    // The tag is weak, because the file has other bytes in each coding.
     let tag = format!("W/\"{hash}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = match is_known {
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_the_smallest_coding_that_it_takes() {
+    fn a_client_gets_the_smallest_coding_that_it_accepts() {
         let check = |accepted: &'static str, coding: Option<&str>| {
             let response = file("index.html", "no-cache", &sending(header::ACCEPT_ENCODING, accepted));
             let sent_coding = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
@@ -147,9 +145,9 @@ mod tests {
     }
 
     #[test]
-    fn every_coding_is_of_the_file_beside_it() {
+    fn every_coded_file_has_a_plain_one_and_is_smaller() {
         for path in PageFiles::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
-            let plain = path.rsplit_once('.').expect("it has an ending").0;
+            let plain = path.rsplit_once('.').expect("a coded file has an ending").0;
             let (coded, plain) = (PageFiles::get(&path).unwrap().data, PageFiles::get(plain).expect(plain).data);
             assert!(coded.len() < plain.len(), "{path}");
         }
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_browser_is_shown_a_page_at_an_address_of_nothing() {
+    fn only_a_browser_gets_the_page_for_an_unknown_path() {
         assert!(wants_html(&sending(header::ACCEPT, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")));
         assert!(!wants_html(&sending(header::ACCEPT, "*/*")));
         assert!(!wants_html(&sending(header::ACCEPT, "application/json")));

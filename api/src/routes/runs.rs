@@ -40,9 +40,9 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct NewRunBody {
     input: String,
-    /// For a new conversation; an existing one keeps its own.
+    /// The agent of a new conversation; an existing one keeps its agent.
     agent_id: Option<Uuid>,
-    /// If absent, the session's that `X-Session-ID` names, else a new one.
+    /// If absent: the conversation of the session that `X-Session-ID` names, else a new one.
     conversation_id: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
@@ -51,7 +51,7 @@ pub struct NewRunBody {
     /// Tools that the client executes: the run waits for their results.
     #[serde(default)]
     client_tools: Vec<ClientTool>,
-    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
 }
 
@@ -81,7 +81,8 @@ pub struct WaitQuery {
 
 const DEFAULT_WAIT_MS: u64 = 30_000;
 
-/// Start a run, in a new conversation unless one is named. With `Accept: text/event-stream` the answer is the run's stream.
+/// Start a run, in a new conversation unless the body or a header names one. With `Accept: text/event-stream` the
+/// answer is the run's stream.
 #[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = NewRunBody,
     params(StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -152,7 +153,7 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId)
     app.storage().run(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::run_not_found(id))
 }
 
-/// Wait for the end of a run: the run when it has ended, or as it is when the time is over.
+/// Wait for the end of a run. Returns the run when it has ended, or its state at the time-out.
 #[utoipa::path(get, path = "/v1/runs/{id}/wait", tag = "runs", params(("id" = Uuid, Path), WaitQuery), responses(
     (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -168,7 +169,7 @@ pub async fn wait(
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
     }
     let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
-    // The head of an answer says nothing that a client could wait for.
+    // An answer to HEAD does not depend on the run's state, so it needs no wait.
     if run.status.is_terminal() || method == Method::HEAD {
         return Ok(Json(run));
     }
@@ -180,7 +181,7 @@ pub async fn wait(
     read(State(app), caller, RunId(id)).await
 }
 
-/// Cancel a run. What it has said so far is kept; an ended run is answered unchanged.
+/// Cancel a run. Its output so far stays; an ended run stays as it is.
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", params(("id" = Uuid, Path)), responses(
     (status = 202, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]

@@ -1,6 +1,6 @@
-//! `/v1/sessions/{session_id}`: the caller's one conversation of that name, made when something is said in it.
+//! `/v1/sessions/{session_id}`: the caller's conversation with that name, which its first message creates.
 //!
-//! A client may keep nothing but the name, and not even that: `-` is the default session.
+//! A client needs only the name, and not even that: `-` is the default session.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::{
     problem::Problem,
 };
 
-/// What somebody said.
+/// One message of a history.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Line)]
 pub struct HistoryLine {
@@ -44,7 +44,7 @@ pub enum HistoryRole {
 
 /// List the caller's sessions, newest activity first.
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
-    (status = 200, body = Page<Session>, description = "The sessions in which something was said."),
+    (status = 200, body = Page<Session>, description = "The sessions that have messages."),
     (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
 ))]
 pub async fn names(
@@ -66,12 +66,12 @@ pub async fn list(
     Query(query): Query<ListMessages>,
 ) -> Result<Json<Page<Message>>, Problem> {
     let conversation = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await?;
-    // No conversation has the nil id. Asking for its messages checks the query as that of any other.
+    // No conversation has the nil id, but its query is checked like any other.
     let id = conversation.map_or(Uuid::nil(), |conversation| conversation.id);
     query.page(&app, &caller, id).await
 }
 
-/// Say something in a session: as in a conversation.
+/// Post a message to a session, as to a conversation.
 #[utoipa::path(post, path = "/v1/sessions/{session_id}/messages", tag = "sessions", request_body = NewMessageBody,
     params(("session_id" = String, Path, description = "`-` is the default session."), StreamQuery), responses(
     (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
@@ -93,7 +93,7 @@ pub async fn post(
     messages::post_to(&app, &caller, target, (&headers, query), body).await
 }
 
-/// Read what was said in a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
+/// Read the history of a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
 #[utoipa::path(get, path = "/v1/sessions/{session_id}/history", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session.")),
     responses((status = 200, body = Vec<HistoryLine>), (status = 400, body = Problem, description = "invalid_session")))]
 pub async fn history(

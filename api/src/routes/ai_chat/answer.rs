@@ -1,4 +1,4 @@
-//! Answers to what an assistant's message has asked: approvals, and results of tools that the front end executes.
+//! Answers the questions of an assistant's message: approvals, and results of tools that the front end executes.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::{
     wire::{Wire, ai_sdk},
 };
 
-/// Answers what is still open, and goes on with the message from where that was asked. What the parts say of a call is not
-/// believed: the answer is to the call as it is stored, and the first one counts.
+/// Answers the open questions and returns the message's stream from the pause at which the run asked them. It does not
+/// trust the parts about a call: the answer applies to the stored call, and the first answer counts.
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
@@ -32,14 +32,14 @@ pub async fn answer(
     let run = Arc::new(run.ok_or_else(|| Problem::message_not_waiting(message_id))?);
     let outline = app.relay().outline(run.id).await?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
-    // Whoever answers twice, or after somebody else, goes on from the same place.
+    // A repeated answer, or one after another client's, resumes from the same pause.
     let pauses_before = match questions.is_empty() {
         true => outline.pauses.len(),
         false => outline.pauses_up_to(&questions).unwrap_or(0),
     };
     let pause = pauses_before.checked_sub(1).map(|newest| outline.pauses[newest]);
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
-    // Order matters: a stream too many is refused before anything is answered.
+    // Order matters: the limit on streams refuses the request before the first answer.
     let stream = app.streams().open(caller)?;
     submit(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
@@ -58,7 +58,7 @@ pub async fn answer(
 async fn submit(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<PartAnswer>) -> Result<(), Problem> {
     let approvals = app.storage().approvals(run.id).await?;
     let calls = app.storage().tool_calls(run.id).await?;
-    // Clients send an answer again and again until the call has an end, which this one will not have.
+    // Clients repeat an answer until the call has an end, which an abandoned call never has.
     let is_abandoned =
         |call_id: &str| calls.iter().any(|call| call.call_id == call_id && call.status == ToolCallStatus::Abandoned);
     let call_of = |answer: &PartAnswer| match answer {
@@ -93,7 +93,7 @@ async fn submit(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<PartAns
         };
         match result {
             Ok(_) => {}
-            // Somebody else was faster.
+            // Another request answered first.
             Err(problem) if problem.status == StatusCode::CONFLICT => {}
             Err(problem) => return Err(problem),
         }

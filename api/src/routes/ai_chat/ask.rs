@@ -1,4 +1,4 @@
-//! A question put in a chat, in the first place, in other words, or once more.
+//! Posts a user's message to a chat: a new one, an edit, or a request to regenerate the answer.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ use crate::{
     wire::Wire,
 };
 
-/// Messages among which the newest question is looked for.
+/// Number of newest messages in which to search the last user's message.
 const NEWEST: usize = 50;
 
-/// Times that a question is put anew, because it was changed meanwhile.
+/// Retries of a post that conflicts with concurrent requests.
 const MAX_RETRIES: usize = 64;
 
-/// Puts a question. The same message sent again is the same run; in other words it takes the place of what it was.
+/// Posts a user's message. A repeated message returns the same run; a changed one replaces its earlier version.
 pub async fn ask(
     app: &Arc<App>,
     caller: &Caller,
@@ -52,7 +52,7 @@ pub async fn ask(
     let replaced = body.message_id.clone().unwrap_or_default();
     let mut retries = 0usize;
     loop {
-        // A message that was replaced meanwhile, and is now what it was before, is asked anew.
+        // The number of retries is part of the key: a message that changed and changed back needs a new run.
         let nth = retries.to_string();
         let fingerprint = ["ai-sdk", &chat.name, id.as_deref().unwrap_or_default(), &replaced, &text, &nth];
         let given = idempotency_key(headers, &fingerprint[..5], &options)?;
@@ -67,7 +67,7 @@ pub async fn ask(
             Ok((committed, opened)) if committed.message.superseded_at.is_none() || is_given => {
                 return respond(app, committed, opened, mode).await;
             }
-            // Somebody else has said it, or has replaced it, at the same moment: now it can be seen.
+            // A concurrent request has posted or replaced the message; the next attempt reads its result.
             Ok(_) => {}
             Err(problem)
                 if retries < MAX_RETRIES && ["message_exists", "message_not_found"].contains(&problem.code) => {}
@@ -80,7 +80,7 @@ pub async fn ask(
     }
 }
 
-/// Has a question answered again, instead of the answer that it has.
+/// Starts a run that replaces the answer to a question. Fails if the chat has no user's message.
 pub async fn regenerate(
     app: &Arc<App>,
     caller: &Caller,
@@ -95,7 +95,7 @@ pub async fn regenerate(
     if let (None, Some(question)) = (&named, question)
         && question.id.is_some()
     {
-        // It has never arrived: this is how people send it once more.
+        // The question never arrived at the server, and its user sends it again by regenerating.
         return ask(app, caller, headers, chat, body, question, mode).await;
     }
     let conversation_id = chat.conversation_id()?;
@@ -108,11 +108,11 @@ pub async fn regenerate(
         && run.input_message_id == question.id
         && question.run_id != Some(run.id)
     {
-        // It was asked twice, and is at work already.
+        // A run for the question is already unfinished, because the client sent the request twice.
         return follow::whole_answer(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
-    // Those who ask at the same moment do so after the same run.
+    // Concurrent requests see the same last run, so they have the same key.
     let after = last_run.map_or(question.id, |run| run.id).to_string();
     let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key =
@@ -122,7 +122,8 @@ pub async fn regenerate(
     respond(app, committed, opened, mode).await
 }
 
-/// What a user has said that is now said in other words.
+/// Returns the earlier version of the user's message, if this one replaces any. Fails if the id belongs to another
+/// role.
 async fn replaced_by(
     app: &App,
     caller: &Caller,
@@ -132,7 +133,7 @@ async fn replaced_by(
 ) -> Result<Option<Message>, Problem> {
     let named = current_message(app, caller, chat, id).await?;
     if named.as_ref().is_some_and(|message| message.role != Role::User) {
-        return Err(Problem::invalid_body("The message has the id of one that no user has said."));
+        return Err(Problem::invalid_body("Another message of the chat, which is not a user's, has this id."));
     }
     match body.message_id.as_deref() {
         None => Ok(named),
@@ -142,7 +143,7 @@ async fn replaced_by(
     }
 }
 
-/// The message of the chat that the client calls so.
+/// Returns the chat's current message with the client's name for it, if any.
 async fn current_message(
     app: &App,
     caller: &Caller,
@@ -179,7 +180,8 @@ fn new_run(
     }
 }
 
-/// Waits for the first output, so that a run without any is an HTTP error: the client then keeps the question and shows why.
+/// Waits for the first output and returns the stream. Fails if the run fails before that; the client then keeps the
+/// question and shows the error.
 async fn respond(
     app: &App,
     committed: CommittedMessage,
