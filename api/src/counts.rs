@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn each_holder_has_its_limit_and_an_empty_count_takes_no_memory() {
         let counts = Arc::new(Counts::default());
-        let held: Vec<_> = (0..2).map(|_| counts.take("ann", 1, 2).unwrap()).collect();
+        let guards: Vec<_> = (0..2).map(|_| counts.take("ann", 1, 2).unwrap()).collect();
         assert!(counts.take("ann", 1, 2).is_none());
         assert!(counts.take("bob", 3, 2).is_some(), "the first amount is always accepted, however large");
-        drop(held);
+        drop(guards);
         assert!(counts.lock().is_empty());
         assert!(counts.take("ann", 2, 2).is_some());
     }

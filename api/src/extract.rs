@@ -32,8 +32,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
         let caller = Caller::from_request_parts(&mut parts, app).await?;
         let _in_flight = app.bodies().read(&caller, &parts.headers)?;
         let request = Request::from_parts(parts, body);
-        let read = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
-        let bytes = read.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
+        let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
+        let bytes = result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
             BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
                 Problem::body_too_large(app.config().max_body_bytes)
             }

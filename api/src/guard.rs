@@ -20,11 +20,11 @@ use crate::{headers, host, problem::Problem};
 pub async fn guarded(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
-        let answered = match host::check(&request) {
+        let result = match host::check(&request) {
             Ok(()) => AssertUnwindSafe(next.run(request)).catch_unwind().await,
             Err(refused) => Ok(refused.into_response()),
         };
-        let mut response = answered.unwrap_or_else(|_| {
+        let mut response = result.unwrap_or_else(|_| {
             tracing::error!("failed to answer a request: its handler panicked");
             Problem::internal().into_response()
         });

@@ -13,9 +13,9 @@ use crate::problem::Problem;
 
 /// Fails if the request has several `Host` headers, an invalid one, or a target on another host than the header names.
 pub fn check(request: &Request) -> Result<(), Problem> {
-    let mut named = request.headers().get_all(header::HOST).iter();
-    let Some(host) = named.next() else { return Ok(()) };
-    if named.next().is_some() {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let Some(host) = hosts.next() else { return Ok(()) };
+    if hosts.next().is_some() {
         return Err(Problem::invalid_host());
     }
     let host = authority(host).ok_or_else(Problem::invalid_host)?;

@@ -213,24 +213,24 @@ async fn serve_connection(
     // A reserved connection serves one request only, so that it is soon free again.
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
-    let served = async {
+    let serving = async {
         tokio::select! {
-            served = &mut connection => served,
+            result = &mut connection => result,
             () = shutdown.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         }
     };
-    let served = tokio::select! {
-        served = served => served,
+    let result = tokio::select! {
+        result = serving => result,
         () = ends.wanted() => {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
             tracing::trace!("closed the connection of a client that read its answer too slowly");
             return;
         }
     };
-    if let Err(error) = served {
+    if let Err(error) = result {
         if is_stalled(&error) {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
         }

@@ -38,15 +38,15 @@ impl Streams {
         let of_user = match self.limits.streams_per_user {
             None => None,
             Some(most) => {
-                let taken = self.users.take(caller.owner.clone(), 1, most);
-                Some(taken.ok_or_else(|| Problem::too_many_streams("One user", most))?)
+                let guard = self.users.take(caller.owner.clone(), 1, most);
+                Some(guard.ok_or_else(|| Problem::too_many_streams("One user", most))?)
             }
         };
         let of_address = match self.limits.streams_per_address {
             None => None,
             Some(most) => {
-                let taken = self.addresses.take(one_client(caller.address), 1, most);
-                Some(taken.ok_or_else(|| Problem::too_many_streams("One address", most))?)
+                let guard = self.addresses.take(one_client(caller.address), 1, most);
+                Some(guard.ok_or_else(|| Problem::too_many_streams("One address", most))?)
             }
         };
         let (life_ends_at, token_expires_at) = (Instant::now() + self.life, caller.expires_at);

@@ -42,14 +42,14 @@ impl App {
             return Err(Problem::approver_needed(run_id));
         }
         let (app, user, by, origin) = (Arc::clone(self), owner.clone(), caller.owner.clone(), AnswerOrigin::now());
-        let checked = self.check_edited(&owner, run_id, approval_id, &decision).await?;
-        let answered = self.to_completion(async move {
-            let decision = DecisionBy { by: &by, decision: &decision, checked };
-            let answered = app.storage.decide(&user, run_id, approval_id, decision).await?;
-            Ok(app.publish_answer(answered, origin))
+        let check = self.check_edited(&owner, run_id, approval_id, &decision).await?;
+        let outcome = self.to_completion(async move {
+            let decision = DecisionBy { by: &by, decision: &decision, checked: check };
+            let outcome = app.storage.decide(&user, run_id, approval_id, decision).await?;
+            Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        let run = self.run_after_answer(&owner, run_id, answered.await?, not_found).await?;
+        let run = self.run_after_answer(&owner, run_id, outcome.await?, not_found).await?;
         Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 
@@ -82,17 +82,17 @@ impl App {
             ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
         };
         let (app, user, call, origin) = (Arc::clone(self), owner.to_owned(), call_id.clone(), AnswerOrigin::now());
-        let answered = self.to_completion(async move {
-            let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
-            Ok(app.publish_answer(answered, origin))
+        let outcome = self.to_completion(async move {
+            let outcome = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
+            Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::call_not_found(&call_id, run_id);
-        self.run_after_answer(owner, run_id, answered.await?, not_found).await
+        self.run_after_answer(owner, run_id, outcome.await?, not_found).await
     }
 
     /// Publishes an accepted answer, and wakes a worker if the run is queued again.
-    fn publish_answer(self: &Arc<Self>, answered: Answered, origin: AnswerOrigin) -> Answered {
-        if let Answered::Accepted(run) = &answered {
+    fn publish_answer(self: &Arc<Self>, outcome: Answered, origin: AnswerOrigin) -> Answered {
+        if let Answered::Accepted(run) = &outcome {
             spans::answer(run, origin.at, origin.request);
             if run.queued {
                 self.wake();
@@ -100,7 +100,7 @@ impl App {
             let (app, run) = (Arc::clone(self), run.clone());
             self.pending.spawn(async move { app.publish(run.run_id, &[run.event]).await });
         }
-        answered
+        outcome
     }
 
     /// Returns the run after an answer. Fails if storage refused the answer.
@@ -108,10 +108,10 @@ impl App {
         &self,
         owner: &str,
         run_id: Uuid,
-        answered: Answered,
+        outcome: Answered,
         not_found: impl FnOnce() -> Problem,
     ) -> Result<Run, Problem> {
-        match answered {
+        match outcome {
             Answered::Accepted(_) => {
                 let run = self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
                 spans::concerns(&run);

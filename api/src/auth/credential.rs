@@ -58,13 +58,13 @@ mod tests {
             for (name, value) in sent_headers {
                 headers.append(*name, HeaderValue::from_str(value).unwrap());
             }
-            let found = match from_headers(&headers) {
+            let result = match from_headers(&headers) {
                 Ok(Some(Credential::Token(token))) => format!("token {token}"),
                 Ok(Some(Credential::Anonymous(_))) => "anonymous".to_owned(),
                 Ok(None) => "nothing".to_owned(),
                 Err(problem) => problem.code.to_owned(),
             };
-            assert_eq!(found, expected, "{sent_headers:?}");
+            assert_eq!(result, expected, "{sent_headers:?}");
         };
         check(&[], "nothing");
         check(&[("authorization", "Bearer a.b.c")], "token a.b.c");

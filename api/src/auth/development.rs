@@ -20,13 +20,13 @@ pub const HEADER: &str = "x-user";
 const DEVELOPER: &str = "debug_user";
 
 pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
-    let named = headers.get(HEADER);
-    let owner = named.map_or(Some(DEVELOPER), name).ok_or_else(|| Problem::invalid_user(MAX_NAME_CHARS))?;
+    let header_value = headers.get(HEADER);
+    let owner = header_value.map_or(Some(DEVELOPER), name).ok_or_else(|| Problem::invalid_user(MAX_NAME_CHARS))?;
     Ok(Identity {
         owner: owner.to_owned(),
         kind: CallerKind::Developer,
         is_operator: true,
-        is_unnamed: named.is_none(),
+        is_unnamed: header_value.is_none(),
         expires_at: None,
         new_user: None,
     })

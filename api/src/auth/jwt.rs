@@ -71,8 +71,8 @@ impl TokenVerifier {
     }
 
     pub fn identify(&self, token: &str) -> Result<Identity, Problem> {
-        let read = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
-        let token = read.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;
+        let result = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
+        let token = result.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;
         // RFC 7515, section 4.1.11: a recipient that does not understand a critical extension rejects the token.
         if token.header.crit.is_some() {
             return Err(Problem::invalid_token(

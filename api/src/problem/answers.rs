@@ -45,8 +45,8 @@ impl Problem {
     }
 
     pub fn message_not_waiting(message_id: &str) -> Self {
-        let shown: String = message_id.chars().take(64).collect();
-        let detail = format!("Message {shown} is not the chat's last answer, so no run waits for its parts.");
+        let message_id: String = message_id.chars().take(64).collect();
+        let detail = format!("Message {message_id} is not the chat's last answer, so no run waits for its parts.");
         Self::new(StatusCode::CONFLICT, "run_not_waiting", detail)
     }
 

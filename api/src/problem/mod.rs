@@ -314,7 +314,7 @@ impl Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "database_away",
-            "The server cannot reach the database. Try again in a moment; the same Idempotency-Key prevents a second run.",
+            "The server cannot reach the database. Try again in a moment; with the same Idempotency-Key the server does nothing twice.",
         )
     }
 

@@ -71,7 +71,7 @@ pub async fn create(
         json!([owner, agent_id, body.title, body.summary, body.priority, body.data, body.created_at]).to_string();
     let key = idempotency_key(&headers, &["briefing", &fingerprint], &RunOptions::default())?;
     let authored = key.map(|key| (caller.owner.clone(), key));
-    let stored = match app.storage().repeated_briefing(authored.as_ref()).await? {
+    let outcome = match app.storage().repeated_briefing(authored.as_ref()).await? {
         Some(repeated) => repeated,
         None => {
             app.admit_write(&caller).await?;
@@ -83,7 +83,7 @@ pub async fn create(
             app.storage().create_briefing(app.account(&owner), new).await?
         }
     };
-    let briefing = match stored {
+    let briefing = match outcome {
         StoredBriefing::Stored(briefing) | StoredBriefing::Repeated(briefing) => briefing,
         StoredBriefing::KeyReused => return Err(Problem::key_reused()),
         StoredBriefing::AgentNotFound => return Err(Problem::agent_not_found(agent_id)),

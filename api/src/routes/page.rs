@@ -74,20 +74,20 @@ const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
 /// Returns whether a client accepts a coding: by name or by `*`, and not with weight 0.
 fn accepts(headers: &HeaderMap, coding: &str) -> bool {
-    let named = |name: &str| {
+    let accepts_name = |name: &str| {
         listed(headers, &header::ACCEPT_ENCODING).find_map(|item| {
             let (own, weight) = item.split_once(';').unwrap_or((item, ""));
             let is_refused = weight.trim().strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
             own.trim().eq_ignore_ascii_case(name).then_some(!is_refused)
         })
     };
-    named(coding).or_else(|| named("*")).unwrap_or(false)
+    accepts_name(coding).or_else(|| accepts_name("*")).unwrap_or(false)
 }
 
 /// Returns the smallest form of a file that the client accepts, with its coding; `None` if it accepts no coding.
 fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, &'static str)> {
-    let mut taken = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
-    taken.find_map(|(coding, ending)| Some((PageFiles::get(&format!("{path}{ending}"))?.data, coding)))
+    let mut codings = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
+    codings.find_map(|(coding, ending)| Some((PageFiles::get(&format!("{path}{ending}"))?.data, coding)))
 }
 
 fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {

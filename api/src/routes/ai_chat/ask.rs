@@ -55,16 +55,16 @@ pub async fn ask(
         // The number of retries is part of the key: a message that changed and changed back needs a new run.
         let nth = retries.to_string();
         let fingerprint = ["ai-sdk", &chat.name, id.as_deref().unwrap_or_default(), &replaced, &text, &nth];
-        let given = idempotency_key(headers, &fingerprint[..5], &options)?;
-        let is_given = given.is_some();
-        let key = given.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&fingerprint)));
+        let client_key = idempotency_key(headers, &fingerprint[..5], &options)?;
+        let has_client_key = client_key.is_some();
+        let key = client_key.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&fingerprint)));
         let input = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
             Some(message) => MessageInput::Edit { content: text.clone(), replace_from: message.id },
             None => MessageInput::New(text.clone()),
         };
         let new = new_run(app, &chat, input, options.clone(), id.clone(), key);
         match app.post_and_follow(caller, new, EventId::ORIGIN).await {
-            Ok((committed, opened)) if committed.message.superseded_at.is_none() || is_given => {
+            Ok((committed, opened)) if committed.message.superseded_at.is_none() || has_client_key => {
                 return respond(app, committed, opened, mode).await;
             }
             // A concurrent request has posted or replaced the message; the next attempt reads its result.
@@ -90,9 +90,9 @@ pub async fn regenerate(
     question: Option<UserMessage>,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    let named = question.as_ref().and_then(|question| question.id.as_deref());
-    let named = current_message(app, caller, &chat, named).await?.filter(|message| message.role == Role::User);
-    if let (None, Some(question)) = (&named, question)
+    let question_id = question.as_ref().and_then(|question| question.id.as_deref());
+    let existing = current_message(app, caller, &chat, question_id).await?.filter(|message| message.role == Role::User);
+    if let (None, Some(question)) = (&existing, question)
         && question.id.is_some()
     {
         // The question never arrived at the server, and its user sends it again by regenerating.
@@ -101,7 +101,7 @@ pub async fn regenerate(
     let conversation_id = chat.conversation_id()?;
     let newest = app.storage().newest_messages(&caller.owner, conversation_id, NEWEST).await?;
     let last = || newest.iter().rev().find(|message| message.role == Role::User).cloned();
-    let question = named.or_else(last).ok_or_else(Problem::nothing_to_regenerate)?;
+    let question = existing.or_else(last).ok_or_else(Problem::nothing_to_regenerate)?;
     let last_run = app.storage().last_run(&caller.owner, conversation_id).await?;
     if let Some(run) = &last_run
         && !run.status.is_terminal()
@@ -109,7 +109,7 @@ pub async fn regenerate(
         && question.run_id != Some(run.id)
     {
         // A run for the question is already unfinished, because the client sent the request twice.
-        return follow::whole_answer(app, caller, &Arc::new(run.clone())).await;
+        return follow::answer_from_start(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
     // Concurrent requests see the same last run, so they have the same key.
@@ -131,12 +131,12 @@ async fn replaced_by(
     body: &UiChatBody,
     id: Option<&str>,
 ) -> Result<Option<Message>, Problem> {
-    let named = current_message(app, caller, chat, id).await?;
-    if named.as_ref().is_some_and(|message| message.role != Role::User) {
+    let existing = current_message(app, caller, chat, id).await?;
+    if existing.as_ref().is_some_and(|message| message.role != Role::User) {
         return Err(Problem::invalid_body("Another message of the chat, which is not a user's, has this id."));
     }
     match body.message_id.as_deref() {
-        None => Ok(named),
+        None => Ok(existing),
         replaced => {
             Ok(current_message(app, caller, chat, replaced).await?.filter(|message| message.role == Role::User))
         }

@@ -28,7 +28,7 @@ use crate::{
 /// Returns the chat's last answer from the start, while its run is unfinished and for `chat_grace` after its end.
 pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
     match last_run(app, caller, id).await? {
-        Some(run) if is_resumable(app, &run) => whole_answer(app, caller, &Arc::new(run)).await,
+        Some(run) if is_resumable(app, &run) => answer_from_start(app, caller, &Arc::new(run)).await,
         _ => Ok(no_content()),
     }
 }
@@ -54,7 +54,7 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
 }
 
 /// Streams a run's answer from its start, without superseded events, and then new ones as they arrive.
-pub async fn whole_answer(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
+pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;

@@ -39,22 +39,22 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
             break;
         }
         let id = message.id;
-        let shown = match (message.role, message.run_id) {
+        let ui_message = match (message.role, message.run_id) {
             (Role::Assistant, Some(run_id)) => match app.storage().run_without_answer(&caller.owner, run_id).await? {
                 Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
             _ => plain(message),
         };
-        let shown = shown.as_version(versions.get(&id));
+        let ui_message = ui_message.as_version(versions.get(&id));
         let mut answers = Vec::new();
         for run in unanswered.iter().filter(|run| run.input_message_id == id) {
             let answer = answer_of(app, run).await?;
             answers.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
         }
-        for shown in answers.into_iter().rev().chain([shown]) {
-            bytes += serde_json::to_string(&shown).map_or(0, |json| json.len());
-            messages.push(shown);
+        for ui_message in answers.into_iter().rev().chain([ui_message]) {
+            bytes += serde_json::to_string(&ui_message).map_or(0, |json| json.len());
+            messages.push(ui_message);
         }
     }
     messages.reverse();
