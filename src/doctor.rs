@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use holdfast_api::Auth;
+use holdfast_api::Authenticator;
 use holdfast_shared::{
     config::Stores,
     run_log,
@@ -70,7 +70,7 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn users(settings: &Settings) -> anyhow::Result<String> {
-    let auth = Auth::new(&settings.users, &settings.api)?;
+    let auth = Authenticator::new(&settings.users, &settings.api)?;
     Ok(if auth.is_development() { "development mode, every caller is believed" } else { "as their JWTs say" }
         .to_owned())
 }

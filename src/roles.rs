@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
-use holdfast_api::{Api, Auth, Listener, Metrics, Role, serve_metrics};
+use holdfast_api::{Api, Authenticator, HttpListener, Metrics, ProcessRole, serve_metrics};
 use holdfast_shared::{
     config::{ModelChoice, Provider, Stores},
     queue::{self, Queue},
@@ -30,10 +30,10 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
-    let auth = Auth::new(&settings.users, &settings.api)?;
-    let listener = Listener::bind(settings.api.addr)?;
-    let metrics = Metrics::install(Role::Both, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Both, &shutdown).await? else { return Ok(()) };
+    let auth = Authenticator::new(&settings.users, &settings.api)?;
+    let listener = HttpListener::bind(settings.api.addr)?;
+    let metrics = Metrics::install(ProcessRole::Both, shutdown.clone());
+    let Some(places) = connect(&stores, &settings, ProcessRole::Both, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_what_it_uses(&stores, &places.storage, &settings)?;
     say_where_it_listens(&listener, &auth);
@@ -48,10 +48,10 @@ pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow
 /// The API alone.
 pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
-    let auth = Auth::new(&settings.users, &settings.api)?;
-    let listener = Listener::bind(settings.api.addr)?;
-    let metrics = Metrics::install(Role::Api, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
+    let auth = Authenticator::new(&settings.users, &settings.api)?;
+    let listener = HttpListener::bind(settings.api.addr)?;
+    let metrics = Metrics::install(ProcessRole::Api, shutdown.clone());
+    let Some(places) = connect(&stores, &settings, ProcessRole::Api, &shutdown).await? else { return Ok(()) };
     let rate_limit = share_limits(&stores).await?;
     say_where_it_listens(&listener, &auth);
     make_api(places, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
@@ -63,8 +63,8 @@ pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
-    let metrics = Metrics::install(Role::Worker, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
+    let metrics = Metrics::install(ProcessRole::Worker, shutdown.clone());
+    let Some(places) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
     say_what_it_uses(&stores, &places.storage, &settings)?;
     note_model(&places.storage, &settings.model.choice()?).await;
     if let Some(address) = settings.run.metrics_addr {
@@ -117,20 +117,20 @@ pub fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
 async fn connect(
     stores: &Stores,
     settings: &Settings,
-    role: Role,
+    role: ProcessRole,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Option<MeetingPlaces>> {
     shutdown.run_until_cancelled(reach(stores, settings, role)).await.transpose()
 }
 
-async fn reach(stores: &Stores, settings: &Settings, role: Role) -> anyhow::Result<MeetingPlaces> {
+async fn reach(stores: &Stores, settings: &Settings, role: ProcessRole) -> anyhow::Result<MeetingPlaces> {
     let config = &settings.stores;
     let patience = Patience::of(config.start_patience);
     let unreached = "could not use the Redis that REDIS_URL names";
     let database = || async move {
         match role {
-            Role::Worker => storage::connect_worker(stores, config).await,
-            Role::Api | Role::Both => storage::connect(stores, config).await,
+            ProcessRole::Worker => storage::connect_worker(stores, config).await,
+            ProcessRole::Api | ProcessRole::Both => storage::connect(stores, config).await,
         }
     };
     let storage = patience.reach("the database", storage::Error::is_away, database).await?;
@@ -151,7 +151,7 @@ async fn share_limits(stores: &Stores) -> anyhow::Result<RateLimit> {
 
 fn make_api(
     places: MeetingPlaces,
-    auth: Auth,
+    auth: Authenticator,
     rate_limit: RateLimit,
     settings: &Settings,
     model: Option<ModelChoice>,
@@ -166,7 +166,7 @@ fn make_api(
         pushes,
         rate_limit,
         auth,
-        strangers_rate: settings.users.anonymous_run_rate(),
+        run_rate: settings.users.anonymous_run_rate(),
         write_rate: settings.users.write_rate(),
         quotas,
         holder_limits: settings.users.holder_limits(),
@@ -236,7 +236,7 @@ async fn note_model(storage: &Storage, choice: &ModelChoice) {
     }
 }
 
-fn say_where_it_listens(listener: &Listener, auth: &Auth) {
+fn say_where_it_listens(listener: &HttpListener, auth: &Authenticator) {
     let address = listener.address();
     tracing::info!("Holdfast listens on http://{address}");
     if !auth.is_development() {

@@ -185,9 +185,9 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
     check(&token(&claims("anonymous_0", json!({}))), "another kind").await;
     // `{"alg":"none"}`, with good claims and without a signature.
     let payload = token(&good).split('.').nth(1).unwrap().to_owned();
-    check(&format!("eyJhbGciOiJub25lIn0.{payload}."), "cannot be read as a JWT").await;
-    check("a.b.c", "cannot be read as a JWT").await;
-    check(&token(&good).replacen('.', "", 1), "cannot be read as a JWT").await;
+    check(&format!("eyJhbGciOiJub25lIn0.{payload}."), "it is no JWT").await;
+    check("a.b.c", "it is no JWT").await;
+    check(&token(&good).replacen('.', "", 1), "it is no JWT").await;
     check("sk-no-key-at-all", "neither a JWT nor").await;
     let edge = [("ann".repeat(42) + "an", 128), ("🦀".repeat(128), 128)];
     for (subject, chars) in edge {
@@ -405,7 +405,7 @@ fn settings_that_would_let_in_anybody_are_refused_by_name() {
         &["HOLDFAST_JWT_KEY", "PEM"],
     );
     check(&[("HOLDFAST_JWT_KEY", RSA.private)], &["HOLDFAST_JWT_KEY", "private"]);
-    check(&[("HOLDFAST_JWT_KEY", RSA.public)], &["HOLDFAST_JWT_AUDIENCE", "is needed with a public key"]);
+    check(&[("HOLDFAST_JWT_KEY", RSA.public)], &["HOLDFAST_JWT_AUDIENCE", "is required with a public key"]);
     check(&[("HOLDFAST_JWT_KEY", &SECRET[..31])], &["HOLDFAST_JWT_KEY", "has 31 bytes", "at least 32"]);
     check(&[("HOLDFAST_ADDR", "0.0.0.0:0")], &["HOLDFAST_ADDR", "HOLDFAST_JWT_KEY", "HOLDFAST_DEVELOPMENT=true"]);
     check(&[key, ("HOLDFAST_DEVELOPMENT", "true")], &["HOLDFAST_DEVELOPMENT", "HOLDFAST_JWT_KEY"]);

@@ -206,7 +206,7 @@ async fn what_fails_before_it_speaks_is_no_stream(mut deployment: Deployment) {
         let run = client.run(&run_id).await;
         assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("scripted_failure")));
         let detail = failure.body["detail"].as_str().unwrap();
-        assert!(detail.contains("nothing was said (scripted_failure)"), "{detail}");
+        assert!(detail.contains("before its first output (scripted_failure)"), "{detail}");
         assert_eq!(answer(again).await.expect_err("it was answered"), failure, "the same key is the same failure");
     }
 }

@@ -1,10 +1,10 @@
-//! The limit on request bodies in flight: bytes that this process reads for all callers, and for one.
+//! The limit on request bodies in flight: bytes that this process reads at a time, per caller and in all.
 
 use axum::http::{HeaderMap, header};
 
 use crate::{
     auth::Caller,
-    in_flight::{Flight, Full, InFlight},
+    in_flight::{InFlight, InFlightGuard, LimitExceeded},
     problem::Problem,
 };
 
@@ -18,13 +18,14 @@ impl Bodies {
         Self { most_per_body, in_flight: InFlight::new(most, most_per_caller) }
     }
 
-    /// Lets a body be read. One that does not say its length counts as the longest that is taken.
-    pub fn read(&self, caller: &Caller, headers: &HeaderMap) -> Result<Flight, Problem> {
+    /// Admits a body until the guard is dropped. A body without a length counts as the longest possible one. Fails
+    /// beyond a limit.
+    pub fn read(&self, caller: &Caller, headers: &HeaderMap) -> Result<InFlightGuard, Problem> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let bytes = length.unwrap_or(self.most_per_body).min(self.most_per_body);
-        self.in_flight.take(caller, bytes).map_err(|full| match full {
-            Full::OfCaller { most } => Problem::too_many_bodies(most),
-            Full::OfAll => Problem::bodies_busy(),
+        self.in_flight.count(caller, bytes).map_err(|exceeded| match exceeded {
+            LimitExceeded::OfCaller { most } => Problem::too_many_bodies(most),
+            LimitExceeded::OfAll => Problem::bodies_busy(),
         })
     }
 }

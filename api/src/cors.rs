@@ -1,8 +1,7 @@
-//! Front ends on other origins: the browser asks whether their pages may read answers, and this says yes to those that
-//! `HOLDFAST_CORS_ORIGINS` names.
+//! CORS for front ends on other origins: browsers may show answers to pages of the origins in `HOLDFAST_CORS_ORIGINS`.
 //!
-//! The layer touches heads only, so a stream costs no more with it. It answers preflights before `auth`, because a browser
-//! sends them without a token.
+//! The layer touches heads only, so a stream costs no more with it. It answers preflights before `auth`, because
+//! browsers send them without a token.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, header};
 use holdfast_shared::config::ApiConfig;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// Time that a browser may keep the answer to a preflight; browsers have shorter limits of their own.
+/// Time that a browser may cache the answer to a preflight; browsers have their own shorter limits.
 const MAX_AGE: Duration = Duration::from_secs(2 * 60 * 60);
 
 const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
@@ -47,7 +46,7 @@ const EXPOSED: [HeaderName; 12] = [
     HeaderName::from_static("x-workflow-stream-tail-index"),
 ];
 
-/// The layer, if other origins are named.
+/// Returns the layer, or `None` if the settings name no origins.
 pub fn layer(config: &ApiConfig) -> Option<CorsLayer> {
     if config.cors_origins.is_empty() {
         return None;
@@ -61,8 +60,8 @@ pub fn layer(config: &ApiConfig) -> Option<CorsLayer> {
     Some(if config.cors_credentials { layer.allow_credentials(true) } else { layer })
 }
 
-/// The origins as browsers send them.
+/// Returns the configured origins as browsers send them.
 pub fn origins(config: &ApiConfig) -> Vec<HeaderValue> {
-    let value = |origin: &String| HeaderValue::from_str(origin).expect("a setting is checked when it is read");
+    let value = |origin: &String| HeaderValue::from_str(origin).expect("the settings were checked at startup");
     config.cors_origins.iter().map(value).collect()
 }

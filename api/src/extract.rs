@@ -1,4 +1,4 @@
-//! Reading requests: body, query, path and headers, each with a clear error.
+//! Extractors for bodies, queries, paths and headers. Each refuses bad input with a `Problem` of its own.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// A JSON body.
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
@@ -32,19 +32,21 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         let caller = Caller::from_request_parts(&mut parts, app).await?;
         let _in_flight = app.bodies().read(&caller, &parts.headers)?;
         let request = Request::from_parts(parts, body);
-        let read = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
-        let bytes = read.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
+        let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
+        let bytes = result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
             BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
                 Problem::body_too_large(app.config().max_body_bytes)
             }
             rejection => Problem::invalid_body(rejection.body_text()),
         })?;
-        // Lists would be taken for objects, field by field.
+        // serde would read a list as an object, field by field.
         if bytes.trim_ascii_start().first() == Some(&b'[') {
-            return Err(Problem::invalid_body("The body does not fit: it is a list, and an object is expected."));
+            return Err(Problem::invalid_body("The body must be an object, not a list."));
         }
         serde_json::from_slice(&bytes).map(Self).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => Problem::invalid_body(format!("The body does not fit: {error}.")),
+            serde_json::error::Category::Data => {
+                Problem::invalid_body(format!("The body does not match its schema: {error}."))
+            }
             _ => Problem::invalid_json(format!("The body is not valid JSON: {error}.")),
         })
     }
@@ -70,7 +72,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The id of a conversation in the path. A text that is no id is the id of nothing.
+/// The id of a conversation in the path. Fails with `conversation_not_found` if the text is no id.
 pub struct ConversationId(pub Uuid);
 
 impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
@@ -130,7 +132,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionId {
     }
 }
 
-/// The id of a run in the path, and the name of something of that run's behind it.
+/// The parent's id in the path, such as a run's, followed by the id or name of one of its parts.
 pub struct PartOf<T>(pub T, pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PartOf<RunId> {
@@ -162,7 +164,7 @@ async fn id_in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Uuid
     id(&text)
 }
 
-/// The id that a text is, or the beginning of a text that is none. Only the usual spelling counts: an id has one URL.
+/// Parses an id; fails with the beginning of the text. Accepts only the usual spelling, so that an id has one URL.
 pub fn id(text: &str) -> Result<Uuid, String> {
     Uuid::try_parse(text)
         .ok()
@@ -170,12 +172,12 @@ pub fn id(text: &str) -> Result<Uuid, String> {
         .ok_or_else(|| text.chars().take(64).collect())
 }
 
-/// Whether the client asks for a stream of events rather than for JSON.
+/// Returns whether `Accept` names `text/event-stream`.
 pub fn accepts_event_stream(headers: &HeaderMap) -> bool {
     accepts(headers, "text/event-stream")
 }
 
-/// Whether the client asks for JSON by name.
+/// Returns whether `Accept` names `application/json`.
 pub fn accepts_json(headers: &HeaderMap) -> bool {
     accepts(headers, "application/json")
 }
@@ -188,10 +190,10 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     })
 }
 
-/// The `Idempotency-Key` header, bound to what is asked for.
+/// Returns the `Idempotency-Key` header, bound to the request's fingerprint and options. Fails if the key is invalid.
 pub fn idempotency_key(
     headers: &HeaderMap,
-    asked: &[&str],
+    fingerprint: &[&str],
     options: &RunOptions,
 ) -> Result<Option<IdempotencyKey>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
@@ -200,9 +202,9 @@ pub fn idempotency_key(
     if key.trim().is_empty() || key.len() > IdempotencyKey::MAX_CHARS {
         return Err(invalid());
     }
-    // A request that leaves all options out has the fingerprint that it had before there were any.
-    let more = (*options != RunOptions::default())
+    // Default options add nothing, so the fingerprint equals that of versions without options.
+    let extra = (*options != RunOptions::default())
         .then(|| json!([options.stream, options.client_tools, options.metadata]).to_string());
-    let parts: Vec<&str> = asked.iter().copied().chain(more.as_deref()).collect();
+    let parts: Vec<&str> = fingerprint.iter().copied().chain(extra.as_deref()).collect();
     Ok(Some(IdempotencyKey::new(key.to_owned(), &parts)))
 }

@@ -1,8 +1,8 @@
-//! What is around every request: a span of the log that says which one it is, an answer where its handler panics, and the
-//! headers of every answer.
+//! The outermost middleware: a log span that identifies the request, a problem if its handler panics, and default
+//! headers.
 //!
-//! All of it ends with the head of the answer: layers that wrap a body, as ready-made ones do, would cost a stream something with
-//! each frame.
+//! All of it ends with the head of the answer. Ready-made layers wrap the body, which costs a stream time for each
+//! frame.
 
 use std::panic::AssertUnwindSafe;
 
@@ -16,20 +16,20 @@ use tracing::Instrument;
 
 use crate::{headers, host, problem::Problem};
 
-/// Answers a request, whatever happens.
+/// Answers a request, also if its handler panics.
 pub async fn guarded(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
-        let answered = match host::check(&request) {
+        let result = match host::check(&request) {
             Ok(()) => AssertUnwindSafe(next.run(request)).catch_unwind().await,
             Err(refused) => Ok(refused.into_response()),
         };
-        let mut response = answered.unwrap_or_else(|_| {
-            tracing::error!("a request panicked");
+        let mut response = result.unwrap_or_else(|_| {
+            tracing::error!("failed to answer a request: its handler panicked");
             Problem::internal().into_response()
         });
         headers::complete(&mut response);
-        tracing::debug!(status = response.status().as_u16(), "request answered");
+        tracing::debug!(status = response.status().as_u16(), "answered a request");
         response
     };
     answer.instrument(span).await
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_answered() {
+    async fn a_panicking_handler_gives_an_internal_error() {
         let router = Router::new().route("/", get(broken)).layer(middleware::from_fn(guarded));
         let response = TowerToHyperService::new(router).call(Request::new(Body::empty())).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);

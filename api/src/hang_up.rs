@@ -1,20 +1,20 @@
-//! The end of a connection that its server wants, while a client reads an answer of it too slowly.
+//! Lets the server close a connection whose client reads an answer too slowly.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// One connection, for those who may end it; in the extensions of each of its requests.
+/// A handle that closes its connection. The extensions of each request on the connection carry it.
 #[derive(Debug, Clone, Default)]
 pub struct HangUp(Arc<Notify>);
 
 impl HangUp {
-    /// Ends the connection, with what the client has not read.
+    /// Closes the connection and drops what the client has not read.
     pub fn now(&self) {
         self.0.notify_one();
     }
 
-    /// Waits until the connection is to end.
+    /// Waits until `now` is called.
     pub async fn wanted(&self) {
         self.0.notified().await;
     }

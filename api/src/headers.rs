@@ -1,12 +1,12 @@
-//! What every answer says of itself, errors among them, unless its handler says otherwise: browsers guess no content type,
-//! and no cache keeps one caller's answer for another.
+//! Default headers of every answer, errors included; a handler's own headers win. They stop browsers from guessing
+//! content types, and caches from serving one caller's answer to another caller.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
 
-/// What an answer depends on beside its URL.
+/// Request headers that an answer depends on beside its URL.
 const VARY: HeaderValue =
     HeaderValue::from_static("authorization, x-api-key, cookie, x-user, x-session-id, accept, origin");
 
@@ -15,7 +15,7 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Adds the headers that an answer lacks.
 pub fn complete(response: &mut Response) {
-    // RFC 9110, section 8.6: such an answer has no length. Some clients wait for the bytes of one.
+    // RFC 9110, section 8.6: a 204 has no length. Some clients would wait for the bytes of one.
     if response.status() == StatusCode::NO_CONTENT {
         response.headers_mut().remove(header::CONTENT_LENGTH);
     }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_nothing_of_caching_is_kept_by_no_cache() {
+    fn no_cache_stores_an_answer_without_cache_control() {
         let response = completed("hello");
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
         assert_eq!([header("x-content-type-options"), header("cache-control")], ["nosniff", "no-store"]);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_more_of_itself_keeps_it() {
+    fn an_answer_keeps_the_headers_that_its_handler_set() {
         let of_a_caller = completed([(header::CACHE_CONTROL, "private, no-cache"), (header::VARY, "accept-encoding")]);
         assert_eq!(of_a_caller.headers()[header::CACHE_CONTROL], "private, no-cache");
         assert_eq!(of_a_caller.headers().get_all(header::VARY).iter().count(), 2);

@@ -1,5 +1,5 @@
-//! Which host a request names: one, in one way. Where proxy and server could read two names out of one request, they could
-//! take it for two different requests.
+//! Checks that a request names exactly one host. If a request named two, a proxy and this server could route it
+//! differently.
 
 use axum::{
     extract::Request,
@@ -11,15 +11,15 @@ use axum::{
 
 use crate::problem::Problem;
 
-/// Refuses several hosts, what is no host, and a target on another host than the header names.
+/// Fails if the request has several `Host` headers, an invalid one, or a target on another host than the header names.
 pub fn check(request: &Request) -> Result<(), Problem> {
-    let mut named = request.headers().get_all(header::HOST).iter();
-    let Some(host) = named.next() else { return Ok(()) };
-    if named.next().is_some() {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let Some(host) = hosts.next() else { return Ok(()) };
+    if hosts.next().is_some() {
         return Err(Problem::invalid_host());
     }
     let host = authority(host).ok_or_else(Problem::invalid_host)?;
-    let is_other = |target: &Authority| same_place(request.uri(), target) != same_place(request.uri(), &host);
+    let is_other = |target: &Authority| host_and_port(request.uri(), target) != host_and_port(request.uri(), &host);
     match request.uri().authority() {
         Some(target) if is_other(target) => Err(Problem::invalid_host()),
         _ => Ok(()),
@@ -34,8 +34,8 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     (authority.host() == text || authority.port_u16().is_some()).then_some(authority)
 }
 
-/// Name and port, so that two spellings of one place are equal.
-fn same_place(uri: &Uri, authority: &Authority) -> (String, u16) {
+/// Returns name and port, so that two spellings of one host are equal.
+fn host_and_port(uri: &Uri, authority: &Authority) -> (String, u16) {
     let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     (authority.host().trim_end_matches('.').to_ascii_lowercase(), authority.port_u16().unwrap_or(usual))
 }

@@ -1,33 +1,34 @@
-//! Bytes that callers have in flight: a limit for each caller, then one for all. Request bodies and answers have one each.
+//! Bytes in flight: a limit per caller, then one for the process. `bodies` and `unread_answers` have one instance each.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use crate::{
     auth::{Caller, one_client},
-    held::{Counts, Held},
+    counts::{CountGuard, Counts},
 };
 
 pub struct InFlight {
     most: usize,
     most_per_caller: usize,
     all: Arc<Counts<()>>,
-    callers: Arc<Counts<Reader>>,
+    callers: Arc<Counts<LimitKey>>,
 }
 
-/// The caller as limits know it. Anonymous callers can be somebody new with every request, but not from another address.
+/// The key under which limits count a caller. An anonymous caller counts by address, because each of its requests can
+/// claim to be a new user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Reader {
+pub enum LimitKey {
     User(String),
     Address(IpAddr),
 }
 
-impl Reader {
+impl LimitKey {
     pub fn of(caller: &Caller) -> Self {
-        if caller.is_stranger { Self::Address(one_client(caller.address)) } else { Self::User(caller.owner.clone()) }
+        if caller.is_unnamed { Self::Address(one_client(caller.address)) } else { Self::User(caller.owner.clone()) }
     }
 }
 
-impl fmt::Display for Reader {
+impl fmt::Display for LimitKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User(owner) => write!(f, "user:{owner}"),
@@ -36,15 +37,15 @@ impl fmt::Display for Reader {
     }
 }
 
-/// Bytes in flight; they count until this is dropped.
-pub struct Flight {
-    _of_caller: Held<Reader>,
-    _of_all: Option<Held<()>>,
+/// Counts bytes in flight until it is dropped.
+pub struct InFlightGuard {
+    _of_caller: CountGuard<LimitKey>,
+    _of_all: Option<CountGuard<()>>,
 }
 
 /// The limit that refuses more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
+pub enum LimitExceeded {
     OfCaller { most: usize },
     OfAll,
 }
@@ -54,36 +55,37 @@ impl InFlight {
         Self { most, most_per_caller, all: Arc::default(), callers: Arc::default() }
     }
 
-    /// Counts bytes. One thing is always taken, however large.
-    pub fn take(&self, caller: &Caller, bytes: usize) -> Result<Flight, Full> {
-        let of_caller = self.take_of_caller(caller, bytes)?;
-        let of_all = self.all.take((), bytes, self.most).ok_or(Full::OfAll)?;
-        Ok(Flight { _of_all: Some(of_all), ..of_caller })
+    /// Counts bytes for the caller and the process. Fails beyond either limit; the first item always fits, however
+    /// large.
+    pub fn count(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
+        let of_caller = self.count_for_caller(caller, bytes)?;
+        let of_all = self.all.take((), bytes, self.most).ok_or(LimitExceeded::OfAll)?;
+        Ok(InFlightGuard { _of_all: Some(of_all), ..of_caller })
     }
 
-    /// Counts bytes for the caller alone.
-    pub fn take_of_caller(&self, caller: &Caller, bytes: usize) -> Result<Flight, Full> {
+    /// Counts bytes for the caller alone. Fails beyond the caller's limit.
+    pub fn count_for_caller(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
         let most = self.most_per_caller;
-        let of_caller = self.callers.take(Reader::of(caller), bytes, most).ok_or(Full::OfCaller { most })?;
-        Ok(Flight { _of_caller: of_caller, _of_all: None })
+        let of_caller = self.callers.take(LimitKey::of(caller), bytes, most).ok_or(LimitExceeded::OfCaller { most })?;
+        Ok(InFlightGuard { _of_caller: of_caller, _of_all: None })
     }
 
-    /// Counts bytes beyond any limit.
-    pub fn take_anyway(&self, caller: &Caller, bytes: usize) -> Flight {
+    /// Counts bytes without checking a limit.
+    pub fn count_beyond_limits(&self, caller: &Caller, bytes: usize) -> InFlightGuard {
         let most = usize::MAX;
         let never_full = "no count exceeds the largest number";
-        let of_caller = self.callers.take(Reader::of(caller), bytes, most).expect(never_full);
-        Flight { _of_caller: of_caller, _of_all: Some(self.all.take((), bytes, most).expect(never_full)) }
+        let of_caller = self.callers.take(LimitKey::of(caller), bytes, most).expect(never_full);
+        InFlightGuard { _of_caller: of_caller, _of_all: Some(self.all.take((), bytes, most).expect(never_full)) }
     }
 
-    /// Refuses a caller for whom nothing more can be taken.
-    pub fn expect_room(&self, caller: &Caller) -> Result<(), Full> {
+    /// Fails if the caller or the process has reached its limit.
+    pub fn expect_room(&self, caller: &Caller) -> Result<(), LimitExceeded> {
         let most = self.most_per_caller;
-        if self.callers.held_by(&Reader::of(caller)) >= most {
-            return Err(Full::OfCaller { most });
+        if self.callers.count_of(&LimitKey::of(caller)) >= most {
+            return Err(LimitExceeded::OfCaller { most });
         }
-        if self.all.held_by(&()) >= self.most {
-            return Err(Full::OfAll);
+        if self.all.count_of(&()) >= self.most {
+            return Err(LimitExceeded::OfAll);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Connections in reserve: when callers hold all others, the server still answers probes and operators.
+//! Reserved connections: when callers hold all ordinary connections, the server still answers probes and operators.
 //!
-//! A connection says what it is for only with its first request. So the server accepts beyond the ordinary limit, reads one
-//! request within a short time, and refuses it unless the reserve is meant for it.
+//! The server learns the purpose of a connection only from its first request. So it accepts connections beyond the
+//! ordinary limit, reads one request within a short time-out, and refuses it unless a probe or an operator sends it.
 
 use axum::{
     extract::Request,
@@ -10,23 +10,23 @@ use axum::{
 };
 
 use crate::{
-    auth::{Caller, Kind},
+    auth::{Caller, CallerKind},
     problem::Problem,
 };
 
-/// In the extensions of a request: its connection is one of the reserve.
+/// Marks, in the extensions of a request, that its connection is a reserved one.
 #[derive(Debug, Clone, Copy)]
-pub struct Reserved;
+pub struct ReservedConnection;
 
-/// What probes and Prometheus ask for.
-pub const FOR_PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+/// Paths that probes and Prometheus request.
+pub const PROBE_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Refuses a request on a reserved connection, unless a probe or an operator sends it.
+/// Refuses a request on a reserved connection with `connections_exhausted`, unless a probe or an operator sends it.
 pub async fn keep(caller: Result<Caller, Problem>, request: Request, next: Next) -> Response {
-    let is_reserved = request.extensions().get::<Reserved>().is_some();
-    // In development mode every caller is an operator, so that says nothing.
-    let is_operator = || caller.is_ok_and(|caller| caller.is_operator && caller.kind == Kind::Jwt);
-    if is_reserved && !FOR_PROBES.contains(&request.uri().path()) && !is_operator() {
+    let is_reserved = request.extensions().get::<ReservedConnection>().is_some();
+    // In development mode every caller is an operator, so the role proves nothing there.
+    let is_operator = || caller.is_ok_and(|caller| caller.is_operator && caller.kind == CallerKind::Jwt);
+    if is_reserved && !PROBE_PATHS.contains(&request.uri().path()) && !is_operator() {
         return Problem::connections_exhausted().into_response();
     }
     next.run(request).await

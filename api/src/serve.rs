@@ -1,7 +1,7 @@
-//! Sockets: accepts connections and serves HTTP/1.1 on them, with limits on all that a stranger could hold on to.
+//! Sockets: accepts connections and serves HTTP/1.1 on them, with limits on everything that any client could hold open.
 //!
-//! It is not `axum::serve`, which limits neither the time of a request's head nor the number of connections, and whose
-//! connections take about twice the memory.
+//! This replaces `axum::serve`, which limits neither the time for a request's head nor the number of connections. Its
+//! connections also take about twice the memory.
 
 use std::{
     error::Error,
@@ -33,45 +33,45 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::{Peer, one_client},
+    counts::{CountGuard, Counts},
     hang_up::HangUp,
-    held::{Counts, Held},
-    reserve::Reserved,
+    reserve::ReservedConnection,
 };
 
-/// Time for a request's head to arrive.
-const HEAD: Duration = Duration::from_secs(15);
+/// Time-out for a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The same on a connection of the reserve.
-const RESERVED_HEAD: Duration = Duration::from_secs(2);
+/// Time-out for a request's head on a reserved connection.
+const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time for short requests to end at a shutdown.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+/// Time for short requests to end during a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the kernel may buffer for one connection, so that a slow reader is noticed, and costs little.
+/// Bytes that the kernel may buffer for one connection. A small buffer reveals a slow reader early and costs little.
 const SEND_BUFFER: u32 = 64 * 1024;
 
-/// What hyper may buffer for one connection.
+/// Bytes that hyper may buffer for one connection.
 const HTTP_BUFFER: usize = 16 * 1024;
 
-/// Wait after an accept that failed, for want of file descriptors most likely.
+/// Delay after a failed accept, whose usual cause is a lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// The address cannot be listened on.
+/// The process cannot listen on the address.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error(
-        "{0} is taken by another program: stop that one, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081"
+        "another program uses {0}: stop that program, or set HOLDFAST_ADDR to another address, such as 127.0.0.1:8081"
     )]
     Taken(SocketAddr),
     #[error("could not listen on {address}: set HOLDFAST_ADDR to an address of this host")]
     Unusable { address: SocketAddr, source: io::Error },
 }
 
-/// A bound address.
-pub struct Listener(TcpListener);
+/// A listening socket.
+pub struct HttpListener(TcpListener);
 
-impl Listener {
-    /// Takes the address, so that a taken one is noticed before anything else is started.
+impl HttpListener {
+    /// Binds the address. Callers do this first, so that a taken address fails before the process starts anything else.
     pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
         let bind = || {
             let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -86,12 +86,12 @@ impl Listener {
         })
     }
 
-    /// The address with its real port.
+    /// Returns the bound address with its actual port.
     pub fn address(&self) -> SocketAddr {
         self.0.local_addr().expect("a bound socket has an address")
     }
 
-    /// Serves until `shutdown`, then lets short requests end.
+    /// Serves until `shutdown`, then waits up to `SHUTDOWN_TIMEOUT` for short requests.
     pub(crate) async fn serve(
         self,
         router: Router,
@@ -99,88 +99,89 @@ impl Listener {
         limits: HolderLimits,
         shutdown: CancellationToken,
     ) {
-        let places = Places::new(config);
-        let held = Arc::new(Counts::default());
+        let permits = ConnectionLimits::new(config);
+        let counts = Arc::new(Counts::default());
         let connections = TaskTracker::new();
         loop {
             let accepted = tokio::select! {
-                accepted = async { (places.free().await, self.0.accept().await) } => accepted,
+                accepted = async { (permits.free().await, self.0.accept().await) } => accepted,
                 () = shutdown.cancelled() => break,
             };
             match accepted {
-                (place, Ok((socket, peer))) => {
-                    let place = places.best(place);
+                (permit, Ok((socket, peer))) => {
+                    let permit = permits.best(permit);
                     let peer = Peer(peer.ip());
-                    // A connection too many of one address is closed unread.
-                    let Ok(of_address) = take_of_address(&held, peer, &limits) else { continue };
+                    // The server closes an address's excess connection without reading from it.
+                    let Ok(of_address) = count_connection(&counts, peer, &limits) else { continue };
                     let (router, shutdown, stall) = (router.clone(), shutdown.clone(), config.stall);
                     connections.spawn(async move {
-                        serve_connection(socket, peer, router, (stall, place.is_reserved), shutdown).await;
-                        drop((place, of_address));
+                        serve_connection(socket, peer, router, (stall, permit.is_reserved), shutdown).await;
+                        drop((permit, of_address));
                     });
                 }
                 (_, Err(error)) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
         }
         drop(self.0);
         connections.close();
-        if tokio::time::timeout(LAST_REQUESTS, connections.wait()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, connections.wait()).await.is_err() {
             tracing::warn!(connections = connections.len(), "closing connections whose requests did not end");
         }
     }
 }
 
-/// Where connections take their places: first the ordinary ones, then those in reserve.
-struct Places {
+/// Permits for connections: first the ordinary ones, then those of the reserve.
+struct ConnectionLimits {
     ordinary: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
 }
 
-struct Place {
+struct ConnectionPermit {
     is_reserved: bool,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionLimits {
     fn new(config: &ApiConfig) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Self { ordinary: semaphore(config.max_connections), reserve: semaphore(config.reserved_connections) }
     }
 
-    /// Waits for a place of either kind.
-    async fn free(&self) -> Place {
+    /// Waits for a permit of either kind; prefers an ordinary one.
+    async fn free(&self) -> ConnectionPermit {
         let never_closed = "nothing closes the semaphores";
         let (ordinary, reserve) = (Arc::clone(&self.ordinary), Arc::clone(&self.reserve));
         tokio::select! {
             biased;
-            permit = ordinary.acquire_owned() => Place { is_reserved: false, _permit: permit.expect(never_closed) },
-            permit = reserve.acquire_owned() => Place { is_reserved: true, _permit: permit.expect(never_closed) },
+            permit = ordinary.acquire_owned() => ConnectionPermit { is_reserved: false, _permit: permit.expect(never_closed) },
+            permit = reserve.acquire_owned() => ConnectionPermit { is_reserved: true, _permit: permit.expect(never_closed) },
         }
     }
 
-    /// An ordinary place, if one has become free since.
-    fn best(&self, place: Place) -> Place {
+    /// Returns an ordinary permit if one has become free since, else the given one.
+    fn best(&self, taken: ConnectionPermit) -> ConnectionPermit {
         match Arc::clone(&self.ordinary).try_acquire_owned() {
-            Ok(permit) if place.is_reserved => Place { is_reserved: false, _permit: permit },
-            _ => place,
+            Ok(permit) if taken.is_reserved => ConnectionPermit { is_reserved: false, _permit: permit },
+            _ => taken,
         }
     }
 }
 
-/// Counts a connection for its address, where there is a limit; fails beyond it.
-fn take_of_address(
-    held: &Arc<Counts<IpAddr>>,
+/// Counts a connection for its address. Returns `None` if no limit applies, and fails if the address has reached its
+/// limit.
+fn count_connection(
+    counts: &Arc<Counts<IpAddr>>,
     Peer(peer): Peer,
     limits: &HolderLimits,
-) -> Result<Option<Held<IpAddr>>, ()> {
+) -> Result<Option<CountGuard<IpAddr>>, ()> {
     let peer = peer.to_canonical();
     match limits.connections_per_address {
-        // Behind a proxy are many clients.
+        // A trusted proxy connects on behalf of many clients.
         Some(most) if !limits.trusted_proxies.iter().any(|network| network.contains(&peer)) => {
-            held.take(one_client(peer), 1, most).map(Some).ok_or(())
+            counts.take(one_client(peer), 1, most).map(Some).ok_or(())
         }
         _ => Ok(None),
     }
@@ -203,41 +204,41 @@ async fn serve_connection(
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(hang_up.clone());
         if is_reserved {
-            request.extensions_mut().insert(Reserved);
+            request.extensions_mut().insert(ReservedConnection);
         }
         router.call(request)
     });
     let mut http = http1::Builder::new();
-    let head = if is_reserved { RESERVED_HEAD } else { HEAD };
-    // A reserved connection serves one request, and is free again.
+    let head = if is_reserved { RESERVED_HEAD_TIMEOUT } else { HEAD_TIMEOUT };
+    // A reserved connection serves one request only, so that it is soon free again.
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HTTP_BUFFER).keep_alive(!is_reserved);
     let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(socket)), service));
-    let served = async {
+    let serving = async {
         tokio::select! {
-            served = &mut connection => served,
+            result = &mut connection => result,
             () = shutdown.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         }
     };
-    let served = tokio::select! {
-        served = served => served,
+    let result = tokio::select! {
+        result = serving => result,
         () = ends.wanted() => {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
-            tracing::trace!("a client read its answer too slowly");
+            tracing::trace!("closed the connection of a client that read its answer too slowly");
             return;
         }
     };
-    if let Err(error) = served {
+    if let Err(error) = result {
         if is_stalled(&error) {
             metrics::counter!("holdfast_connections_stalled_total").increment(1);
         }
-        tracing::trace!(%error, "a connection ended");
+        tracing::trace!(%error, "a connection ended with an error");
     }
 }
 
-/// Whether the client's socket accepted nothing for as long as it may.
+/// Returns whether the client's socket accepted nothing until the write time-out.
 fn is_stalled(error: &hyper::Error) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,7 +1,7 @@
-//! The spans of requests, and what else this process does for a run's trace. All names and attributes are here.
+//! The spans of requests and the API's part of a run's trace. This file has all their names and attributes.
 //!
-//! A request's span ends with the head of its answer: a stream may be followed for hours, and the run that it shows has
-//! spans of its own. What machines ask every few seconds has none.
+//! A request's span ends with the head of its answer, because a client may follow a stream for hours. The run of that
+//! stream has its own spans. Requests that probes send every few seconds have none.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -20,7 +20,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-/// Routes that are asked by machines, again and again.
+/// Routes that probes request every few seconds.
 const UNTRACED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 tokio::task_local! {
@@ -28,7 +28,7 @@ tokio::task_local! {
     static REQUEST: Arc<Mutex<Span>>;
 }
 
-/// Answers a request within a span, which goes on with the trace of the caller if the request names one.
+/// Answers a request within a span, which continues the caller's trace if the request names one.
 pub async fn traced(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     if route.as_deref().is_some_and(|route| UNTRACED.contains(&route)) {
@@ -55,17 +55,17 @@ pub async fn traced(request: Request, next: Next) -> Response {
     response
 }
 
-/// What a run that this request submits goes on with.
+/// Returns the trace parent for a run that this request submits; `None` outside of a traced request.
 pub fn of_request() -> Option<Traceparent> {
     with_request(|span| span.traceparent()).flatten()
 }
 
-/// The request has to do with this run.
+/// Adds the run's ids to the span of the current request.
 pub fn concerns(run: &Run) {
     with_request(|span| about(span, run.id, run.conversation_id));
 }
 
-/// The commit of a message with its run.
+/// Starts the span of the commit of a message with its run.
 pub fn submit(parent: Option<Traceparent>, run_id: Uuid) -> Span {
     let mut span = Span::begin(parent, SpanKind::Internal, "submit");
     if span.is_recorded() {
@@ -74,8 +74,8 @@ pub fn submit(parent: Option<Traceparent>, run_id: Uuid) -> Span {
     span
 }
 
-/// The commit of an answer, in the trace of the run that has waited for it. The request, which has a trace of its own, is
-/// linked.
+/// Records the commit of an answer in the trace of the run that has waited for it, with a link to the request's own
+/// trace.
 pub fn answer(run: &AnsweredRun, since: SystemTime, request: Option<Traceparent>) {
     let mut span = Span::begin_since(run.traceparent, SpanKind::Internal, "answer", since);
     about(&mut span, run.run_id, run.conversation_id);

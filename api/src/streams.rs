@@ -1,4 +1,4 @@
-//! The limits of streams: how many connections one user, and one address, may hold open in this process, and how long.
+//! Limits on streams: how many one user and one address may hold open in this process, and for how long.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     auth::{Caller, one_client},
-    held::{Counts, Held},
+    counts::{CountGuard, Counts},
     problem::Problem,
     wire::{TOKEN_EXPIRED, Wire, come_back},
 };
@@ -20,10 +20,10 @@ pub struct Streams {
     addresses: Arc<Counts<IpAddr>>,
 }
 
-/// One client's right to hold a connection open, until it is dropped.
+/// A permit for one open stream; it counts until it is dropped.
 pub struct OpenStream {
-    _of_user: Option<Held<String>>,
-    _of_address: Option<Held<IpAddr>>,
+    _of_user: Option<CountGuard<String>>,
+    _of_address: Option<CountGuard<IpAddr>>,
     life_ends_at: Instant,
     token_expires_at: Option<Instant>,
 }
@@ -33,20 +33,20 @@ impl Streams {
         Self { limits, life, users: Arc::default(), addresses: Arc::default() }
     }
 
-    /// Lets a caller hold one more connection open.
+    /// Admits one more stream of the caller. Fails with `too_many_streams` beyond a limit.
     pub fn open(&self, caller: &Caller) -> Result<OpenStream, Problem> {
         let of_user = match self.limits.streams_per_user {
             None => None,
             Some(most) => {
-                let taken = self.users.take(caller.owner.clone(), 1, most);
-                Some(taken.ok_or_else(|| Problem::too_many_streams("One user", most))?)
+                let guard = self.users.take(caller.owner.clone(), 1, most);
+                Some(guard.ok_or_else(|| Problem::too_many_streams("One user", most))?)
             }
         };
         let of_address = match self.limits.streams_per_address {
             None => None,
             Some(most) => {
-                let taken = self.addresses.take(one_client(caller.address), 1, most);
-                Some(taken.ok_or_else(|| Problem::too_many_streams("One address", most))?)
+                let guard = self.addresses.take(one_client(caller.address), 1, most);
+                Some(guard.ok_or_else(|| Problem::too_many_streams("One address", most))?)
             }
         };
         let (life_ends_at, token_expires_at) = (Instant::now() + self.life, caller.expires_at);
@@ -55,14 +55,15 @@ impl Streams {
 }
 
 impl OpenStream {
-    /// When the stream is cut without its final chunk, so that its client comes back. The life of a stream does not end it
-    /// on a wire whose usual clients do not come back by themselves. An expired token ends it on every wire.
+    /// Returns when the server truncates the stream without its final chunk, so that the client reconnects. The
+    /// lifetime limit applies only to wires whose usual clients reconnect by themselves. An expired token ends a stream
+    /// on every wire.
     pub fn ends_at(&self, wire: Wire) -> Option<Instant> {
         let life_ends_at = wire.comes_back().then_some(self.life_ends_at);
         life_ends_at.into_iter().chain(self.token_expires_at).min()
     }
 
-    /// The last bytes of a stream that is cut.
+    /// Returns the last bytes of a truncated stream.
     pub fn last_words(&self) -> Bytes {
         match self.token_expires_at.is_some_and(|end| Instant::now() >= end) {
             true => Bytes::from_static(TOKEN_EXPIRED),

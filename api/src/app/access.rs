@@ -1,4 +1,4 @@
-//! Who may use an agent, and who answers what a run has asked.
+//! Access rules: which callers may use an agent, and which may decide approvals of a run.
 
 use holdfast_shared::{
     config::{ANONYMOUS_PREFIX, begins_with},
@@ -10,7 +10,7 @@ use super::{App, agent_of};
 use crate::{auth::Caller, problem::Problem};
 
 impl App {
-    /// Refuses a caller whom an agent does not admit, in the words for an unknown agent.
+    /// Fails with `agent_not_found` if the agent does not admit the caller, as for an unknown agent.
     pub async fn expect_access(&self, caller: &Caller, agent_id: Uuid) -> Result<(), Problem> {
         match caller.is_operator || self.storage.access_of_agent(agent_id).await?.admits(caller.standing()) {
             true => Ok(()),
@@ -18,7 +18,7 @@ impl App {
         }
     }
 
-    /// Refuses a briefing for another owner whom the agent does not admit: that owner could not talk about it.
+    /// Fails if the agent does not admit the owner of a briefing, who could not open it.
     pub async fn expect_access_of(&self, owner: &str, agent_id: Uuid) -> Result<(), Problem> {
         let access = self.storage.access_of_agent(agent_id).await?;
         if access.may_admit(owner, begins_with(owner, ANONYMOUS_PREFIX)) {
@@ -28,7 +28,8 @@ impl App {
         }
     }
 
-    /// Refuses a caller whom an agent of a run of this target does not admit. Plain new conversations have none, and cost nothing.
+    /// Fails if an agent of the target does not admit the caller. A plain new conversation has no agent and needs no
+    /// query.
     pub(super) async fn expect_access_to(&self, caller: &Caller, target: &Target) -> Result<(), Problem> {
         if caller.is_operator || matches!(target, Target::New { agent_id: None }) {
             return Ok(());
@@ -41,8 +42,8 @@ impl App {
         }
     }
 
-    /// The run, for its owner and for those who decide about its calls; to others it is unknown. Answers whether the caller
-    /// decides.
+    /// Returns the run and whether the caller may decide its approvals. Fails with `run_not_found` if the caller is
+    /// neither the owner nor an approver.
     pub async fn asked_run(&self, caller: &Caller, run_id: Uuid) -> Result<(AskedRun, bool), Problem> {
         let run = self.storage.asked_run(run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
         let decides = run.approvers.include(caller.standing(), &run.owner);

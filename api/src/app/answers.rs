@@ -1,4 +1,4 @@
-//! Answers to what a waiting run has asked: a human's decision, or the result of a tool that the client executes.
+//! Answers to a waiting run: a human's decision, or the result of a tool call that the client executes.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -14,20 +14,21 @@ use uuid::Uuid;
 use super::App;
 use crate::{auth::Caller, problem::Problem, spans};
 
-/// When an answer came, and with which request.
-struct Begun {
+/// When an answer arrived, and in which traced request.
+struct AnswerOrigin {
     at: SystemTime,
     request: Option<Traceparent>,
 }
 
-impl Begun {
+impl AnswerOrigin {
     fn now() -> Self {
         Self { at: SystemTime::now(), request: spans::of_request() }
     }
 }
 
 impl App {
-    /// Answers what a run has asked about one call; the first answer counts.
+    /// Decides an approval; the first decision counts. Fails if the caller may not decide, or if the approval is not
+    /// open.
     pub async fn decide(
         self: &Arc<Self>,
         caller: &Caller,
@@ -40,19 +41,19 @@ impl App {
         if !decides {
             return Err(Problem::approver_needed(run_id));
         }
-        let (app, user, by, begun) = (Arc::clone(self), owner.clone(), caller.owner.clone(), Begun::now());
-        let checked = self.check_edited(&owner, run_id, approval_id, &decision).await?;
-        let answered = self.to_its_end(async move {
-            let decision = DecisionBy { by: &by, decision: &decision, checked };
-            let answered = app.storage.decide(&user, run_id, approval_id, decision).await?;
-            Ok(app.go_on_after(answered, begun))
+        let (app, user, by, origin) = (Arc::clone(self), owner.clone(), caller.owner.clone(), AnswerOrigin::now());
+        let check = self.check_edited(&owner, run_id, approval_id, &decision).await?;
+        let outcome = self.to_completion(async move {
+            let decision = DecisionBy { by: &by, decision: &decision, checked: check };
+            let outcome = app.storage.decide(&user, run_id, approval_id, decision).await?;
+            Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        let run = self.answered(&owner, run_id, answered.await?, not_found).await?;
-        Ok(if caller.owner == owner { run } else { shown_to_approver(run) })
+        let run = self.run_after_answer(&owner, run_id, outcome.await?, not_found).await?;
+        Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 
-    /// Refuses a decision whose reason or arguments are longer than a message may be, on every wire.
+    /// Fails if the reason or the edited arguments are longer than a message may be; this holds on every wire.
     fn check_decision(&self, decision: &Decision) -> Result<(), Problem> {
         let max = self.config.max_content_bytes;
         let (reason, edited) = match decision {
@@ -66,7 +67,8 @@ impl App {
         }
     }
 
-    /// Brings the result of a call that the client has executed; the first result counts.
+    /// Stores the result of a call that the client has executed; the first result counts. Fails if the call is not
+    /// open.
     pub async fn complete_client_call(
         self: &Arc<Self>,
         owner: &str,
@@ -79,37 +81,37 @@ impl App {
             ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
             ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
         };
-        let (app, user, call, begun) = (Arc::clone(self), owner.to_owned(), call_id.clone(), Begun::now());
-        let answered = self.to_its_end(async move {
-            let answered = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
-            Ok(app.go_on_after(answered, begun))
+        let (app, user, call, origin) = (Arc::clone(self), owner.to_owned(), call_id.clone(), AnswerOrigin::now());
+        let outcome = self.to_completion(async move {
+            let outcome = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
+            Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::call_not_found(&call_id, run_id);
-        self.answered(owner, run_id, answered.await?, not_found).await
+        self.run_after_answer(owner, run_id, outcome.await?, not_found).await
     }
 
-    /// Shows an answer that was accepted, and wakes a worker for its run.
-    fn go_on_after(self: &Arc<Self>, answered: AnswerOutcome, begun: Begun) -> AnswerOutcome {
-        if let AnswerOutcome::Accepted(run) = &answered {
-            spans::answer(run, begun.at, begun.request);
+    /// Publishes an accepted answer, and wakes a worker if the run is queued again.
+    fn publish_answer(self: &Arc<Self>, outcome: AnswerOutcome, origin: AnswerOrigin) -> AnswerOutcome {
+        if let AnswerOutcome::Accepted(run) = &outcome {
+            spans::answer(run, origin.at, origin.request);
             if run.queued {
                 self.wake();
             }
             let (app, run) = (Arc::clone(self), run.clone());
-            self.pending.spawn(async move { app.show(run.run_id, &[run.event]).await });
+            self.pending.spawn(async move { app.publish(run.run_id, &[run.event]).await });
         }
-        answered
+        outcome
     }
 
-    /// The run as it is after an answer, or why the answer was refused.
-    async fn answered(
+    /// Returns the run after an answer. Fails if storage refused the answer.
+    async fn run_after_answer(
         &self,
         owner: &str,
         run_id: Uuid,
-        answered: AnswerOutcome,
+        outcome: AnswerOutcome,
         not_found: impl FnOnce() -> Problem,
     ) -> Result<Run, Problem> {
-        match answered {
+        match outcome {
             AnswerOutcome::Accepted(_) => {
                 let run = self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
                 spans::concerns(&run);
@@ -128,7 +130,7 @@ impl App {
     }
 }
 
-/// The run for an approver who does not own it: its state, without what the owner brought or received.
-fn shown_to_approver(run: Run) -> Run {
+/// Returns the run as an approver sees it who does not own it: without the owner's metadata, the output and the usage.
+fn approver_view(run: Run) -> Run {
     Run { metadata: None, output_message: None, usage: None, ..run }
 }

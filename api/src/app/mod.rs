@@ -1,4 +1,4 @@
-//! The use cases: what the routes ask for, made of storage, log, queue and relay.
+//! The use cases. Routes call them; they combine storage, run log, queue and relay.
 
 mod access;
 mod after;
@@ -28,28 +28,28 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::{
-    auth::{Auth, Caller},
+    anonymous_activity::AnonymousActivity,
+    anonymous_limits::AnonymousLimits,
+    auth::{Authenticator, Caller},
     bodies::Bodies,
     metrics::Metrics,
     problem::Problem,
     relay::{Opened, Relay},
-    searches::Searches,
-    seen::Seen,
+    search_limit::SearchLimit,
     spans,
-    strangers::Strangers,
     streams::Streams,
-    unread::Unread,
+    unread_answers::UnreadAnswers,
 };
 
-/// What the use cases are made of.
+/// The dependencies of the use cases.
 pub struct Parts {
     pub storage: Storage,
     pub run_log: RunLog,
     pub queue: Queue,
     pub relay: Arc<Relay>,
-    pub auth: Arc<Auth>,
-    pub strangers: Strangers,
-    pub seen: Seen,
+    pub auth: Arc<Authenticator>,
+    pub anonymous_limits: AnonymousLimits,
+    pub anonymous_activity: AnonymousActivity,
     pub quotas: Quotas,
     pub streams: Streams,
     pub config: ApiConfig,
@@ -58,15 +58,15 @@ pub struct Parts {
     pub metrics: Metrics,
 }
 
-/// One process's API.
+/// The API of one process.
 pub struct App {
     storage: Storage,
     run_log: RunLog,
     queue: Queue,
     relay: Arc<Relay>,
-    auth: Arc<Auth>,
-    strangers: Strangers,
-    seen: Arc<Seen>,
+    auth: Arc<Authenticator>,
+    anonymous_limits: AnonymousLimits,
+    anonymous_activity: Arc<AnonymousActivity>,
     quotas: Quotas,
     streams: Streams,
     config: ApiConfig,
@@ -74,22 +74,22 @@ pub struct App {
     model: Option<ModelChoice>,
     schemas: SchemaChecks,
     bodies: Bodies,
-    unread: Unread,
-    searches: Searches,
+    unread_answers: UnreadAnswers,
+    search_limit: SearchLimit,
     metrics: Metrics,
-    /// What must come to an end although no request waits for it.
+    /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
 }
 
-/// A message that is committed with its run.
-pub struct Posted {
+/// A message that is committed with its run, and their conversation.
+pub struct CommittedMessage {
     pub conversation: Conversation,
     pub message: Message,
     pub run: Run,
 }
 
-/// Time that this has when the process ends; a worker's lease settles the rest.
-const SETTLE: Duration = Duration::from_secs(2);
+/// Time for pending tasks when the process ends. If one does not finish, the expiry of a worker's lease does its work.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
@@ -99,8 +99,8 @@ impl App {
             queue,
             relay,
             auth,
-            strangers,
-            seen,
+            anonymous_limits,
+            anonymous_activity,
             quotas,
             streams,
             config,
@@ -110,16 +110,17 @@ impl App {
         } = parts;
         let schemas = SchemaChecks::new(&tools);
         let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
-        let unread = Unread::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
-        let searches = Searches::new(config.searches);
+        let unread_answers =
+            UnreadAnswers::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
+        let search_limit = SearchLimit::new(config.searches);
         Arc::new(Self {
-            seen: Arc::new(seen),
+            anonymous_activity: Arc::new(anonymous_activity),
             storage,
             run_log,
             queue,
             relay,
             auth,
-            strangers,
+            anonymous_limits,
             quotas,
             streams,
             config,
@@ -127,8 +128,8 @@ impl App {
             model,
             schemas,
             bodies,
-            unread,
-            searches,
+            unread_answers,
+            search_limit,
             metrics,
             pending: TaskTracker::new(),
         })
@@ -146,24 +147,24 @@ impl App {
         &self.relay
     }
 
-    pub fn auth(&self) -> &Arc<Auth> {
+    pub fn auth(&self) -> &Arc<Authenticator> {
         &self.auth
     }
 
-    pub const fn strangers(&self) -> &Strangers {
-        &self.strangers
+    pub const fn anonymous_limits(&self) -> &AnonymousLimits {
+        &self.anonymous_limits
     }
 
-    pub const fn seen(&self) -> &Arc<Seen> {
-        &self.seen
+    pub const fn anonymous_activity(&self) -> &Arc<AnonymousActivity> {
+        &self.anonymous_activity
     }
 
     pub const fn bodies(&self) -> &Bodies {
         &self.bodies
     }
 
-    pub const fn unread(&self) -> &Unread {
-        &self.unread
+    pub const fn unread_answers(&self) -> &UnreadAnswers {
+        &self.unread_answers
     }
 
     pub const fn streams(&self) -> &Streams {
@@ -174,17 +175,17 @@ impl App {
         &self.config
     }
 
-    /// Whether agents with stdio servers, which are commands on a worker's host, are accepted from clients.
+    /// Returns whether clients may define agents with stdio servers, which are commands on a worker's host.
     pub const fn takes_commands(&self) -> bool {
         self.tools.mcp_stdio
     }
 
-    /// The deployment's model, where this process is a worker, too.
+    /// Returns the deployment's model if this process is also a worker.
     pub const fn model(&self) -> Option<&ModelChoice> {
         self.model.as_ref()
     }
 
-    /// Variables of the workers that agents may use.
+    /// Returns the names of the workers' environment variables that agents may use.
     pub fn agent_secrets(&self) -> &[String] {
         &self.tools.agent_secrets
     }
@@ -193,46 +194,49 @@ impl App {
         &self.metrics
     }
 
-    /// Commits a message with its run and wakes a worker.
-    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<Posted, Problem> {
-        let (posted, _) = self.submit(caller, new).await?;
-        Ok(posted)
+    /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
+    /// it.
+    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<CommittedMessage, Problem> {
+        let (committed, _) = self.submit(caller, new).await?;
+        Ok(committed)
     }
 
-    /// The same, and follows the run: from its first event on, or from `cursor` where the request is a repeated one.
+    /// Calls `post` and opens a stream of the run: from its first event, or from `cursor` if the request is a repeated
+    /// one.
     pub async fn post_and_follow(
         self: &Arc<Self>,
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(Posted, Opened), Problem> {
-        // Order matters: a stream too many is refused before anything is committed.
+    ) -> Result<(CommittedMessage, Opened), Problem> {
+        // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
-        // Watching is begun meanwhile, because nothing of the run may be missed.
+        // The relay subscribes concurrently, because the stream must not miss any event of the run.
         let (watch, submitted) = tokio::join!(self.relay.watch_new(new.run_id), self.submit(caller, new));
-        let (posted, queued) = submitted?;
-        let (owner, run) = (&caller.owner, Arc::new(posted.run.clone()));
+        let (committed, queued) = submitted?;
+        let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
         let opened = match queued {
             Some(queued) => Opened::Stream(Box::new(self.relay.open_new(watch, owner, &run, queued, stream))),
             None => self.relay.resume(owner, &run, cursor, stream).await?,
         };
-        Ok((posted, opened))
+        Ok((committed, opened))
     }
 
-    /// The same, but the head waits for the run's first output: a run that fails before it is a problem and no stream.
-    pub async fn post_and_hear(
+    /// Calls `post_and_follow` and waits for the run's first output. Fails with `run_failed` if the run fails before
+    /// that.
+    pub async fn post_and_await_output(
         self: &Arc<Self>,
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(Posted, Opened), Problem> {
-        let (posted, mut opened) = self.post_and_follow(caller, new, cursor).await?;
-        self.hear(&posted.run, &mut opened).await?;
-        Ok((posted, opened))
+    ) -> Result<(CommittedMessage, Opened), Problem> {
+        let (committed, mut opened) = self.post_and_follow(caller, new, cursor).await?;
+        self.await_output(&committed.run, &mut opened).await?;
+        Ok((committed, opened))
     }
 
-    /// Waits for the run's first output. A run that fails before it is a problem.
-    pub async fn hear(&self, run: &Run, opened: &mut Opened) -> Result<(), Problem> {
+    /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
+    pub async fn await_output(&self, run: &Run, opened: &mut Opened) -> Result<(), Problem> {
         if let Opened::Stream(follower) = opened
             && let Some(error) = follower.failure_before_output(self.config.head_wait).await
         {
@@ -241,9 +245,9 @@ impl App {
         Ok(())
     }
 
-    /// The owner's run, for one more stream of it: from the database only where nobody follows it here. Its status may be
-    /// another by now.
-    pub async fn run_to_follow(&self, owner: &str, run_id: Uuid) -> Result<Arc<Run>, Problem> {
+    /// Returns the owner's run for one more stream of it. It reads the database only if no other client streams the run
+    /// from this process. The status may be outdated.
+    pub async fn run_to_stream(&self, owner: &str, run_id: Uuid) -> Result<Arc<Run>, Problem> {
         if let Some(run) = self.relay.remembered(owner, run_id) {
             return Ok(run);
         }
@@ -251,10 +255,10 @@ impl App {
         run.map(Arc::new).ok_or_else(|| Problem::run_not_found(run_id))
     }
 
-    /// Asks for the end of a run, and sees to it if its worker does not.
+    /// Requests the end of a run, and ends it here if its worker does not. Fails if the owner has no such run.
     pub async fn cancel(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
-        let cancelled = self.to_its_end(async move {
+        let cancelled = self.to_completion(async move {
             let cancelled = app.storage.request_cancel(&user, run_id).await?;
             match &cancelled {
                 CancelOutcome::Ended(ended) => app.follow_up(vec![ended.clone()], Vec::new()),
@@ -269,10 +273,10 @@ impl App {
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
     }
 
-    /// Hides a conversation and cancels what it has not finished.
+    /// Hides a conversation and cancels its unfinished runs. Fails if the owner has no such conversation.
     pub async fn delete_conversation(self: &Arc<Self>, owner: &str, id: Uuid) -> Result<(), Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
-        let deleted = self.to_its_end(async move {
+        let deleted = self.to_completion(async move {
             let cancelled = app.storage.delete_conversation(&user, id).await?;
             Ok(cancelled.map(|(ended, requested)| {
                 app.relay.forget(id);
@@ -282,55 +286,64 @@ impl App {
         deleted.await?.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// Waits until what this process has begun has come to an end.
+    /// Waits for pending tasks, up to `SETTLE_TIMEOUT`.
     pub async fn settle(&self) {
         self.pending.close();
-        let _ = tokio::time::timeout(SETTLE, self.pending.wait()).await;
+        let _ = tokio::time::timeout(SETTLE_TIMEOUT, self.pending.wait()).await;
     }
 
-    async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(Posted, Option<Event>), Problem> {
+    async fn submit(
+        self: &Arc<Self>,
+        caller: &Caller,
+        new: NewRun,
+    ) -> Result<(CommittedMessage, Option<Event>), Problem> {
         if let Some(content) = new.input.content() {
             self.check_content(content)?;
         }
-        // A repeated request stores nothing, so no limit refuses it. Order matters: nothing is stored without the admissions.
-        if let Some(key) = new.key.as_ref().filter(|_| caller.is_stranger) {
+        // A repeated request stores nothing, so no limit refuses it. Order matters: all admissions precede the first
+        // write.
+        if let Some(key) = new.key.as_ref().filter(|_| caller.is_unnamed) {
             match self.storage.repeated(&caller.owner, key).await? {
                 Some(SubmitOutcome::Repeated(repeated)) => {
                     let (conversation, message, run) = *repeated;
                     spans::concerns(&run);
-                    return Ok((Posted { conversation, message, run }, None));
+                    return Ok((CommittedMessage { conversation, message, run }, None));
                 }
                 Some(_) => return Err(Problem::key_reused()),
                 None => {}
             }
         }
-        self.strangers.admit(caller).await?;
-        self.seen.before_write(caller).await?;
+        self.anonymous_limits.admit(caller).await?;
+        self.anonymous_activity.note_write(caller).await?;
         self.expect_access_to(caller, &new.target).await?;
         self.compile_client_tools(caller, &new.options.client_tools).await?;
-        let (app, user, target, max) = (Arc::clone(self), caller.owner.clone(), named(&new.target), new.max_unfinished);
+        let (app, user, target, max) =
+            (Arc::clone(self), caller.owner.clone(), conversation_label(&new.target), new.max_unfinished);
         let (replaced, agent) = (new.input.replace_from().unwrap_or_default(), agent_of(&new.target));
-        let submitted = self.to_its_end(async move {
+        let submitted = self.to_completion(async move {
             let span = spans::submit(new.traceparent, new.run_id);
             let submitted = app.storage.submit(&user, &app.quotas, &new).await?;
             drop(span);
             Ok(match submitted {
-                // From here on the message is committed: whatever fails now costs time only.
+                // The message is committed here, so a later failure costs only time.
                 SubmitOutcome::Accepted(accepted) => {
                     app.wake();
                     app.follow_up(accepted.ended, accepted.cancel_requested);
-                    let posted =
-                        Posted { conversation: accepted.conversation, message: accepted.message, run: accepted.run };
-                    Ok((posted, Some(accepted.queued)))
+                    let committed = CommittedMessage {
+                        conversation: accepted.conversation,
+                        message: accepted.message,
+                        run: accepted.run,
+                    };
+                    Ok((committed, Some(accepted.queued)))
                 }
                 SubmitOutcome::Repeated(repeated) => {
                     let (conversation, message, run) = *repeated;
-                    Ok((Posted { conversation, message, run }, None))
+                    Ok((CommittedMessage { conversation, message, run }, None))
                 }
                 refused => Err(refused),
             })
         });
-        let submitted = submitted.await?.inspect(|(posted, _)| spans::concerns(&posted.run));
+        let submitted = submitted.await?.inspect(|(committed, _)| spans::concerns(&committed.run));
         submitted.map_err(|refused| match refused {
             SubmitOutcome::KeyReused => Problem::key_reused(),
             SubmitOutcome::Busy => Problem::conversation_busy(target),
@@ -359,24 +372,23 @@ impl App {
         Ok(())
     }
 
-    /// Does what was asked for to its end, also when the client hangs up meanwhile: a commit without what follows it would
-    /// be half done.
-    async fn to_its_end<T: Send + 'static>(
+    /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
+    async fn to_completion<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, storage::Error>> + Send + 'static,
     ) -> Result<T, Problem> {
         match self.pending.spawn(work).await {
             Ok(done) => Ok(done?),
             Err(panicked) => {
-                tracing::error!(error = %panicked, "a use case panicked");
+                tracing::error!(error = %panicked, "failed to complete a use case: it panicked");
                 Err(Problem::internal())
             }
         }
     }
 }
 
-/// What the client calls the conversation that it talks to.
-pub fn named(target: &Target) -> String {
+/// Returns the client's name for the conversation of a request, for error texts and fingerprints.
+pub fn conversation_label(target: &Target) -> String {
     match target {
         Target::Existing(id) => id.to_string(),
         Target::Named { handle: Handle::Session(name), .. } => format!("of session {name}"),

@@ -1,4 +1,4 @@
-//! Use cases about an owner as a whole: the quota of bytes, erasure, and the move to another owner.
+//! Use cases for all data of an owner: the quota of bytes, erasure, and the move to another owner.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -11,31 +11,31 @@ use uuid::Uuid;
 use super::App;
 use crate::{auth::Caller, problem::Problem};
 
-/// Time after which the worker of an erased run appends nothing more.
+/// Time after which the worker of an erased run no longer appends events.
 const LAST_APPEND: Duration = Duration::from_secs(5);
 
 impl App {
-    /// Lets a caller write something that starts no run, or says when to come back.
+    /// Admits a write that starts no run. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
-        self.strangers.admit_write(caller).await?;
-        self.seen.before_write(caller).await
+        self.anonymous_limits.admit_write(caller).await?;
+        self.anonymous_activity.note_write(caller).await
     }
 
-    /// The owner, for a write that the quota of bytes may refuse.
+    /// Returns the owner with its quota of bytes, which storage checks for a write.
     pub const fn account<'a>(&self, owner: &'a str) -> Account<'a> {
         Account { owner, max_bytes: self.quotas.bytes }
     }
 
-    /// Removes all that an owner has, also when the client hangs up meanwhile.
+    /// Removes all data of an owner, also if the client hangs up meanwhile.
     pub async fn erase(self: &Arc<Self>, owner: &str) -> Result<(), Problem> {
         let (app, user) = (Arc::clone(self), owner.to_owned());
-        self.to_its_end(async move {
+        self.to_completion(async move {
             loop {
                 let erased = app.storage.erase_some(&user, Erasure::Wanted).await?;
                 let is_done = erased.is_done;
-                app.clear_away(erased).await;
+                app.publish_erasure(erased).await;
                 if is_done {
-                    app.seen.lift(&user);
+                    app.anonymous_activity.forget(&user);
                     return Ok(());
                 }
             }
@@ -43,25 +43,25 @@ impl App {
         .await
     }
 
-    /// Moves all that an anonymous user has to another owner; returns how many conversations that owner sees more. Clients that
-    /// follow a run go on following it.
+    /// Moves all data of an anonymous user to another owner. Returns the number of moved conversations. Open streams of
+    /// the moved runs stay open.
     pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
-        self.to_its_end(async move {
+        self.to_completion(async move {
             let moved = app.storage.move_owner(&from, &to, &app.quotas).await?;
             app.relay.move_owner(&from, &to);
-            app.seen.lift(&from);
+            app.anonymous_activity.forget(&from);
             Ok(moved)
         })
         .await
     }
 
-    /// Has clients, workers and the run log follow an erasure that is committed.
-    async fn clear_away(self: &Arc<Self>, erased: ErasureStep) {
+    /// Publishes a committed erasure to clients and workers, and removes the run logs.
+    async fn publish_erasure(self: &Arc<Self>, erased: ErasureStep) {
         let ErasureStep { ended, runs, conversations, .. } = erased;
-        // Order matters: the end of a run fences its worker out of the log, which is removed after it.
+        // Order matters: the end of a run fences its worker out of the log, so the removal comes after it.
         for run in &ended {
-            self.show_end(run).await;
+            self.publish_end(run).await;
         }
         conversations.into_iter().for_each(|id| self.relay.forget(id));
         self.remove_logs(&runs).await;
@@ -72,7 +72,7 @@ impl App {
         self.pending.spawn(async move {
             for run in &ended {
                 if let Err(error) = app.queue.signal_cancel(run.run_id).await {
-                    tracing::debug!(run.id = %run.run_id, error = &error as &dyn Error, "the worker learns of an erasure with its next renewal");
+                    tracing::debug!(run.id = %run.run_id, error = &error as &dyn Error, "failed to signal an erasure; the worker reads it with its next lease renewal");
                 }
             }
             tokio::time::sleep(LAST_APPEND).await;

@@ -8,7 +8,8 @@ use super::App;
 use crate::{auth::Caller, problem::Problem};
 
 impl App {
-    /// A page of the caller's conversations: all, or those that have the words of a text. `None` for a cursor that no page gave.
+    /// Returns a page of the caller's conversations: all, or those that contain the words of `text`. `None` for an
+    /// invalid cursor. Fails if no search turn becomes free in time.
     pub async fn conversations(
         self: &Arc<Self>,
         caller: &Caller,
@@ -19,10 +20,10 @@ impl App {
         let Some(text) = text else {
             return Ok(self.storage.conversations(&caller.owner, limit, cursor.as_deref(), None).await?);
         };
-        let turn = self.searches.begin(caller).await?;
+        let turn = self.search_limit.begin(caller).await?;
         let (app, owner, text) = (Arc::clone(self), caller.owner.clone(), text.to_owned());
-        // A client that hangs up does not end the statement, so the turn goes with the statement.
-        self.to_its_end(async move {
+        // A client that hangs up does not end the statement, so the statement's task owns the turn.
+        self.to_completion(async move {
             let found = app.storage.conversations(&owner, limit, cursor.as_deref(), Some(&text)).await;
             drop(turn);
             found

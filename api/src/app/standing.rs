@@ -1,4 +1,4 @@
-//! The standing conversation with an agent, and briefings that are talked about in it.
+//! The standing conversation with an agent, and the cards of briefings in it.
 
 use holdfast_shared::conversation::{Conversation, Handle};
 use uuid::Uuid;
@@ -6,17 +6,19 @@ use uuid::Uuid;
 use super::App;
 use crate::{auth::Caller, problem::Problem};
 
-/// Times that a card is added to a conversation which somebody deletes at that very moment.
+/// Attempts to add a card while another request deletes the conversation.
 const CARD_TRIES: usize = 5;
 
 impl App {
-    /// The owner's standing conversation with an agent, made if there is none.
+    /// Returns the owner's standing conversation with an agent, and creates it if necessary. `None` if there is no such
+    /// agent.
     pub async fn standing_conversation(&self, owner: &str, agent_id: Uuid) -> Result<Option<Conversation>, Problem> {
         Ok(self.storage.conversation_by_handle(self.account(owner), &Handle::Agent(agent_id)).await?)
     }
 
-    /// Adds a briefing's card to the standing conversation with its agent; answers the conversation and the card's message.
-    pub async fn talk_about(&self, caller: &Caller, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
+    /// Adds a briefing's card to the standing conversation with its agent. Returns the ids of the conversation and the
+    /// card's message.
+    pub async fn add_briefing_card(&self, caller: &Caller, briefing_id: Uuid) -> Result<(Uuid, Uuid), Problem> {
         let not_found = || Problem::briefing_not_found(briefing_id);
         let owner = caller.owner.as_str();
         let briefing = self.storage.briefing(owner, briefing_id).await?.ok_or_else(not_found)?;
@@ -29,7 +31,7 @@ impl App {
                 return Ok((conversation_id, card));
             }
         }
-        tracing::error!(briefing.id = %briefing_id, "the conversation of a briefing is deleted again and again");
+        tracing::error!(briefing.id = %briefing_id, "failed to add a briefing's card: other requests kept deleting its conversation");
         Err(Problem::internal())
     }
 }

@@ -1,4 +1,4 @@
-//! Going back to an earlier version of a message, or forward again.
+//! Restores another version of a message.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::App;
 use crate::{auth::Caller, problem::Problem};
 
 impl App {
-    /// Makes a superseded version part of the caller's conversation again, instead of the one that stands there now.
+    /// Restores a superseded version of a message in the caller's conversation, which supersedes the current version.
+    /// Fails if the message is unknown, or if no version of it is current.
     pub async fn restore_message(
         self: &Arc<Self>,
         caller: &Caller,
@@ -17,7 +18,7 @@ impl App {
         message_id: Uuid,
     ) -> Result<Message, Problem> {
         let (app, owner) = (Arc::clone(self), caller.owner.clone());
-        let restored = self.to_its_end(async move {
+        let restored = self.to_completion(async move {
             let restored = app.storage.restore_message(&owner, conversation_id, message_id).await?;
             Ok(match restored {
                 RestoreOutcome::Done { message, ended, cancel_requested } => {

@@ -1,33 +1,33 @@
-//! Where a request comes from.
+//! Finds the client's address of a request.
 //!
-//! Anybody can send `X-Forwarded-For`. Only a trusted proxy is believed, and only about whom it has seen itself: the list is
-//! read from the right, and what stands before the first address that is no trusted proxy may be made up.
+//! Any client can send `X-Forwarded-For`. The server believes a trusted proxy only about the proxy's own peer: it reads
+//! the list from the right and stops at the first address that is no trusted proxy. A client may have invented all
+//! further ones.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// In the extensions of a request: who has opened the connection.
+/// In the extensions of a request: the address that opened the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// The address of the client: the peer, or behind trusted proxies the address that the farthest of them has seen. A client
-/// cannot make it up, and so cannot choose it either.
+/// Returns the client's address: the peer, or the peer of the farthest trusted proxy. A client cannot choose it.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted_proxies.iter().any(|network| network.contains(address));
     let mut client = peer.to_canonical();
     let mut forwarded = forwarded_for(headers).into_iter().rev();
-    // Each trusted proxy says truly who is before it. An entry that is no address ends what is known.
+    // Each trusted proxy names its own peer. An entry that is no address ends the search.
     while is_trusted(&client)
-        && let Some(Some(before)) = forwarded.next()
+        && let Some(Some(peer)) = forwarded.next()
     {
-        client = before;
+        client = peer;
     }
     client
 }
 
-/// What counts as one client: an address, or the network of 2^64 addresses that an IPv6 host can choose from.
+/// Returns the address under which a client counts. For IPv6 it is the network of 2^64 addresses that one host can use.
 pub fn one_client(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -35,13 +35,13 @@ pub fn one_client(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The entries of all such headers in their order; `None` is an entry that is no address.
+/// Returns the entries of all `X-Forwarded-For` headers in order; `None` for an entry that is no address.
 fn forwarded_for(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let values = headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or("?"));
     values.flat_map(|value| value.split(',')).map(|entry| address(entry.trim())).collect()
 }
 
-/// Some proxies add the port.
+/// Parses an address, also with the port that some proxies add.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse().or_else(|_| text.parse().map(|socket: SocketAddr| socket.ip())).ok()?;
@@ -80,12 +80,12 @@ mod tests {
         check("10.0.0.1", &["198.51.100.1, unknown"], "10.0.0.1");
         check("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2");
         check("10.0.0.1", &[""], "10.0.0.1");
-        // Where all are trusted proxies, the farthest asks for itself.
+        // If all are trusted proxies, the farthest is the client.
         check("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3");
     }
 
     #[test]
-    fn a_host_cannot_choose_among_addresses_of_its_own() {
+    fn all_addresses_of_one_host_count_as_one_client() {
         let check = |address: &str, client: &str| {
             assert_eq!(one_client(address.parse().unwrap()), client.parse::<IpAddr>().unwrap(), "{address}");
         };

@@ -1,21 +1,21 @@
-//! What a request brings to show who is asking.
+//! Reads the credential of a request; `jwt` and `anonymous` check it.
 //!
-//! Clients of other APIs send a key in every request, as `Authorization: Bearer` or as `x-api-key`: either may carry a JWT,
-//! or the secret of an anonymous user. A JWT has dots, so they cannot be confused.
+//! Clients of other APIs send a key in every request, as `Authorization: Bearer` or as `x-api-key`. Either header may
+//! carry a JWT or the secret of an anonymous user. Only a JWT has dots, so the server can distinguish them.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::anonymous::Anonymous;
+use super::anonymous::AnonymousUser;
 use crate::problem::Problem;
 
 pub enum Credential<'a> {
     Token(&'a str),
-    Anonymous(Anonymous),
+    Anonymous(AnonymousUser),
 }
 
-/// `Authorization` if there is one, else `x-api-key`. What is there but cannot be read is refused: nobody should become
-/// anonymous by a slip.
-pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
+/// Returns the credential of `Authorization`, else of `x-api-key`, else `None`. Fails if a header is there but
+/// unreadable, so that no user becomes anonymous by mistake.
+pub fn from_headers(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
     let text = match (headers.get(header::AUTHORIZATION), headers.get("x-api-key")) {
         (Some(authorization), _) => bearer(authorization)?,
         (None, Some(key)) => readable(key)?,
@@ -27,7 +27,7 @@ pub fn sent(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Problem> {
     if text.contains('.') {
         return Ok(Some(Credential::Token(text)));
     }
-    match Anonymous::of(text) {
+    match AnonymousUser::of(text) {
         Some(user) => Ok(Some(Credential::Anonymous(user))),
         None => Err(Problem::invalid_token("it is neither a JWT nor the token of an anonymous user")),
     }
@@ -43,7 +43,7 @@ fn bearer(value: &HeaderValue) -> Result<&str, Problem> {
 }
 
 fn readable(value: &HeaderValue) -> Result<&str, Problem> {
-    value.to_str().map(str::trim).map_err(|_| Problem::invalid_token("it has characters that no token has"))
+    value.to_str().map(str::trim).map_err(|_| Problem::invalid_token("it has characters that a token cannot have"))
 }
 
 #[cfg(test)]
@@ -51,20 +51,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_credential_is_read_or_refused_but_never_overlooked() {
+    fn a_credential_is_accepted_or_refused_but_never_ignored() {
         let secret = "a".repeat(43);
         let check = |sent_headers: &[(&'static str, &str)], expected: &str| {
             let mut headers = HeaderMap::new();
             for (name, value) in sent_headers {
                 headers.append(*name, HeaderValue::from_str(value).unwrap());
             }
-            let found = match sent(&headers) {
+            let result = match from_headers(&headers) {
                 Ok(Some(Credential::Token(token))) => format!("token {token}"),
                 Ok(Some(Credential::Anonymous(_))) => "anonymous".to_owned(),
                 Ok(None) => "nothing".to_owned(),
                 Err(problem) => problem.code.to_owned(),
             };
-            assert_eq!(found, expected, "{sent_headers:?}");
+            assert_eq!(result, expected, "{sent_headers:?}");
         };
         check(&[], "nothing");
         check(&[("authorization", "Bearer a.b.c")], "token a.b.c");

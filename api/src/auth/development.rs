@@ -1,7 +1,7 @@
-//! Development mode: everybody is `debug_user` or whoever `X-User` says, and may do everything.
+//! Development mode: every caller is `debug_user`, or the user that `X-User` names, and may do everything.
 //!
-//! So `Door` lets in this machine only: by the Host name, by the address of the peer, and by what the browser says of the
-//! page that asks. No web page reaches a developer's server through the developer's browser.
+//! So `DevelopmentGate` admits this machine only: it checks the Host name, the address of the peer, and the origin that
+//! the browser reports. No foreign web page can change a developer's server through the developer's browser.
 
 use std::net::IpAddr;
 
@@ -11,46 +11,46 @@ use axum::{
 };
 use holdfast_shared::config::{ApiConfig, UsersConfig};
 
-use super::{Identity, Kind, MAX_NAME_CHARS, is_cross_site, name};
+use super::{CallerKind, Identity, MAX_NAME_CHARS, is_cross_site, name};
 use crate::{cors, problem::Problem};
 
-/// Who a developer says to be.
+/// Names the user in development mode.
 pub const HEADER: &str = "x-user";
 
 const DEVELOPER: &str = "debug_user";
 
 pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
-    let named = headers.get(HEADER);
-    let owner = named.map_or(Some(DEVELOPER), name).ok_or_else(|| Problem::invalid_user(MAX_NAME_CHARS))?;
+    let header_value = headers.get(HEADER);
+    let owner = header_value.map_or(Some(DEVELOPER), name).ok_or_else(|| Problem::invalid_user(MAX_NAME_CHARS))?;
     Ok(Identity {
         owner: owner.to_owned(),
-        kind: Kind::Developer,
+        kind: CallerKind::Developer,
         is_operator: true,
-        is_stranger: named.is_none(),
+        is_unnamed: header_value.is_none(),
         expires_at: None,
-        newcomer: None,
+        new_user: None,
     })
 }
 
-/// What machines ask by address; nothing of any user is there.
-const FOR_MACHINES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+/// Paths that probes request by address; they show no user's data.
+const PROBE_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Which requests development mode answers.
-pub struct Door {
-    /// `HOLDFAST_DEVELOPMENT`: in a container, the peer is a proxy or the host's end of a bridge.
+/// Decides which requests development mode accepts.
+pub struct DevelopmentGate {
+    /// `HOLDFAST_DEVELOPMENT`. In a container the peer is a proxy or the host's end of a bridge.
     takes_any_peer: bool,
-    /// The origins that CORS lists.
+    /// The origins in `HOLDFAST_CORS_ORIGINS`.
     front_ends: Vec<HeaderValue>,
 }
 
-impl Door {
+impl DevelopmentGate {
     pub fn new(users: &UsersConfig, api: &ApiConfig) -> Self {
         Self { takes_any_peer: users.development, front_ends: cors::origins(api) }
     }
 
-    /// Refuses a request for another host, from another machine, or from another site's page that would change something.
+    /// Fails for a request to another host, from another machine, or for a change from another site's page.
     pub fn admit(&self, request: &Request, peer: IpAddr) -> Result<(), Problem> {
-        if FOR_MACHINES.contains(&request.uri().path()) {
+        if PROBE_PATHS.contains(&request.uri().path()) {
             return Ok(());
         }
         match host(request.headers(), request.uri().authority()) {
@@ -96,10 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_let_in_unless_the_setting_says_otherwise() {
+    fn the_gate_admits_only_this_machine_unless_the_setting_says_otherwise() {
         let check = |takes_any_peer: bool, path: &str, peer: &str, refused: Option<&str>| {
-            let door = Door { takes_any_peer, front_ends: Vec::new() };
-            let admitted = door.admit(&request(Method::GET, path, &[]), peer.parse().unwrap());
+            let gate = DevelopmentGate { takes_any_peer, front_ends: Vec::new() };
+            let admitted = gate.admit(&request(Method::GET, path, &[]), peer.parse().unwrap());
             assert_eq!(admitted.err().map(|problem| problem.code), refused, "{path} for {peer}");
         };
         for peer in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
@@ -114,10 +114,13 @@ mod tests {
 
     #[test]
     fn another_sites_page_changes_nothing_unless_cors_lists_it() {
-        let door = Door { takes_any_peer: false, front_ends: vec![HeaderValue::from_static("https://front.example")] };
+        let gate = DevelopmentGate {
+            takes_any_peer: false,
+            front_ends: vec![HeaderValue::from_static("https://front.example")],
+        };
         let check = |method: Method, site: &str, origin: &str, refused: Option<&str>| {
             let headers = [("sec-fetch-site", site), ("origin", origin)];
-            let admitted = door.admit(&request(method, "/v1/runs", &headers), IpAddr::from([127, 0, 0, 1]));
+            let admitted = gate.admit(&request(method, "/v1/runs", &headers), IpAddr::from([127, 0, 0, 1]));
             assert_eq!(admitted.err().map(|problem| problem.code), refused, "{site} {origin}");
         };
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {

@@ -1,7 +1,7 @@
-//! Users whom a JWT names.
+//! Verifies JWTs.
 //!
-//! The key decides which one algorithm counts; what a token says about its own is only compared with it, so that no token
-//! can choose a weaker one. Issuers are told apart by prefixes of their users' names.
+//! The key fixes the one accepted algorithm. The server only compares it with the token's `alg`, so that no token can
+//! choose a weaker one. Prefixes of user names separate the users of different issuers.
 
 use std::{
     collections::HashMap,
@@ -14,22 +14,22 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Identity, Kind, MAX_NAME_CHARS, is_name};
+use super::{CallerKind, Identity, MAX_NAME_CHARS, is_name};
 use crate::problem::Problem;
 
-/// Reads tokens.
-pub struct Tokens {
+/// Verifies tokens with the deployment's key.
+pub struct TokenVerifier {
     key: DecodingKey,
     validation: Validation,
-    /// Prefixes by issuer; without any, everybody with the key is one issuer.
+    /// Prefixes by issuer. If it is empty, the server does not check issuers.
     prefixes: HashMap<String, String>,
     role_claim: String,
 }
 
-/// What a role is called that may write agents.
+/// The role that may write agents.
 const OPERATOR: &str = "operator";
 
-/// How far clocks may differ, in seconds.
+/// Allowed difference of clocks, in seconds.
 const LEEWAY: u64 = 5;
 
 /// RFC 7518, section 3.2: the secret of HS256 is as long as its hash, or longer.
@@ -38,18 +38,18 @@ const MIN_SECRET_BYTES: usize = 32;
 /// RSA keys of 2,048 bits take at least this many bytes.
 const MIN_RSA_BYTES: usize = 256;
 
-/// How public keys begin that are no PEM. As a secret, they would be one that everybody knows.
+/// Beginnings of public keys that are not in PEM. As an HS256 secret, such a key would be public.
 const OTHER_PUBLIC_KEYS: [&str; 7] =
     ["{", "ssh-", "ecdsa-sha2-", "MII", "MFkwEwYHKoZIzj0", "MHYwEAYHKoZIzj0", "MCowBQYDK2Vw"];
 
-impl Tokens {
+impl TokenVerifier {
     pub fn new(key: &SecretString, config: &UsersConfig) -> Result<Self, Error> {
         let (key, algorithm) = read_key(key.expose_secret())?;
-        // The owner of a public key signs tokens for others too, and any of those would be good here.
+        // An issuer with a key pair signs tokens for other services too, and this server would accept all of them.
         if algorithm != Algorithm::HS256 && config.jwt_audience.is_none() {
             return Err(Error::new(
                 "HOLDFAST_JWT_AUDIENCE",
-                "is needed with a public key: its owner signs tokens for other services too, so name the audience (aud) of this one",
+                "is required with a public key: its issuer signs tokens for other services too, so name the audience (aud) of this one",
             ));
         }
         let mut validation = Validation::new(algorithm);
@@ -71,45 +71,48 @@ impl Tokens {
     }
 
     pub fn identify(&self, token: &str) -> Result<Identity, Problem> {
-        let read = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
-        let token = read.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;
-        // RFC 7515, section 4.1.11: whoever does not understand an extension that is critical refuses.
+        let result = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
+        let token = result.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;
+        // RFC 7515, section 4.1.11: a recipient that does not understand a critical extension rejects the token.
         if token.header.crit.is_some() {
-            return Err(Problem::invalid_token("it has critical extensions (crit), which are not understood here"));
+            return Err(Problem::invalid_token(
+                "it has critical extensions (crit), which this server does not support",
+            ));
         }
         Ok(Identity {
             owner: self.user(&token.claims).map_err(Problem::invalid_token)?,
-            kind: Kind::Jwt,
+            kind: CallerKind::Jwt,
             is_operator: token.claims.get(&self.role_claim).is_some_and(is_operator),
-            is_stranger: false,
+            is_unnamed: false,
             expires_at: token.claims.get("exp").and_then(Value::as_f64).and_then(moment_of),
-            newcomer: None,
+            new_user: None,
         })
     }
 
-    /// The subject with its issuer's prefix; never a name that another kind of user, or another issuer's, could have.
+    /// Returns the subject with its issuer's prefix. Fails if another kind of user, or another issuer's user, could
+    /// have the name.
     fn user(&self, claims: &Map<String, Value>) -> Result<String, &'static str> {
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or("");
         if !is_name(subject) {
-            // The number that the sentence has.
+            // The text below has this number.
             const { assert!(MAX_NAME_CHARS == 128) };
-            return Err("its subject (sub) has not 1 to 128 characters, or has control characters");
+            return Err("its subject (sub) must have 1 to 128 characters and no control characters");
         }
         let prefix = match claims.get("iss").and_then(Value::as_str) {
             _ if self.prefixes.is_empty() => "",
-            // A list of issuers has passed if one of them is known; which one speaks is not to be guessed.
-            issuer => self.prefixes.get(issuer.unwrap_or("")).ok_or("its issuer (iss) is none that counts here")?,
+            // The library accepts a list with one known issuer, which would leave the prefix ambiguous.
+            issuer => self.prefixes.get(issuer.unwrap_or("")).ok_or("this server does not accept its issuer (iss)")?,
         };
         let user = if prefix.is_empty() { subject.to_owned() } else { format!("{prefix}_{subject}") };
         let others = self.prefixes.values().map(String::as_str).chain([ANONYMOUS_PREFIX]);
         let mut others = others.filter(|other| !other.is_empty() && *other != prefix);
         match others.any(|other| begins_with(&user, other)) {
-            true => Err("its subject (sub) looks like a user of another kind"),
+            true => Err("its subject (sub) begins like the name of another kind of user"),
             false => Ok(user),
         }
     }
 
-    /// Why a token is refused, without a word of it.
+    /// Returns the reason for a refusal; it never quotes the token.
     fn reason(&self, kind: &ErrorKind) -> String {
         let algorithm = self.validation.algorithms[0];
         match kind {
@@ -117,26 +120,26 @@ impl Tokens {
             ErrorKind::ImmatureSignature => "it is not valid yet (nbf)".to_owned(),
             ErrorKind::InvalidSignature => "its signature is wrong".to_owned(),
             ErrorKind::InvalidAlgorithm => {
-                format!("its algorithm (alg) is not {algorithm:?}, as the server's key asks for")
+                format!("its algorithm (alg) is not {algorithm:?}, which the server's key requires")
             }
             ErrorKind::InvalidAudience => "it is for another audience (aud)".to_owned(),
-            ErrorKind::InvalidIssuer => "its issuer (iss) is none that counts here".to_owned(),
+            ErrorKind::InvalidIssuer => "this server does not accept its issuer (iss)".to_owned(),
             ErrorKind::MissingRequiredClaim(claim) => format!("its claim {claim} is missing, or of the wrong type"),
             ErrorKind::InvalidClaimFormat(claim) => format!("its claim {claim} is of the wrong type"),
-            _ => format!("it cannot be read as a JWT that is signed with {algorithm:?}"),
+            _ => format!("it is no JWT that is signed with {algorithm:?}"),
         }
     }
 }
 
-/// The moment from which a token with this `exp` is refused; `None` if no clock reaches it.
+/// Returns the moment from which the server refuses a token with this `exp`; `None` if no clock reaches it.
 fn moment_of(exp: f64) -> Option<Instant> {
-    // `decode` compares whole seconds, so the last of them still counts.
+    // `decode` compares full seconds, so a token is still valid in the last of them.
     let last = Duration::try_from_secs_f64(exp).ok()?.checked_add(Duration::from_secs(LEEWAY + 1))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     Instant::now().checked_add(last.saturating_sub(now))
 }
 
-/// A role is a text, or one of a list.
+/// Returns whether the role claim, a text or a list of texts, names the operator role.
 fn is_operator(role: &Value) -> bool {
     match role {
         Value::String(role) => role == OPERATOR,
@@ -145,47 +148,47 @@ fn is_operator(role: &Value) -> bool {
     }
 }
 
-/// The key with the one algorithm that it is for.
+/// Parses the key and returns it with its algorithm. Fails if the key is weak, private, or of an unsupported kind.
 fn read_key(text: &str) -> Result<(DecodingKey, Algorithm), Error> {
     let refused = |problem: &str| Err(Error::new("HOLDFAST_JWT_KEY", problem));
     if !text.contains("-----BEGIN") {
         if OTHER_PUBLIC_KEYS.iter().any(|beginning| text.trim_start().starts_with(beginning)) {
-            return refused("looks like a public key that is not PEM; as a secret it would be known to everybody");
+            return refused("looks like a public key that is not in PEM; as a secret it would be public");
         }
         if text.len() < MIN_SECRET_BYTES {
             return refused(&format!(
-                "has {} bytes, and can be guessed: a secret has at least {MIN_SECRET_BYTES}, as `openssl rand -hex 32` makes it",
+                "has {} bytes, which is too short: a secret has at least {MIN_SECRET_BYTES}, such as the output of `openssl rand -hex 32`",
                 text.len()
             ));
         }
         return Ok((DecodingKey::from_secret(text.as_bytes()), Algorithm::HS256));
     }
     if text.contains("PRIVATE KEY-----") {
-        return refused("is a private key; give the public one, as `openssl pkey -pubout` makes it");
+        return refused("is a private key; use the public one, which `openssl pkey -pubout` prints");
     }
     if text.contains("CERTIFICATE-----") {
-        return refused("is a certificate; give its public key, as `openssl x509 -pubkey -noout` shows it");
+        return refused("is a certificate; use its public key, which `openssl x509 -pubkey -noout` prints");
     }
-    // Where variables have one line, line breaks are often written so.
+    // In environment variables, deployments often write line breaks as `\n`.
     let pem = text.trim().replace("\\n", "\n");
     let length = |key: &DecodingKey| key.try_get_as_bytes().map_or(0, <[u8]>::len);
     if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
         return match length(&key) >= MIN_RSA_BYTES {
             true => Ok((key, Algorithm::RS256)),
-            false => refused("is an RSA key of less than 2048 bits"),
+            false => refused("is an RSA key with less than 2048 bits"),
         };
     }
     if let Ok(key) = DecodingKey::from_ec_pem(pem.as_bytes()) {
-        // A point: one byte, and two coordinates.
+        // An uncompressed point has one byte and two coordinates.
         return match length(&key) {
             65 => Ok((key, Algorithm::ES256)),
             97 => Ok((key, Algorithm::ES384)),
-            _ => refused("is an EC key of another curve than P-256 and P-384, or a compressed one"),
+            _ => refused("is an EC key on another curve than P-256 and P-384, or a compressed one"),
         };
     }
     match DecodingKey::from_ed_pem(pem.as_bytes()) {
         Ok(key) => Ok((key, Algorithm::EdDSA)),
-        Err(_) => refused("cannot be read as a public key in PEM: RSA, EC (P-256, P-384) or Ed25519"),
+        Err(_) => refused("is not a readable public key in PEM: RSA, EC (P-256, P-384) or Ed25519"),
     }
 }
 
@@ -193,7 +196,7 @@ fn read_key(text: &str) -> Result<(DecodingKey, Algorithm), Error> {
 mod tests {
     use super::*;
 
-    // Made for these tests with openssl; their private parts were thrown away.
+    // These keys were made for these tests with openssl, without keeping their private parts.
     const RSA: &str = "-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA4+ruKAOnaOmK0Yai9iSU
 UYDt3grcTUfxwd25lIUjgxCzPRk6zJqpyUkLMzETEE3HgLGQqnsbx3EI3Gg0eS3/
@@ -244,7 +247,7 @@ MCowBQYDK2VwAyEAUk7XeNVz+Eoi6r6kYVtxGq1v669ohOfCXlcXDnNd+Do=
     }
 
     #[test]
-    fn what_could_not_keep_anybody_out_is_no_key() {
+    fn a_weak_or_unusable_key_is_refused() {
         let check = |key: &str, expected: &str| {
             let refused = read_key(key).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(refused.starts_with("HOLDFAST_JWT_KEY: ") && refused.contains(expected), "{key}: {refused}");
@@ -254,11 +257,11 @@ MCowBQYDK2VwAyEAUk7XeNVz+Eoi6r6kYVtxGq1v669ohOfCXlcXDnNd+Do=
         check(P521, "another curve");
         check(&RSA.replace("PUBLIC", "PRIVATE"), "is a private key");
         check("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "is a certificate");
-        check(&RSA[..200], "cannot be read");
-        check("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "cannot be read");
-        check(RSA.lines().nth(1).unwrap(), "known to everybody");
-        check(ED25519.lines().nth(1).unwrap(), "known to everybody");
-        check("{\"keys\": []}", "known to everybody");
-        check("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI", "known to everybody");
+        check(&RSA[..200], "not a readable public key");
+        check("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "not a readable public key");
+        check(RSA.lines().nth(1).unwrap(), "would be public");
+        check(ED25519.lines().nth(1).unwrap(), "would be public");
+        check("{\"keys\": []}", "would be public");
+        check("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI", "would be public");
     }
 }

@@ -1,8 +1,8 @@
-//! Who is asking: the one place that answers it, once per request.
+//! Identifies the caller, once per request; nothing else in the API does.
 //!
-//! Without a key for JWTs this is development mode (`development`). With one, somebody is whom a JWT names (`jwt`), or
-//! nobody in particular but always the same (`anonymous`). `credential` reads what was sent for that, `client_address` where
-//! it came from; `refusal` has the words for those who are turned away.
+//! Without a key for JWTs the server is in development mode (`development`). With one, a caller is the user that a JWT
+//! names (`jwt`), or an anonymous user (`anonymous`). `credential` reads the headers for that, `client_address` finds
+//! the client's address, and `refusal` has the problems of refused callers.
 
 mod anonymous;
 mod client_address;
@@ -34,38 +34,38 @@ use ipnet::IpNet;
 use serde::Serialize;
 use tokio::time::Instant;
 
-pub use anonymous::Anonymous;
+pub use anonymous::AnonymousUser;
 pub use client_address::{Peer, one_client};
 
 use crate::problem::Problem;
 use client_address::client_address;
 use credential::Credential;
-use development::Door;
-use jwt::Tokens;
+use development::DevelopmentGate;
+use jwt::TokenVerifier;
 
-/// Who is asking, and what that allows.
+/// The sender of a request, and its permissions.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The owner of everything that a request may see and make.
+    /// The owner of everything that the request may read and create.
     pub owner: String,
-    pub kind: Kind,
-    /// Whether it may change what belongs to the deployment.
+    pub kind: CallerKind,
+    /// Whether the caller may change the deployment, such as its agents.
     pub is_operator: bool,
-    /// Whether nobody has said who this is: `CHAT_RATE_LIMIT` is for those.
-    pub is_stranger: bool,
-    /// Whether this request is the first of an anonymous user, who has shown no secret.
-    pub is_newcomer: bool,
-    /// The client's, as far as it can be known.
+    /// Whether the request names no user; `CHAT_RATE_LIMIT` applies to such callers, by address.
+    pub is_unnamed: bool,
+    /// Whether this is the first request of an anonymous user, which carries no secret.
+    pub is_new_user: bool,
+    /// The client's address, as far as trusted proxies report it.
     pub address: IpAddr,
     /// Whether a rate limit has counted this request.
     pub admission: Admission,
-    /// When the token that named the caller expires; the caller's streams end then.
+    /// When the caller's token expires; the caller's streams end then.
     pub expires_at: Option<Instant>,
     /// `X-Session-ID`.
     session: Option<String>,
 }
 
-/// Shared by all copies of one request's caller.
+/// Whether a limit has counted the request; shared by all clones of its caller.
 #[derive(Debug, Clone, Default)]
 pub struct Admission(Arc<AtomicBool>);
 
@@ -79,40 +79,41 @@ impl Admission {
     }
 }
 
-/// How somebody is known.
+/// How the server knows a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A JWT names them.
+#[schema(as = Kind)]
+pub enum CallerKind {
+    /// A JWT names the user.
     Jwt,
-    /// They keep a secret that nobody else has.
+    /// The client keeps a secret that no other client has.
     Anonymous,
-    /// They say so, in development mode.
+    /// The client names the user itself, in development mode.
     Developer,
 }
 
 impl Caller {
-    /// A moment, or that at which the caller's token expires if it comes before.
+    /// Returns `moment`, or the expiry of the caller's token if that is earlier.
     pub fn no_later_than(&self, moment: Instant) -> Instant {
         self.expires_at.map_or(moment, |end| end.min(moment))
     }
 
-    /// The session that the request names.
+    /// Returns the session that the request names, if any.
     pub fn named_session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// What agents know of the caller.
+    /// Returns the caller as the access rules of agents see it.
     pub fn standing(&self) -> CallerRights<'_> {
-        let (is_anonymous, is_operator) = (self.kind == Kind::Anonymous, self.is_operator);
+        let (is_anonymous, is_operator) = (self.kind == CallerKind::Anonymous, self.is_operator);
         CallerRights { owner: &self.owner, is_anonymous, is_operator }
     }
 
-    /// The name of the session that is meant where none is named.
+    /// Returns the name of the session for requests that name none.
     pub fn default_session(&self) -> String {
         match &self.session {
             Some(name) => name.clone(),
-            None if self.kind == Kind::Developer && self.is_stranger => "debug_session".to_owned(),
+            None if self.kind == CallerKind::Developer && self.is_unnamed => "debug_session".to_owned(),
             None => format!("session_{}", self.owner),
         }
     }
@@ -120,14 +121,14 @@ impl Caller {
 
 #[cfg(test)]
 impl Caller {
-    /// A user whom a token names.
+    /// Returns a caller with a JWT.
     pub fn test(owner: &str) -> Self {
         Self {
             owner: owner.to_owned(),
-            kind: Kind::Jwt,
+            kind: CallerKind::Jwt,
             is_operator: false,
-            is_stranger: false,
-            is_newcomer: false,
+            is_unnamed: false,
+            is_new_user: false,
             address: IpAddr::from([192, 0, 2, 1]),
             admission: Admission::default(),
             expires_at: None,
@@ -140,12 +141,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Decided(decided) = parts.extensions.get().expect("`decide` is around every route");
-        decided.clone()
+        let AuthResult(result) = parts.extensions.get().expect("`authenticate` wraps every route");
+        result.clone()
     }
 }
 
-/// A caller who may change what belongs to the deployment.
+/// Extracts an operator; fails with `operator_needed` for other callers.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator;
 
@@ -160,134 +161,136 @@ impl<S: Sync> FromRequestParts<S> for Operator {
     }
 }
 
-/// The caller of a request, once `decide` knows; `None` if `decide` refuses the request.
+/// Returns the caller of a request after `authenticate`; `None` if `authenticate` refused the request.
 pub fn caller_of(request: &Request) -> Option<&Caller> {
-    request.extensions().get::<Decided>()?.0.as_ref().ok()
+    request.extensions().get::<AuthResult>()?.0.as_ref().ok()
 }
 
-/// The anonymous user that a caller was before a token named them: the cookie beside the token.
-pub struct FormerSelf(pub Option<Anonymous>);
+/// The anonymous user of the request's cookie, which a client may send beside a JWT.
+pub struct CookieUser(pub Option<AnonymousUser>);
 
-impl<S: Sync> FromRequestParts<S> for FormerSelf {
+impl<S: Sync> FromRequestParts<S> for CookieUser {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(Anonymous::of_cookie(&parts.headers)))
+        Ok(Self(AnonymousUser::of_cookie(&parts.headers)))
     }
 }
 
-/// How callers are told apart here.
-pub struct Auth {
-    way: Way,
+/// Identifies callers by the process's settings.
+pub struct Authenticator {
+    mode: AuthMode,
     trusted_proxies: Vec<IpNet>,
 }
 
-enum Way {
-    Development(Door),
-    Checked { tokens: Box<Tokens>, takes_anonymous: bool },
+enum AuthMode {
+    Development(DevelopmentGate),
+    Checked { tokens: Box<TokenVerifier>, takes_anonymous: bool },
 }
 
-/// What the extractors find in a request.
+/// The result of `authenticate`, in the extensions of a request; extractors read it.
 #[derive(Clone)]
-struct Decided(Result<Caller, Problem>);
+struct AuthResult(Result<Caller, Problem>);
 
-/// Somebody, as one of the ways knows them.
+/// A user as one of the modes identifies it.
 struct Identity {
     owner: String,
-    kind: Kind,
+    kind: CallerKind,
     is_operator: bool,
-    is_stranger: bool,
+    is_unnamed: bool,
     expires_at: Option<Instant>,
-    /// The secret of an anonymous user who does not know it yet.
-    newcomer: Option<Anonymous>,
+    /// The secret of a new anonymous user, which the client does not know yet.
+    new_user: Option<AnonymousUser>,
 }
 
-impl Auth {
-    /// Reads the key; refuses one that could not keep anybody out, and an open door that nobody has asked for.
+impl Authenticator {
+    /// Reads the settings. Fails if the key is too weak, or if development mode would serve other hosts without
+    /// consent.
     pub fn new(config: &UsersConfig, api: &ApiConfig) -> Result<Self, config::Error> {
         config.check(api.addr)?;
         api.check()?;
-        let way = match &config.jwt_key {
-            Some(key) => {
-                Way::Checked { tokens: Box::new(Tokens::new(key, config)?), takes_anonymous: config.anonymous }
-            }
-            None => Way::Development(Door::new(config, api)),
+        let mode = match &config.jwt_key {
+            Some(key) => AuthMode::Checked {
+                tokens: Box::new(TokenVerifier::new(key, config)?),
+                takes_anonymous: config.anonymous,
+            },
+            None => AuthMode::Development(DevelopmentGate::new(config, api)),
         };
-        Ok(Self { way, trusted_proxies: config.trusted_proxies.clone() })
+        Ok(Self { mode, trusted_proxies: config.trusted_proxies.clone() })
     }
 
-    /// Whether everybody is believed.
+    /// Returns whether the server believes every name, because it has no key.
     pub const fn is_development(&self) -> bool {
-        matches!(self.way, Way::Development(_))
+        matches!(self.mode, AuthMode::Development(_))
     }
 
-    /// Whether somebody may be anonymous here.
+    /// Returns whether the server accepts anonymous users.
     pub const fn takes_anonymous(&self) -> bool {
-        matches!(self.way, Way::Checked { takes_anonymous: true, .. })
+        matches!(self.mode, AuthMode::Checked { takes_anonymous: true, .. })
     }
 
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
-        let (tokens, takes_anonymous) = match &self.way {
-            Way::Development(_) => return development::identify(headers),
-            Way::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
+        let (tokens, takes_anonymous) = match &self.mode {
+            AuthMode::Development(_) => return development::identify(headers),
+            AuthMode::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
         };
         if headers.contains_key(development::HEADER) {
             return Err(Problem::development_identity());
         }
-        match credential::sent(headers)? {
+        match credential::from_headers(headers)? {
             Some(Credential::Token(token)) => tokens.identify(token),
             Some(Credential::Anonymous(user)) if takes_anonymous => Ok(user.identity()),
             Some(Credential::Anonymous(_)) => Err(Problem::unauthenticated()),
             None if takes_anonymous => {
-                Ok(Anonymous::of_cookie(headers).map_or_else(Anonymous::newcomer, |user| user.identity()))
+                Ok(AnonymousUser::of_cookie(headers).map_or_else(AnonymousUser::new_identity, |user| user.identity()))
             }
             None => Err(Problem::unauthenticated()),
         }
     }
 }
 
-/// Decides who is asking, before anything else looks at the request; hands newcomers their secret when they have made
-/// something that they must find again.
-pub async fn decide(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
-    let Peer(peer) = *request.extensions().get().expect("`serve` says where each request comes from");
-    if let Way::Development(door) = &auth.way
-        && let Err(refused) = door.admit(&request, peer)
+/// Identifies the caller before any other code reads the request. A new anonymous user receives its cookie with the
+/// first successful write.
+pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: Request, next: Next) -> Response {
+    let Peer(peer) = *request.extensions().get().expect("`serve` inserts the peer of each request");
+    if let AuthMode::Development(gate) = &auth.mode
+        && let Err(refused) = gate.admit(&request, peer)
     {
         return refused.into_response();
     }
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
-    let mut newcomer = None;
+    let mut new_user = None;
     let caller = auth.identify(request.headers()).and_then(|identity| {
-        let Identity { owner, kind, is_operator, is_stranger, expires_at, newcomer: secret } = identity;
-        let is_newcomer = secret.is_some();
-        newcomer = secret;
+        let Identity { owner, kind, is_operator, is_unnamed, expires_at, new_user: secret } = identity;
+        let is_new_user = secret.is_some();
+        new_user = secret;
         let session = session(request.headers())?;
         let admission = Admission::default();
-        Ok(Caller { owner, kind, is_operator, is_stranger, is_newcomer, address, admission, expires_at, session })
+        Ok(Caller { owner, kind, is_operator, is_unnamed, is_new_user, address, admission, expires_at, session })
     });
-    // Reads, of which a page makes many at once, would take each other's cookie away. What another site's page asks for
-    // comes without the cookie that its reader has here, and must not replace it.
+    // A page sends many reads at once, and they would overwrite each other's cookie. A request from another site's page
+    // lacks the cookie that the browser has for this site, and must not replace it.
     let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_cross_site(request.headers());
-    request.extensions_mut().insert(Decided(caller));
+    request.extensions_mut().insert(AuthResult(caller));
     let mut response = next.run(request).await;
-    if let Some(Newcomer(made)) = response.extensions_mut().remove() {
-        newcomer = Some(made);
+    if let Some(NewUserCookie(created)) = response.extensions_mut().remove() {
+        new_user = Some(created);
     }
-    if let Some(user) = newcomer.filter(|_| may_set_cookie && !response.status().is_client_error()) {
+    if let Some(user) = new_user.filter(|_| may_set_cookie && !response.status().is_client_error()) {
         response.headers_mut().append(header::SET_COOKIE, user.cookie());
     }
     response
 }
 
-/// In the extensions of an answer: the anonymous user whose cookie it brings.
+/// In the extensions of an answer: the anonymous user whose cookie the answer sets.
 #[derive(Clone)]
-pub struct Newcomer(pub Anonymous);
+pub struct NewUserCookie(pub AnonymousUser);
 
 fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
 }
 
-/// Most characters of a name that somebody gives: a user's, a session's.
+/// Most characters of a name that a client gives, such as a user's or a session's.
 pub const MAX_NAME_CHARS: usize = 128;
 
 fn session(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -300,12 +303,12 @@ fn name(value: &HeaderValue) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
-/// Whether somebody, or something of theirs, may be called like this.
+/// Returns whether a text is a valid name of a user, a session or a chat.
 pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
-/// What an answer says beside the problem, where somebody must say who they are.
+/// Returns the `WWW-Authenticate` header of a 401.
 pub fn challenge(status: StatusCode) -> Option<HeaderValue> {
     (status == StatusCode::UNAUTHORIZED).then(|| HeaderValue::from_static("Bearer"))
 }

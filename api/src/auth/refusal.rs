@@ -1,4 +1,4 @@
-//! What those are told who are turned away, or must wait, for who they are.
+//! Problems that the caller's identity causes: missing credentials, missing roles and rate limits.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::problem::{Problem, counted};
 impl Problem {
     pub fn unauthenticated() -> Self {
         let detail =
-            "Say who you are: send a JWT, as Authorization: Bearer or as x-api-key. There are no anonymous users here.";
+            "Send a JWT as Authorization: Bearer or as x-api-key. This server does not accept anonymous users.";
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail)
     }
 
     /// The reason never quotes the token.
     pub fn invalid_token(reason: &str) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "invalid_token", format!("The token is refused: {reason}."))
+        Self::new(StatusCode::UNAUTHORIZED, "invalid_token", format!("The server refused the token: {reason}."))
     }
 
     pub fn development_identity() -> Self {
-        let detail = "X-User names somebody in development mode only; here a JWT does, as Authorization: Bearer.";
+        let detail = "X-User names the user in development mode only; send a JWT as Authorization: Bearer instead.";
         Self::new(StatusCode::UNAUTHORIZED, "development_identity", detail)
     }
 
     pub fn operator_needed() -> Self {
-        let detail = "Agents belong to the deployment: only a token whose role is operator may write them.";
+        let detail = "Agents belong to the deployment; only a token with the role operator may write them.";
         Self::new(StatusCode::FORBIDDEN, "operator_needed", detail)
     }
 
@@ -35,28 +35,28 @@ impl Problem {
     }
 
     pub fn no_anonymous_users(reason: &str) -> Self {
-        let detail = format!("There are no anonymous users here: {reason}.");
+        let detail = format!("This server does not accept anonymous users: {reason}.");
         Self::new(StatusCode::CONFLICT, "no_anonymous_users", detail)
     }
 
     pub fn rate_limited(rate: Rate, wait: Duration) -> Self {
         Self::too_often(
-            &format!("{} per {} may be started", counted(rate.count.get() as usize, "run"), rate.period.as_str()),
+            &format!("start {} per {}", counted(rate.count.get() as usize, "run"), rate.period.as_str()),
             wait,
         )
     }
 
     pub fn writes_limited(rate: Rate, wait: Duration) -> Self {
         Self::too_often(
-            &format!("{} per {} may be made", counted(rate.count.get() as usize, "change"), rate.period.as_str()),
+            &format!("make {} per {}", counted(rate.count.get() as usize, "change"), rate.period.as_str()),
             wait,
         )
     }
 
     fn too_often(what: &str, wait: Duration) -> Self {
-        // Rounded up, so that the next request then passes.
+        // Rounding up ensures that the next request passes after this time.
         let seconds = wait.as_millis().div_ceil(1_000).max(1) as u64;
-        let detail = format!("From one address, {what} without an account; try again in {seconds} s.");
+        let detail = format!("Callers without an account may {what} from one address; try again in {seconds} s.");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail).retried_after(seconds)
     }
 }

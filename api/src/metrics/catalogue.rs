@@ -1,18 +1,18 @@
-//! Which metrics there are, what they are called, and who makes them. Each is at zero from the start, so that the first
-//! increase is one, and a query for what has not happened yet is answered.
+//! All metrics, with their names and the roles that report them. Each starts at zero, so that its first increase counts
+//! and a query for an event that has not happened yet returns a value.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
-/// What a process is; also its label in `holdfast_build_info`.
+/// The role of a process; also its label in `holdfast_build_info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     Api,
     Worker,
     /// Both in one process.
     Both,
 }
 
-impl Role {
+impl ProcessRole {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Api => "api",
@@ -23,59 +23,61 @@ impl Role {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum MetricKind {
     Counter,
     Gauge,
-    /// In seconds, with these buckets.
+    /// A histogram in seconds, with these buckets.
     Histogram(&'static [f64]),
 }
 
 pub struct Metric {
     pub name: &'static str,
-    pub kind: Kind,
-    made_by: &'static [Role],
-    /// Its series at the start. Labels whose values nobody can know before have none, or one that is sure to come.
+    pub kind: MetricKind,
+    made_by: &'static [ProcessRole],
+    /// The label sets that exist from the start. A metric with unpredictable labels has none, or one that surely
+    /// occurs.
     series: &'static [&'static [(&'static str, &'static str)]],
     help: &'static str,
 }
 
 impl Metric {
-    pub fn is_made_by(&self, role: Role) -> bool {
-        role == Role::Both || self.made_by.contains(&role)
+    pub fn is_made_by(&self, role: ProcessRole) -> bool {
+        role == ProcessRole::Both || self.made_by.contains(&role)
     }
 
-    /// Describes it, and begins its series.
+    /// Describes the metric and creates its series.
     pub fn register(&self) {
         match self.kind {
-            Kind::Counter => describe_counter!(self.name, Unit::Count, self.help),
-            Kind::Gauge => describe_gauge!(self.name, self.help),
-            Kind::Histogram(_) => describe_histogram!(self.name, Unit::Seconds, self.help),
+            MetricKind::Counter => describe_counter!(self.name, Unit::Count, self.help),
+            MetricKind::Gauge => describe_gauge!(self.name, self.help),
+            MetricKind::Histogram(_) => describe_histogram!(self.name, Unit::Seconds, self.help),
         }
         for labels in self.series {
             match self.kind {
-                Kind::Counter => drop(counter!(self.name, *labels)),
-                Kind::Gauge => drop(gauge!(self.name, *labels)),
-                Kind::Histogram(_) => drop(histogram!(self.name, *labels)),
+                MetricKind::Counter => drop(counter!(self.name, *labels)),
+                MetricKind::Gauge => drop(gauge!(self.name, *labels)),
+                MetricKind::Histogram(_) => drop(histogram!(self.name, *labels)),
             }
         }
     }
 }
 
-const LATENCY: Kind =
-    Kind::Histogram(&[0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
-const RUN: Kind = Kind::Histogram(&[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 3600.0]);
-/// Waits last until a worker is there, which may take a night.
-const WAIT: Kind =
-    Kind::Histogram(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0]);
-/// Fewer, because there are many routes.
-const REQUEST: Kind = Kind::Histogram(&[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
+const LATENCY: MetricKind =
+    MetricKind::Histogram(&[0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]);
+const RUN: MetricKind =
+    MetricKind::Histogram(&[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 3600.0]);
+/// A run may wait all night for the first worker.
+const WAIT: MetricKind =
+    MetricKind::Histogram(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0]);
+/// These are fewer buckets, because there are many routes.
+const REQUEST: MetricKind = MetricKind::Histogram(&[0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
 
-const API: &[Role] = &[Role::Api];
-const WORKER: &[Role] = &[Role::Worker];
-const EACH: &[Role] = &[Role::Api, Role::Worker];
+const API: &[ProcessRole] = &[ProcessRole::Api];
+const WORKER: &[ProcessRole] = &[ProcessRole::Worker];
+const EVERY: &[ProcessRole] = &[ProcessRole::Api, ProcessRole::Worker];
 
 /// One series, without labels.
-const ONE: &[&[(&str, &str)]] = &[&[]];
+const UNLABELED: &[&[(&str, &str)]] = &[&[]];
 
 /// Makes a series for each value of a label.
 macro_rules! each {
@@ -89,30 +91,30 @@ macro_rules! catalogue {
     };
 }
 
-use Kind::{Counter, Gauge};
+use MetricKind::{Counter, Gauge};
 
 catalogue! {
-    "holdfast_build_info", Gauge, EACH, &[], "What this process is; always 1.";
-    "holdfast_draining", Gauge, EACH, ONE, "Whether this process has been told to end.";
+    "holdfast_build_info", Gauge, EVERY, &[], "What this process is; always 1.";
+    "holdfast_draining", Gauge, EVERY, UNLABELED, "Whether this process has received a signal to end.";
     "holdfast_reachable", Gauge, API, each!("place": "database", "redis"),
-        "Whether database and Redis have answered this scrape.";
+        "Whether database and Redis answered a ping of this scrape.";
 
-    "holdfast_first_token_seconds", LATENCY, WORKER, ONE, "From a message's commit to the model's first delta.";
-    "holdfast_queue_wait_seconds", WAIT, WORKER, ONE, "From a message's commit to the first claim of its run.";
-    "holdfast_run_seconds", RUN, WORKER, ONE, "From a message's commit to the end of its run.";
-    "holdfast_tool_call_seconds", LATENCY, WORKER, ONE, "Calls of tools, however they have ended.";
+    "holdfast_first_token_seconds", LATENCY, WORKER, UNLABELED, "From a message's commit to the model's first delta.";
+    "holdfast_queue_wait_seconds", WAIT, WORKER, UNLABELED, "From a message's commit to the first claim of its run.";
+    "holdfast_run_seconds", RUN, WORKER, UNLABELED, "From a message's commit to the end of its run.";
+    "holdfast_tool_call_seconds", LATENCY, WORKER, UNLABELED, "Duration of tool calls, successful or not.";
     "holdfast_http_request_seconds", REQUEST, API, &[&[("method", "GET"), ("route", "/metrics"), ("status", "200")]],
-        "From a request to the head of its answer; a stream goes on behind it.";
+        "From a request to the head of its answer; a stream continues after it.";
 
     "holdfast_runs", Gauge, API, each!("status": "queued", "running", "waiting"),
-        "Runs that have not ended, by status, in the whole deployment.";
-    "holdfast_oldest_queued_run_seconds", Gauge, API, ONE,
-        "Time that a run has waited for its first claim, with no other run before it in its conversation; the longest of the whole deployment.";
-    "holdfast_runs_executing", Gauge, WORKER, ONE, "Runs that this process executes.";
-    "holdfast_worker_slots", Gauge, WORKER, ONE, "Runs that this process may execute at a time.";
-    "holdfast_streams_open", Gauge, API, ONE, "Streams of events that clients have open, and long polls that wait.";
+        "Unfinished runs of the whole deployment, by status.";
+    "holdfast_oldest_queued_run_seconds", Gauge, API, UNLABELED,
+        "Longest time in the deployment that the first unfinished run of a conversation has waited for its first claim.";
+    "holdfast_runs_executing", Gauge, WORKER, UNLABELED, "Runs that this process executes.";
+    "holdfast_worker_slots", Gauge, WORKER, UNLABELED, "Runs that this process may execute at a time.";
+    "holdfast_streams_open", Gauge, API, UNLABELED, "Open streams of events, and waiting long polls.";
 
-    "holdfast_runs_ended_total", Counter, EACH, each!("status": "completed", "failed", "cancelled"),
+    "holdfast_runs_ended_total", Counter, EVERY, each!("status": "completed", "failed", "cancelled"),
         "Runs that this process has ended, by status.";
     "holdfast_run_failures_total", Counter, WORKER, each!("code":
             "model_timeout", "model_rate_limited", "model_unavailable", "model_not_found", "model_refused",
@@ -123,20 +125,20 @@ catalogue! {
     "holdfast_model_failures_total", Counter, WORKER, each!("code":
             "model_timeout", "model_rate_limited", "model_unavailable", "model_not_found", "model_refused",
             "model_broken_stream", "model_failed"),
-        "Tries of the model that have failed, also those that were followed by another one, by code.";
-    "holdfast_takeovers_total", Counter, WORKER, ONE, "Runs taken over from a worker that gave no sign of life.";
-    "holdfast_streams_resumed_total", Counter, API, ONE, "Streams that clients have continued behind an event.";
-    "holdfast_connections_stalled_total", Counter, API, ONE,
-        "Connections closed because the client took nothing for too long.";
+        "Failed model requests, retried ones included, by code.";
+    "holdfast_takeovers_total", Counter, WORKER, UNLABELED, "Runs taken over from a worker whose lease has expired.";
+    "holdfast_streams_resumed_total", Counter, API, UNLABELED, "Streams that clients have resumed after an event.";
+    "holdfast_connections_stalled_total", Counter, API, UNLABELED,
+        "Connections closed because the client read nothing for too long.";
 
-    "holdfast_events_appended_total", Counter, WORKER, ONE, "Events written to run logs.";
-    "holdfast_append_failures_total", Counter, WORKER, ONE,
-        "Appends to run logs that have failed; their events go by way of the archive.";
-    "holdfast_events_relayed_total", Counter, API, ONE, "Events written to clients' streams.";
-    "holdfast_flush_seconds", LATENCY, WORKER, ONE,
-        "From the first try to archive events of a run to their commit; ends of runs are not counted.";
-    "holdfast_flush_failures_total", Counter, WORKER, ONE, "Tries to archive events of a run that have failed.";
-    "holdfast_database_connections", Gauge, EACH, each!("state": "used", "idle"),
+    "holdfast_events_appended_total", Counter, WORKER, UNLABELED, "Events written to run logs.";
+    "holdfast_append_failures_total", Counter, WORKER, UNLABELED,
+        "Failed appends to run logs; clients receive these events from the archive.";
+    "holdfast_events_relayed_total", Counter, API, UNLABELED, "Events written to clients' streams.";
+    "holdfast_flush_seconds", LATENCY, WORKER, UNLABELED,
+        "From the first attempt to archive events of a run to their commit; the end of a run does not count.";
+    "holdfast_flush_failures_total", Counter, WORKER, UNLABELED, "Failed attempts to archive events of a run.";
+    "holdfast_database_connections", Gauge, EVERY, each!("state": "used", "idle"),
         "Connections to the database that this process has open.";
-    "holdfast_database_connections_max", Gauge, EACH, ONE, "Connections to the database that this process may open.";
+    "holdfast_database_connections_max", Gauge, EVERY, UNLABELED, "Connections to the database that this process may open.";
 }

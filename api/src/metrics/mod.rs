@@ -1,6 +1,6 @@
-//! Prometheus metrics of a process: `catalogue` says which there are, `requests` measures what is asked of the API.
+//! Prometheus metrics of a process: `catalogue` lists them, `requests` measures the API's requests.
 //!
-//! Who counts something does so where it happens, under the name that the catalogue has.
+//! Other code increments a metric where its event happens, by the name in the catalogue.
 
 mod catalogue;
 mod requests;
@@ -19,30 +19,30 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use tokio_util::sync::CancellationToken;
 
-pub use catalogue::Role;
-use catalogue::{CATALOGUE, Kind};
+pub use catalogue::ProcessRole;
+use catalogue::{CATALOGUE, MetricKind};
 pub use requests::measure;
 
-/// How often what histograms were given is added up. Until then it is kept piece by piece, so this must not wait for
-/// somebody to ask.
+/// How often the recorder aggregates the samples of histograms. It keeps each sample until then, so the upkeep must not
+/// wait for a scrape.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// The metrics of this process; cheap to clone.
 #[derive(Clone)]
-pub struct Metrics(Arc<Collected>);
+pub struct Metrics(Arc<MetricsState>);
 
-struct Collected {
+struct MetricsState {
     handle: PrometheusHandle,
     process: Collector,
     shutdown: CancellationToken,
 }
 
 impl Metrics {
-    /// Begins to collect. Once per process. `shutdown` is what a drain begins with.
-    pub fn install(role: Role, shutdown: CancellationToken) -> Self {
+    /// Installs the recorder, once per process. `shutdown` marks the start of a drain.
+    pub fn install(role: ProcessRole, shutdown: CancellationToken) -> Self {
         let mut builder = PrometheusBuilder::new();
         for metric in CATALOGUE {
-            if let Kind::Histogram(buckets) = metric.kind {
+            if let MetricKind::Histogram(buckets) = metric.kind {
                 let name = Matcher::Full(metric.name.to_owned());
                 builder = builder.set_buckets_for_metric(name, buckets).expect("the list of buckets is not empty");
             }
@@ -61,10 +61,10 @@ impl Metrics {
                 upkeep.run_upkeep();
             }
         });
-        Self(Arc::new(Collected { handle, process, shutdown }))
+        Self(Arc::new(MetricsState { handle, process, shutdown }))
     }
 
-    /// All metrics in Prometheus' text format, as an answer to whoever asks for them.
+    /// Returns the answer to a scrape: all metrics in Prometheus' text format.
     pub fn answer(&self, storage: &Storage) -> Response {
         let connections = storage.connections();
         metrics::gauge!("holdfast_database_connections", "state" => "used").set(connections.used as f64);
@@ -76,7 +76,7 @@ impl Metrics {
     }
 }
 
-/// Serves `/metrics` and `/healthz` of a process that has no API, until `stop`.
+/// Serves `/metrics` and `/healthz` of a process without the API, until `stop`. Fails if it cannot bind the address.
 pub async fn serve_metrics(
     address: SocketAddr,
     metrics: Metrics,

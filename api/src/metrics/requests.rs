@@ -1,4 +1,4 @@
-//! How long requests take until they are answered, by route and status.
+//! Measures the time from a request to the head of its answer, by route and status.
 
 use std::time::Instant;
 
@@ -9,20 +9,20 @@ use axum::{
     response::Response,
 };
 
-/// Measures a request up to the head of its answer.
+/// Middleware that records one request in `holdfast_http_request_seconds`.
 pub async fn measure(request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = known(request.method());
+    let started_at = Instant::now();
+    let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;
-    // What clients can make up is no label: there would be no end of series.
+    // Labels never hold text that clients can choose, because the number of series must stay bounded.
     let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
     let labels = [("method", method.to_owned()), ("route", route), ("status", response.status().as_str().to_owned())];
-    metrics::histogram!("holdfast_http_request_seconds", &labels).record(begun.elapsed().as_secs_f64());
+    metrics::histogram!("holdfast_http_request_seconds", &labels).record(started_at.elapsed().as_secs_f64());
     response
 }
 
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "POST" => "POST",

@@ -1,4 +1,4 @@
-//! Problems of callers who have too much in flight: bodies, answers, streams and searches.
+//! Problems for callers that exceed a limit on bodies, answers, streams or searches in flight.
 
 use axum::http::StatusCode;
 
@@ -7,27 +7,27 @@ use super::{Problem, counted};
 impl Problem {
     pub fn too_many_streams(holder: &str, most: usize) -> Self {
         let detail = format!(
-            "{holder} may hold {} or waits open at this server; close one, or try again later.",
+            "{holder} may have {} or waits open at this server; close one, or try again later.",
             counted(most, "stream")
         );
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail).retried_after(5)
     }
 
     pub fn too_many_bodies(most: usize) -> Self {
-        let detail =
-            format!("The server reads at most {most} bytes of one caller's requests at a time; send fewer at once.");
+        let detail = format!(
+            "The server reads at most {most} bytes of one caller's requests at a time; send fewer requests at once."
+        );
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bodies", detail)
     }
 
     pub fn bodies_busy() -> Self {
-        let detail = "The server is reading as many requests as it can; try again in a moment. Nothing was stored.";
+        let detail =
+            "The server is reading as many request bodies as it can; try again in a moment. Nothing was stored.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "bodies_busy", detail)
     }
 
     pub fn too_many_answers(most: usize) -> Self {
-        let detail = format!(
-            "The server keeps at most {most} bytes of answers for a caller who has not read them; read those first."
-        );
+        let detail = format!("The server keeps at most {most} bytes of unread answers for a caller; read those first.");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_answers", detail)
     }
 
@@ -37,13 +37,13 @@ impl Problem {
     }
 
     pub fn too_many_searches() -> Self {
-        let detail = "Your other searches are still running, and this one found no time: try again in a moment.";
+        let detail = "Your other searches are still running; try again in a moment.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_searches", detail)
     }
 
-    /// Other callers' searches take all the time that there is.
+    /// For a search that waited too long for searches of other callers.
     pub fn search_busy() -> Self {
-        let detail = "Other searches are running, and this one found no time: try again in a moment.";
+        let detail = "The server is running as many searches as it can; try again in a moment.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "search_busy", detail)
     }
 }

@@ -1,5 +1,6 @@
-//! Errors as clients see them: problem+json (RFC 9457) with a stable lower-case `code`. A constructor for each; those about
-//! messages, answers and quotas have files of their own.
+//! Errors as clients receive them: problem+json (RFC 9457) with a stable lower-case `code`. Each has a constructor.
+//! Those for messages, answers, quotas and limits are in the files beside this one, those for identities in
+//! `auth/refusal.rs`.
 
 mod answers;
 mod in_flight;
@@ -19,7 +20,7 @@ use uuid::Uuid;
 
 use crate::auth;
 
-/// An answer that says what was wrong and what to do about it.
+/// An answer that says what went wrong and what the client can do.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Problem {
     /// The HTTP status code.
@@ -32,13 +33,13 @@ pub struct Problem {
     pub title: &'static str,
     /// A sentence for people.
     pub detail: String,
-    /// The run that the problem is about, where there is one to read.
+    /// The path of the run that the problem concerns, if the caller can read one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The answer that was first, where there can be only one.
+    /// The first decision, for `already_decided`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<Approval>>,
-    /// Seconds after which another try may succeed, where that is known better than "in a moment".
+    /// Seconds after which a retry may succeed; 1 if unknown.
     #[serde(skip)]
     retry_after: Option<u64>,
 }
@@ -57,7 +58,7 @@ impl Problem {
         Self::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            format!("There is nothing at {path}; /openapi.json lists what there is."),
+            format!("The server has no route {path}; /openapi.json lists all routes."),
         )
     }
 
@@ -65,7 +66,7 @@ impl Problem {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            format!("{path} does not take {method}; /openapi.json lists what it takes."),
+            format!("{path} does not accept {method}; /openapi.json lists its methods."),
         )
     }
 
@@ -89,13 +90,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
     }
 
-    /// The agent of an older conversation does not admit the caller any more.
+    /// For a conversation whose agent no longer admits the caller.
     pub fn agent_of_conversation_not_found() -> Self {
-        let detail = "The agent of this conversation is not there any more; nothing was created.";
+        let detail = "The agent of this conversation no longer exists; nothing was created.";
         Self::new(StatusCode::BAD_REQUEST, "agent_not_found", detail)
     }
 
-    /// Where the agent is what is asked for, and not what something else refers to.
+    /// For a request about the agent itself, which ends with 404; `agent_not_found` is for a reference to an agent.
     pub fn no_such_agent(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}."))
     }
@@ -105,13 +106,14 @@ impl Problem {
     }
 
     pub fn agent_in_file(id: Uuid) -> Self {
-        let detail =
-            format!("Agent {id} comes from the file that HOLDFAST_AGENTS names; change it there, and start again.");
+        let detail = format!(
+            "Agent {id} comes from the file that HOLDFAST_AGENTS names; edit that file and restart the server."
+        );
         Self::new(StatusCode::CONFLICT, "agent_in_file", detail)
     }
 
     pub fn stdio_not_allowed() -> Self {
-        let detail = "A stdio server is a command on the worker's host: such agents come from the file that HOLDFAST_AGENTS names, or need HOLDFAST_MCP_STDIO=true.";
+        let detail = "A stdio server is a command on the worker's host. Define such an agent in the file that HOLDFAST_AGENTS names, or set HOLDFAST_MCP_STDIO=true.";
         Self::new(StatusCode::FORBIDDEN, "stdio_not_allowed", detail)
     }
 
@@ -120,13 +122,13 @@ impl Problem {
     }
 
     pub fn schemas_busy() -> Self {
-        let detail = "The server is busy checking other schemas. Try again in a moment; nothing was stored.";
+        let detail = "The server is checking as many schemas as it can. Try again in a moment; nothing was stored.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "schemas_busy", detail)
     }
 
     pub fn invalid_metadata(max: usize) -> Self {
         let detail = format!(
-            "metadata is a JSON object that is not nested deeper than 64; a conversation has at most {max} bytes of it in all."
+            "metadata must be a JSON object that is nested at most 64 deep; a conversation has at most {max} bytes of it in all."
         );
         Self::new(StatusCode::BAD_REQUEST, "invalid_metadata", detail)
     }
@@ -136,7 +138,7 @@ impl Problem {
     }
 
     pub fn chunks_superseded(run_id: Uuid) -> Self {
-        let detail = "Some of the chunks that were counted are no longer there. Begin again with startIndex=0.";
+        let detail = "Some of the chunks that the client counted no longer exist. Start again with startIndex=0.";
         Self::new(StatusCode::CONFLICT, "chunks_superseded", detail).about(run_id)
     }
 
@@ -144,9 +146,7 @@ impl Problem {
         Self::new(
             StatusCode::CONFLICT,
             "conversation_busy",
-            format!(
-                "Conversation {id} has a run that has not ended; wait for it, or use the mode enqueue or interrupt."
-            ),
+            format!("Conversation {id} has an unfinished run; wait for it, or use the mode enqueue or interrupt."),
         )
     }
 
@@ -154,7 +154,7 @@ impl Problem {
         Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "idempotency_key_reused",
-            "This Idempotency-Key was used for another request; use a new key for a new request.",
+            "Another request has used this Idempotency-Key; use a new key for a new request.",
         )
     }
 
@@ -175,25 +175,25 @@ impl Problem {
     }
 
     pub fn foreign_host(host: &str) -> Self {
-        let detail =
-            format!("In development mode only loopback Host names are answered, such as localhost, not {host:?}.");
+        let detail = format!("Development mode accepts only loopback Host names such as localhost, not {host:?}.");
         Self::new(StatusCode::MISDIRECTED_REQUEST, "foreign_host", detail)
     }
 
     pub fn invalid_host() -> Self {
-        let detail = "A request names one host: one Host header with a name and a port, and no target on another host.";
+        let detail =
+            "A request must name one host: one Host header with a name and a port, and no target on another host.";
         Self::new(StatusCode::BAD_REQUEST, "invalid_host", detail)
     }
 
     pub fn foreign_peer(peer: std::net::IpAddr) -> Self {
         let detail = format!(
-            "Development mode answers this machine only, not {peer}. Set HOLDFAST_JWT_KEY, or HOLDFAST_DEVELOPMENT=true in a container that only this machine reaches."
+            "Development mode serves this machine only, not {peer}. Set HOLDFAST_JWT_KEY, or set HOLDFAST_DEVELOPMENT=true in a container that only this machine can reach."
         );
         Self::new(StatusCode::FORBIDDEN, "foreign_peer", detail)
     }
 
     pub fn cross_site() -> Self {
-        let detail = "In development mode, a page of another site changes nothing here. HOLDFAST_CORS_ORIGINS lists the origins that may.";
+        let detail = "In development mode, a page of another site cannot change anything; HOLDFAST_CORS_ORIGINS lists the origins that can.";
         Self::new(StatusCode::FORBIDDEN, "cross_site", detail)
     }
 
@@ -201,7 +201,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid_title",
-            format!("A title has 1 to {max_chars} characters; leave it out or null for none."),
+            format!("A title has 1 to {max_chars} characters; omit it or send null for none."),
         )
     }
 
@@ -221,12 +221,12 @@ impl Problem {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
             "body_timeout",
-            "The request's body took too long to arrive; nothing was stored.",
+            "The request's body did not arrive in time; nothing was stored.",
         )
     }
 
     pub fn connections_exhausted() -> Self {
-        let detail = "All connections of this server are taken; try again in a moment.";
+        let detail = "The server has no free connection; try again in a moment.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "connections_exhausted", detail)
     }
 
@@ -234,10 +234,7 @@ impl Problem {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too_many_queued",
-            format!(
-                "Conversation {id} has {} that have not ended; wait, or use the mode interrupt.",
-                counted(max, "run")
-            ),
+            format!("Conversation {id} has {}; wait, or use the mode interrupt.", counted(max, "unfinished run")),
         )
     }
 
@@ -254,27 +251,27 @@ impl Problem {
     }
 
     pub fn invalid_cursor() -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_cursor",
-            "The cursor is not one that a page of this list gave out as next.",
-        )
+        Self::new(StatusCode::BAD_REQUEST, "invalid_cursor", "The cursor must be the next of a page of this list.")
     }
 
     pub fn no_snapshot_on_this_wire() -> Self {
-        Self::invalid_query("There are snapshots on the native wire only; leave out wire or snapshot.")
+        Self::invalid_query("Only the native wire has snapshots; omit wire or snapshot.")
     }
 
     pub fn invalid_offset(offset: &str) -> Self {
         let offset: String = offset.chars().take(64).collect();
         let detail = format!(
-            "An offset is -1 (the start), now (the end), or what an answer gave out as Stream-Next-Offset, not {offset:?}."
+            "An offset is -1 (the start), now (the end), or the Stream-Next-Offset of an answer, not {offset:?}."
         );
         Self::new(StatusCode::BAD_REQUEST, "invalid_offset", detail)
     }
 
     pub fn missing_offset() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_offset", "With live, the offset must be said: -1 is the start.")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_offset",
+            "With live, the query must have an offset; -1 is the start.",
+        )
     }
 
     pub fn malformed_event_id(error: &event_id::MalformedEventId) -> Self {
@@ -282,29 +279,28 @@ impl Problem {
     }
 
     pub fn foreign_event_id(id: impl std::fmt::Display, run_id: Uuid) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} never had an event {id}."))
-            .about(run_id)
+        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} has no event {id}.")).about(run_id)
     }
 
     pub fn events_gone(run_id: Uuid) -> Self {
         Self::new(
             StatusCode::GONE,
             "events_gone",
-            format!("The events of run {run_id} are past their time; its result is kept at /v1/runs/{run_id}."),
+            format!("The events of run {run_id} have expired; its result is at /v1/runs/{run_id}."),
         )
         .about(run_id)
     }
 
-    /// The run has failed before it had anything to show, so that there is no stream.
+    /// For a run that failed before its first output, so that the answer is no stream.
     pub fn run_failed(run_id: Uuid, error: &RunError) -> Self {
-        // What the provider says is for the operator, and in the run.
+        // The provider's message is for the operator; the run has it.
         let advice = match error.code.as_str() {
             "model_timeout" | "model_rate_limited" | "model_unavailable" | "model_broken_stream" | "model_failed" => {
                 "Try again in a moment."
             }
-            _ => "Trying again may not help; whoever runs this server can see why.",
+            _ => "A retry may not help; the operator of this server can see the cause.",
         };
-        let detail = format!("The assistant could not answer, and nothing was said ({}). {advice}", error.code);
+        let detail = format!("The run failed before its first output ({}). {advice}", error.code);
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "run_failed", detail).about(run_id)
     }
 
@@ -312,7 +308,7 @@ impl Problem {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal_error",
-            "Something went wrong here; the server's log says what.",
+            "The server failed to answer the request; its log has the cause.",
         )
     }
 
@@ -320,7 +316,7 @@ impl Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "database_away",
-            "The database cannot be reached. Try again in a moment; with the same Idempotency-Key nothing is done twice.",
+            "The server cannot reach the database. Try again in a moment; with the same Idempotency-Key the server does nothing twice.",
         )
     }
 
@@ -335,7 +331,7 @@ impl Problem {
     }
 }
 
-/// `1 run`, `2 runs`.
+/// Returns a number with its noun: `1 run`, `2 runs`.
 pub fn counted(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
@@ -347,7 +343,10 @@ impl From<storage::Error> for Problem {
             storage::Error::Quota { exceeded: QuotaExceeded::Runs(max), .. } => return Self::too_many_runs(max),
             _ => {}
         }
-        tracing::error!(error = &error as &dyn std::error::Error, "request failed");
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "failed to answer a request: storage returned an error"
+        );
         if error.is_away() { Self::database_away() } else { Self::internal() }
     }
 }

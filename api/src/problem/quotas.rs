@@ -1,4 +1,4 @@
-//! Problems with owners: quotas that are exceeded, and another owner's data.
+//! Problems with owners: exceeded quotas, and access to another owner's data.
 
 use axum::http::StatusCode;
 use uuid::Uuid;
@@ -8,20 +8,20 @@ use super::{Problem, counted};
 impl Problem {
     pub fn too_many_runs(max: usize) -> Self {
         let detail = format!(
-            "You have {} that have not ended, or would have more with this; wait for one, cancel it, or answer what it asks.",
-            counted(max, "run")
+            "An owner may have {}; wait for one, cancel it, or answer its questions.",
+            counted(max, "unfinished run")
         );
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail)
     }
 
     pub fn operator_needed_for_another_owner() -> Self {
-        let detail = "Only a token whose role is operator may store a briefing for another owner.";
+        let detail = "Only a token with the role operator may store a briefing for another owner.";
         Self::new(StatusCode::FORBIDDEN, "operator_needed", detail)
     }
 
     pub fn token_needed() -> Self {
         let detail =
-            "Only a caller whom a JWT names may take over what an anonymous user has; send the JWT as Authorization.";
+            "Only a caller with a JWT may take over the data of an anonymous user; send the JWT as Authorization.";
         Self::new(StatusCode::FORBIDDEN, "token_needed", detail)
     }
 
@@ -37,14 +37,15 @@ impl Problem {
     }
 
     pub fn owner_not_admitted(owner: &str, agent_id: Uuid) -> Self {
-        let detail =
-            format!("Agent {agent_id} does not admit {owner}, who could not open this briefing; see its access.");
+        let detail = format!(
+            "Agent {agent_id} does not admit {owner}, who could not open this briefing; see the agent's access."
+        );
         Self::new(StatusCode::BAD_REQUEST, "owner_not_admitted", detail)
     }
 
     pub fn quota_exceeded(max: usize) -> Self {
         let detail =
-            format!("With this, you would keep more than {max} bytes here; delete conversations or briefings first.");
+            format!("This request would exceed your quota of {max} bytes; delete conversations or briefings first.");
         Self::new(StatusCode::FORBIDDEN, "quota_exceeded", detail)
     }
 }

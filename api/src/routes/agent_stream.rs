@@ -1,4 +1,4 @@
-//! `/api/agent/stream`: say something, in a session, and get the agent stream.
+//! `/api/agent/stream`: posts a message to a session and returns the agent stream.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    WireQuery, checked_options,
+    WireQuery, checked_options, default_target,
     events::{cursor, stream_on},
-    plain_run, talk_of,
+    plain_run,
 };
 use crate::{
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
-    extract::{self, Body, Query},
+    extract::{self, JsonBody, Query},
     problem::Problem,
     wire::{AgentContext, Wire},
 };
 
-/// Fields that are not known are ignored here, and so is `conversation_history`: the server has the history.
+/// The route ignores unknown fields and `conversation_history`, because the server has the history.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct AgentBody {
     message: String,
-    /// The session's name, or the id that the frame `session` gave it; `-` is the default session. If absent, the session
-    /// that `X-Session-ID` names, else a new conversation.
+    /// The session's name, or the id from the frame `session`; `-` is the default session. If absent: the session that
+    /// `X-Session-ID` names, else a new conversation.
     session_id: Option<String>,
-    /// What the client shows; kept with the run, and told with its states.
+    /// The kind of thing that the client shows. The server stores it with the run and sends it with the run's states.
     context_type: String,
-    /// Kept with the run, as the two below.
+    /// The server stores this field and the next two with the run.
     entity_id: Option<String>,
     #[serde(rename = "ontologyEntityType")]
     ontology_entity_type: Option<String>,
@@ -40,18 +40,18 @@ pub struct AgentBody {
     project_focus: Option<Value>,
 }
 
-/// Say something. The answer is `session`, then `agent_state`, `text`, `tool_call`, `tool_result` and `context_usage` as
-/// they come, `done` or `error`, and `[DONE]`.
+/// Post a message. The answer streams `session`, then `agent_state`, `text`, `tool_call`, `tool_result` and
+/// `context_usage` as they occur, then `done` or `error`, and `[DONE]`.
 #[utoipa::path(post, path = "/api/agent/stream", operation_id = "agent_stream", tag = "wires", request_body = AgentBody,
     params(WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
-        ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has, for a repeated request.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The agent stream; the header `x-run-id` names the run."),
-        (status = 204, description = "A repeated request that has everything."),
+        (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: before it had said anything; `run` links to it")
+        (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
     )
 )]
 pub async fn post(
@@ -59,7 +59,7 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<AgentBody>,
+    JsonBody(body): JsonBody<AgentBody>,
 ) -> Result<Response, Problem> {
     let target = target(&app, &caller, body.session_id).await?;
     let context = AgentContext {
@@ -77,21 +77,22 @@ pub async fn post(
         Target::Existing(id) => id.to_string(),
         _ => String::new(),
     };
-    let asked = ["agent", &conversation, &metadata.to_string(), &body.message];
+    let fingerprint = ["agent", &conversation, &metadata.to_string(), &body.message];
     let new = NewRun {
         options: RunOptions {
             max_duration: Some(app.config().agent_stream_duration),
             ..checked_options(&app, None, Vec::new(), Some(metadata))?
         },
-        ..plain_run(&app, &headers, &asked, target, body.message.clone())?
+        ..plain_run(&app, &headers, &fingerprint, target, body.message.clone())?
     };
-    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Agent, &app, &posted.run, opened, query.stream_mode).await
+    let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Agent, &app, &committed.run, opened, query.stream_mode).await
 }
 
-/// The conversation that is meant. Who named no session was told the conversation's id instead, and may come back with it.
+/// Returns the conversation of a session. A client without a session name received the conversation's id in the frame
+/// `session`, and may send that id. Fails if the name is invalid.
 async fn target(app: &App, caller: &Caller, session: Option<String>) -> Result<Target, Problem> {
-    let Some(name) = session else { return Ok(talk_of(caller, None)) };
+    let Some(name) = session else { return Ok(default_target(caller, None)) };
     if let Ok(id) = extract::id(&name)
         && app.storage().conversation(&caller.owner, id).await?.is_some()
     {

@@ -1,5 +1,5 @@
-//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment; their secrets are written and never
-//! read back.
+//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment. Operators write their secrets,
+//! and no route returns them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::ListQuery;
 use crate::{
     app::App,
     auth::{Caller, Operator},
-    extract::{AgentId, Body, Query},
+    extract::{AgentId, JsonBody, Query},
     problem::Problem,
 };
 
@@ -34,11 +34,11 @@ use crate::{
 pub async fn create(
     State(app): State<Arc<App>>,
     _: Operator,
-    Body(definition): Body<Value>,
+    JsonBody(definition): JsonBody<Value>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
     let location = format!("/v1/agents/{}", agent.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(agent))))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(redacted(agent))))
 }
 
 /// List agents, newest first.
@@ -51,7 +51,7 @@ pub async fn list(
     let page = app.storage().agents(query.size(&app)?, query.cursor.as_deref()).await?;
     let page = page.ok_or_else(Problem::invalid_cursor)?;
     let admitted = page.items.into_iter().filter(|agent| agent.definition.access.admits(caller.standing()));
-    Ok(Json(Page { items: admitted.map(|agent| shown_to(&caller, agent)).collect(), next: page.next }))
+    Ok(Json(Page { items: admitted.map(|agent| visible_to(&caller, agent)).collect(), next: page.next }))
 }
 
 /// Read an agent.
@@ -60,11 +60,12 @@ pub async fn list(
 ))]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): AgentId) -> Result<Json<Agent>, Problem> {
     let agent = app.storage().agent(id).await?.filter(|agent| agent.definition.access.admits(caller.standing()));
-    agent.map(|agent| shown_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
+    agent.map(|agent| visible_to(&caller, agent)).map(Json).ok_or_else(|| Problem::no_such_agent(id))
 }
 
-/// Change an agent with a JSON merge patch (RFC 7396): what is absent stays, null takes away, lists are replaced. A secret
-/// that is sent back as `{"redacted": true}` stays as it is. Runs that were submitted before keep the definition they have.
+/// Change an agent with a JSON merge patch (RFC 7396): an absent field stays, null removes a field, a list replaces the
+/// old one. A secret that the client sends back as `{"redacted": true}` stays as it is. Earlier runs keep their
+/// definition.
 #[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), request_body = Object, responses(
     (status = 200, body = Agent),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
@@ -76,7 +77,7 @@ pub async fn change(
     State(app): State<Arc<App>>,
     _: Operator,
     AgentId(id): AgentId,
-    Body(patch): Body<Value>,
+    JsonBody(patch): JsonBody<Value>,
 ) -> Result<Json<Agent>, Problem> {
     let change = |stored: &AgentDefinition| {
         let mut changed = json!(stored.redacted());
@@ -84,13 +85,13 @@ pub async fn change(
         checked(&app, read_definition(changed)?.with_secrets_of(stored))
     };
     match app.storage().change_agent(id, change).await?? {
-        AgentChange::Changed(agent) => Ok(Json(shown(*agent))),
+        AgentChange::Changed(agent) => Ok(Json(redacted(*agent))),
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
 }
 
-/// Delete an agent. Conversations that have it go on with it; new ones cannot be made with it.
+/// Delete an agent. Its conversations continue with it; clients cannot create new ones with it.
 #[utoipa::path(delete, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), responses(
     (status = 204),
     (status = 404, body = Problem, description = "agent_not_found"),
@@ -104,20 +105,25 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
     }
 }
 
-/// What an agent is shown with beside its definition; sent back, it says nothing.
-const SHOWN_BESIDE: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
+/// Fields that answers add to an agent's definition. The server ignores them in a request.
+const READ_ONLY_FIELDS: [&str; 5] = ["id", "version", "origin", "created_at", "updated_at"];
 
 fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
     if let Some(fields) = definition.as_object_mut() {
-        SHOWN_BESIDE.iter().for_each(|name| drop(fields.remove(*name)));
+        READ_ONLY_FIELDS.iter().for_each(|name| drop(fields.remove(*name)));
         expect::<Access>(fields, "access")?;
         expect::<Approvers>(fields, "approvers")?;
     }
-    let problem = |error| Problem::invalid_body(format!("The agent does not fit: {}.", without_quoted_text(&error)));
+    let problem = |error| {
+        Problem::invalid_body(format!(
+            "The agent's definition does not match its schema: {}.",
+            without_quoted_text(&error)
+        ))
+    };
     serde_json::from_value(definition).map_err(problem)
 }
 
-/// Refuses a field that is not of its type, by its name.
+/// Fails with the field's name if a field does not have the type `T`.
 fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Result<(), Problem> {
     match fields.get(name).map(T::deserialize) {
         Some(Err(error)) => Err(Problem::invalid_agent(&InvalidDefinition {
@@ -136,19 +142,19 @@ fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Pr
     }
 }
 
-/// Who only talks to agents learns who they are, and not what they were told or where their servers are.
-fn shown_to(caller: &Caller, agent: Agent) -> Agent {
+/// Returns an agent as the caller may see it. Only operators see its instructions and its servers.
+fn visible_to(caller: &Caller, agent: Agent) -> Agent {
     match caller.is_operator {
-        true => shown(agent),
+        true => redacted(agent),
         false => Agent { definition: agent.definition.public_profile(), ..agent },
     }
 }
 
-fn shown(agent: Agent) -> Agent {
+fn redacted(agent: Agent) -> Agent {
     Agent { definition: agent.definition.redacted(), ..agent }
 }
 
-/// RFC 7396.
+/// Applies a merge patch (RFC 7396) to `target`.
 fn merge(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;

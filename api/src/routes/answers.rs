@@ -1,4 +1,4 @@
-//! `/v1/runs/{id}/approvals` and `/tool_results`: what a waiting run has asked, and the answers.
+//! `/v1/runs/{id}/approvals` and `/tool_results`: the open questions of a waiting run, and the answers to them.
 
 use std::sync::Arc;
 
@@ -17,33 +17,34 @@ use super::{ListQuery, page_size};
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, Body, PartOf, Query, RunId},
+    extract::{self, JsonBody, PartOf, Query, RunId},
     problem::Problem,
 };
 
-/// What a run has asked humans, in order.
+/// A page of a run's approvals, in order.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Approvals {
-    /// Whether the caller is one of those who decide.
+    /// Whether the caller may decide them.
     may_decide: bool,
     items: Vec<Approval>,
-    /// The cursor of the page after this one, null at the end.
+    /// The cursor of the next page, null at the end.
     next: Option<String>,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionBody {
-    decision: Verdict,
+    decision: DecisionChoice,
     /// For the model and the record.
     reason: Option<String>,
-    /// Call the tool with these arguments instead.
+    /// Arguments that replace the model's.
     edited_input: Option<Value>,
 }
 
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+#[schema(as = Verdict)]
+pub enum DecisionChoice {
     Approve,
     Deny,
 }
@@ -51,19 +52,19 @@ pub enum Verdict {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolResult {
-    /// What the tool has answered: a text, or any JSON, null too.
+    /// The tool's output: a text or any JSON, null included.
     #[serde(default, deserialize_with = "present")]
     output: Option<Value>,
-    /// Why it has not.
+    /// The reason why the tool has no output.
     error: Option<String>,
 }
 
-/// A field that is there, even if it is null.
+/// Reads a present field as `Some`, also if it is null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// Read what a run has asked humans.
+/// List the approvals of a run, in order.
 #[utoipa::path(get, path = "/v1/runs/{id}/approvals", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Approvals), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -80,12 +81,12 @@ pub async fn approvals(
     Ok(Json(Approvals { may_decide, items, next }))
 }
 
-/// Approve or deny a call. The first decision counts; the run goes on when nothing else is open.
+/// Approve or deny a call. The first decision counts. The run continues when no other question is open.
 #[utoipa::path(post, path = "/v1/runs/{id}/approvals/{approval_id}", tag = "runs", request_body = DecisionBody,
     params(("id" = Uuid, Path), ("approval_id" = Uuid, Path)), responses(
     (status = 200, body = Run),
     (status = 400, body = Problem, description = "invalid_input: edited_input breaks the tool's schema; content_too_long: the reason or edited_input; invalid_content, invalid_body"),
-    (status = 403, body = Problem, description = "approver_needed: the agent names others who decide"),
+    (status = 403, body = Problem, description = "approver_needed: the agent names other users as approvers"),
     (status = 404, body = Problem, description = "run_not_found, approval_not_found"),
     (status = 409, body = Problem, description = "already_decided (with the first decision), expired, run_not_waiting")
 ))]
@@ -93,7 +94,7 @@ pub async fn decide(
     State(app): State<Arc<App>>,
     caller: Caller,
     PartOf(RunId(id), approval_id): PartOf<RunId>,
-    Body(body): Body<DecisionBody>,
+    JsonBody(body): JsonBody<DecisionBody>,
 ) -> Result<Json<Run>, Problem> {
     let approval_id = extract::id(&approval_id).map_err(|text| Problem::approval_not_found(text, id))?;
     let texts = [body.edited_input.as_ref().map(has_nul), body.reason.as_ref().map(|reason| reason.contains('\0'))];
@@ -101,16 +102,16 @@ pub async fn decide(
         return Err(Problem::invalid_content());
     }
     let decision = match body.decision {
-        Verdict::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
-        Verdict::Deny if body.edited_input.is_some() => {
-            return Err(Problem::invalid_body("A denied call has no edited_input."));
+        DecisionChoice::Approve => Decision::Approve { edited_input: body.edited_input, reason: body.reason },
+        DecisionChoice::Deny if body.edited_input.is_some() => {
+            return Err(Problem::invalid_body("A denial must not have edited_input."));
         }
-        Verdict::Deny => Decision::Deny { reason: body.reason },
+        DecisionChoice::Deny => Decision::Deny { reason: body.reason },
     };
     app.decide(&caller, id, approval_id, decision).await.map(Json)
 }
 
-/// Bring the result of a call that the client has executed. The first result counts.
+/// Submit the result of a call that the client has executed. The first result counts.
 #[utoipa::path(post, path = "/v1/runs/{id}/tool_results/{call_id}", tag = "runs", request_body = ToolResult,
     params(("id" = Uuid, Path), ("call_id" = String, Path)), responses(
     (status = 200, body = Run),
@@ -122,7 +123,7 @@ pub async fn complete(
     State(app): State<Arc<App>>,
     caller: Caller,
     PartOf(RunId(id), call_id): PartOf<RunId>,
-    Body(body): Body<ToolResult>,
+    JsonBody(body): JsonBody<ToolResult>,
 ) -> Result<Json<Run>, Problem> {
     if body.output.as_ref().is_some_and(has_nul) || body.error.as_ref().is_some_and(|error| error.contains('\0')) {
         return Err(Problem::invalid_content());
@@ -131,7 +132,7 @@ pub async fn complete(
         (Some(Value::String(text)), None) => ClientResult::Output(text),
         (Some(output), None) => ClientResult::Output(output.to_string()),
         (None, Some(error)) => ClientResult::Error(error),
-        _ => return Err(Problem::invalid_body("A result has either an output or an error.")),
+        _ => return Err(Problem::invalid_body("A result must have either an output or an error.")),
     };
     app.complete_client_call(&caller.owner, id, call_id, result).await.map(Json)
 }

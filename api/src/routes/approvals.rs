@@ -1,4 +1,4 @@
-//! `/v1/approvals`: what waits for a decision of the caller, over all runs. `answers` has the routes of one run.
+//! `/v1/approvals`: the approvals of all runs that wait for the caller. `answers` has the routes of one run.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use holdfast_shared::{approval::OpenApproval, page::Page};
 use super::ListQuery;
 use crate::{app::App, auth::Caller, extract::Query, problem::Problem};
 
-/// List the approvals that the caller may decide now, oldest first: of the caller's own runs, and of runs whose agent names
-/// the caller among its `approvers`.
+/// List the open approvals that the caller may decide, oldest first. They belong to the caller's own runs, and to runs
+/// whose agent names the caller among its `approvers`.
 #[utoipa::path(get, path = "/v1/approvals", operation_id = "list_approvals", tag = "runs", params(ListQuery), responses(
     (status = 200, body = Page<OpenApproval>),
     (status = 400, body = Problem, description = "invalid_query, invalid_cursor")

@@ -1,4 +1,4 @@
-//! `/v1/briefings`: what the caller is to be told, and the conversation about it.
+//! `/v1/briefings`: briefings for a user, and the conversations about them.
 
 use std::sync::Arc;
 
@@ -21,57 +21,57 @@ use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
-    extract::{Body, BriefingId, Query, idempotency_key},
+    extract::{BriefingId, JsonBody, Query, idempotency_key},
     problem::Problem,
-    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewBriefingBody {
-    /// The agent to talk to about it.
+    /// The agent with which the user can discuss the briefing.
     agent_id: Uuid,
     title: String,
     summary: String,
-    /// Such as `P1`; left out for none.
+    /// Such as `P1`; absent for none.
     priority: Option<String>,
-    /// Any JSON, for the front end; no model sees it.
+    /// Any JSON for the front end; no model receives it.
     data: Option<Value>,
     /// Now, if absent.
     created_at: Option<DateTime<Utc>>,
-    /// Whose briefing it is: the caller's, if absent; only an operator may name another owner.
+    /// The owner of the briefing; the caller by default. Only an operator may name another owner.
     owner_id: Option<String>,
 }
 
-/// Where a briefing is talked about.
+/// The conversation about a briefing.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct StartedConversation {
     conversation_id: Uuid,
-    /// The card's message.
+    /// The message that shows the briefing's card.
     message_id: Uuid,
 }
 
-/// Store a briefing, once per `Idempotency-Key` of the caller.
+/// Store a briefing, once per `Idempotency-Key` and caller.
 #[utoipa::path(post, path = "/v1/briefings", tag = "briefings", request_body = NewBriefingBody, responses(
     (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found, owner_not_admitted, invalid_user, invalid_idempotency_key"),
-    (status = 403, body = Problem, description = "operator_needed: of another owner; quota_exceeded"),
+    (status = 403, body = Problem, description = "operator_needed: the briefing is for another owner; quota_exceeded"),
     (status = 422, body = Problem, description = "idempotency_key_reused")
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    Body(body): Body<NewBriefingBody>,
+    JsonBody(body): JsonBody<NewBriefingBody>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent_id = body.agent_id;
     let owner = owner_of(&caller, body.owner_id.as_deref())?;
-    let asked =
+    let fingerprint =
         json!([owner, agent_id, body.title, body.summary, body.priority, body.data, body.created_at]).to_string();
-    let key = idempotency_key(&headers, &["briefing", &asked], &RunOptions::default())?;
+    let key = idempotency_key(&headers, &["briefing", &fingerprint], &RunOptions::default())?;
     let authored = key.map(|key| (caller.owner.clone(), key));
-    let stored = match app.storage().repeated_briefing(authored.as_ref()).await? {
+    let outcome = match app.storage().repeated_briefing(authored.as_ref()).await? {
         Some(repeated) => repeated,
         None => {
             app.admit_write(&caller).await?;
@@ -83,7 +83,7 @@ pub async fn create(
             app.storage().create_briefing(app.account(&owner), new).await?
         }
     };
-    let briefing = match stored {
+    let briefing = match outcome {
         StoredBriefing::Stored(briefing) | StoredBriefing::Repeated(briefing) => briefing,
         StoredBriefing::KeyReused => return Err(Problem::key_reused()),
         StoredBriefing::AgentNotFound => return Err(Problem::agent_not_found(agent_id)),
@@ -92,7 +92,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(briefing)))
 }
 
-/// List briefings, the newest first.
+/// List briefings, newest first.
 #[utoipa::path(get, path = "/v1/briefings", tag = "briefings", params(ListQuery), responses((status = 200, body = Page<Briefing>)))]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -122,7 +122,7 @@ pub async fn read(
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     BriefingId(id): BriefingId,
 ) -> Result<StatusCode, Problem> {
     if app.storage().delete_briefing(&caller.owner, id).await? {
@@ -132,7 +132,7 @@ pub async fn delete(
     }
 }
 
-/// Talk about a briefing: its card is added, once, to the standing conversation with its agent.
+/// Start a conversation about a briefing: the server adds its card, once, to the standing conversation with its agent.
 #[utoipa::path(post, path = "/v1/briefings/{id}/actions/start_conversation", tag = "briefings", params(("id" = Uuid, Path)), responses(
     (status = 200, body = StartedConversation),
     (status = 400, body = Problem, description = "agent_not_found: the agent was deleted"),
@@ -141,10 +141,10 @@ pub async fn delete(
 ))]
 pub async fn start_conversation(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     BriefingId(id): BriefingId,
 ) -> Result<Json<StartedConversation>, Problem> {
-    let (conversation_id, message_id) = app.talk_about(&caller, id).await?;
+    let (conversation_id, message_id) = app.add_briefing_card(&caller, id).await?;
     Ok(Json(StartedConversation { conversation_id, message_id }))
 }
 
@@ -154,7 +154,7 @@ fn breaks_lines(character: char) -> bool {
 
 const MAX_PRIORITY_CHARS: usize = 64;
 
-/// Whose the briefing is.
+/// Returns the owner of a new briefing. Fails if the caller may not name this owner.
 fn owner_of(caller: &Caller, named: Option<&str>) -> Result<String, Problem> {
     match named {
         None => Ok(caller.owner.clone()),
@@ -183,19 +183,19 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
         return Err(Problem::content_too_long(bytes, max_content));
     }
     if data.as_ref().is_some_and(is_too_deep) {
-        return Err(Problem::invalid_briefing("data is not nested deeper than 64"));
+        return Err(Problem::invalid_briefing("data may be nested at most 64 deep"));
     }
-    // A card has a line for each, so neither can look like another line of it.
+    // A card has one line for each, so a line break could imitate another line of the card.
     if priority.as_ref().is_some_and(|own| own.trim().is_empty() || own.chars().count() > MAX_PRIORITY_CHARS) {
         return Err(Problem::invalid_briefing(&format!(
-            "A priority has 1 to {MAX_PRIORITY_CHARS} characters; leave it out for none"
+            "A priority has 1 to {MAX_PRIORITY_CHARS} characters; omit it for none"
         )));
     }
     if [Some(&title), priority.as_ref()].into_iter().flatten().any(|line| line.chars().any(breaks_lines)) {
-        return Err(Problem::invalid_briefing("A title and a priority are one line each"));
+        return Err(Problem::invalid_briefing("A title and a priority must not have line breaks"));
     }
     if created_at.is_some_and(|at| !(1..=9999).contains(&chrono::Datelike::year(&at))) {
-        return Err(Problem::invalid_briefing("created_at is a time in the years 1 to 9999"));
+        return Err(Problem::invalid_briefing("created_at must be in the years 1 to 9999"));
     }
     Ok(NewBriefing { agent_id, title, summary, priority, data, created_at, authored: None })
 }

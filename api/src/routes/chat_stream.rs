@@ -1,4 +1,4 @@
-//! `/api/chat/stream`: say something, in a conversation or in a new one, and get the chat stream.
+//! `/api/chat/stream`: posts a message to a conversation or a new one, and returns the chat stream.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use holdfast_shared::storage::Target;
 use serde::Deserialize;
 
 use super::{
-    WireQuery,
+    WireQuery, default_target,
     events::{cursor, stream_on},
-    plain_run, talk_of,
+    plain_run,
 };
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, Body, Query},
+    extract::{self, JsonBody, Query},
     problem::Problem,
     wire::Wire,
 };
 
-/// Fields that are not known are ignored here.
+/// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatBody {
     message: String,
-    /// Made if absent.
+    /// A new conversation if absent.
     conversation_id: Option<String>,
-    /// For a new conversation; an existing one keeps its own.
+    /// The agent of a new conversation; an existing one keeps its agent.
     agent_definition_id: Option<String>,
 }
 
-/// Say something. The answer is `meta`, then `token` and `mcp_tool` as they come, perhaps `error`, and `done`.
+/// Post a message. The answer streams `meta`, then `token` and `mcp_tool` as they occur, perhaps `error`, and `done`.
 #[utoipa::path(post, path = "/api/chat/stream", operation_id = "chat_stream", tag = "wires", request_body = ChatBody,
     params(WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
-        ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has, for a repeated request.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The chat stream; the header `x-run-id` names the run."),
-        (status = 204, description = "A repeated request that has everything."),
+        (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "agent_not_found, empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: before it had said anything; `run` links to it")
+        (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
     )
 )]
 pub async fn post(
@@ -49,21 +49,21 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<ChatBody>,
+    JsonBody(body): JsonBody<ChatBody>,
 ) -> Result<Response, Problem> {
-    let asked = |text: &Option<String>| text.clone().unwrap_or_default();
+    let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
-    let asked = ["chat", &asked(&conversation), &asked(&body.agent_definition_id), &body.message];
-    let new = plain_run(&app, &headers, &asked, target(&caller, &body)?, body.message.clone())?;
-    let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Chat, &app, &posted.run, opened, query.stream_mode).await
+    let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
+    let new = plain_run(&app, &headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
+    let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Chat, &app, &committed.run, opened, query.stream_mode).await
 }
 
-/// What the ids name; one that is no id names nothing.
+/// Returns the target that the body's ids name. Fails if a text is no id.
 fn target(caller: &Caller, body: &ChatBody) -> Result<Target, Problem> {
     if let Some(id) = &body.conversation_id {
         return extract::id(id).map(Target::Existing).map_err(Problem::conversation_not_found);
     }
     let agent_id = body.agent_definition_id.as_deref().map(extract::id).transpose();
-    Ok(talk_of(caller, agent_id.map_err(Problem::agent_not_found)?))
+    Ok(default_target(caller, agent_id.map_err(Problem::agent_not_found)?))
 }

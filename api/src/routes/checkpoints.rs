@@ -1,4 +1,4 @@
-//! `/v1/conversations/{id}/checkpoints` and `/fork`: where a conversation's runs have been, and going on from there.
+//! `/v1/conversations/{id}/checkpoints` and `/fork`: the checkpoints of a conversation's runs, and forks from them.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ListQuery, page_size, trace::shown_to};
+use super::{ListQuery, page_size, trace::visible_to};
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
-    extract::{self, Body, ConversationId, PartOf, Query},
+    extract::{self, ConversationId, JsonBody, PartOf, Query},
     problem::Problem,
-    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -47,7 +47,7 @@ pub async fn list(
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
-/// Read a checkpoint with a page of what was known by then: the trace in order, and the calls that it asks for.
+/// Read a checkpoint with a page of its state: the trace up to it, in order, and the tool calls in that trace.
 #[utoipa::path(get, path = "/v1/conversations/{id}/checkpoints/{checkpoint_id}", operation_id = "read_checkpoint", tag = "conversations",
     params(("id" = Uuid, Path), ("checkpoint_id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = CheckpointState),
@@ -62,15 +62,15 @@ pub async fn read(
     let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
     let checkpoint_id = extract::id(&checkpoint_id).map_err(Problem::checkpoint_not_found)?;
     expect_conversation(&app, &caller, id).await?;
-    let _assembled = app.unread().assemble(&caller, size.bytes)?;
+    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
     let checkpoint = app.storage().checkpoint(&caller.owner, id, checkpoint_id).await?;
     let checkpoint = checkpoint.ok_or_else(|| Problem::checkpoint_not_found(checkpoint_id))?;
     let state = app.storage().checkpoint_state(checkpoint, size, query.cursor.as_deref()).await?;
     let CheckpointState { checkpoint, trace, tool_calls, next } = state.ok_or_else(Problem::invalid_cursor)?;
-    Ok(Json(CheckpointState { checkpoint, trace: shown_to(&caller, trace), tool_calls, next }))
+    Ok(Json(CheckpointState { checkpoint, trace: visible_to(&caller, trace), tool_calls, next }))
 }
 
-/// Make a conversation that goes on from a checkpoint; this one stays as it is.
+/// Create a conversation that continues from a checkpoint; the original stays as it is.
 #[utoipa::path(post, path = "/v1/conversations/{id}/fork", tag = "conversations", params(("id" = Uuid, Path)), request_body = Fork, responses(
     (status = 201, body = Conversation),
     (status = 403, body = Problem, description = "quota_exceeded"),
@@ -78,9 +78,9 @@ pub async fn read(
 ))]
 pub async fn fork(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
-    Body(fork): Body<Fork>,
+    JsonBody(fork): JsonBody<Fork>,
 ) -> Result<impl IntoResponse, Problem> {
     expect_conversation(&app, &caller, id).await?;
     let forked = app.storage().fork_conversation(app.account(&caller.owner), id, fork.checkpoint_id).await?;

@@ -18,11 +18,11 @@ use uuid::Uuid;
 
 use super::page_size;
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
-    extract::{AgentId, Body, ConversationId, Query},
+    extract::{AgentId, ConversationId, JsonBody, Query},
     problem::Problem,
-    strangers::Writer,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -39,8 +39,8 @@ pub struct NewConversation {
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
-    Body(new): Body<NewConversation>,
+    AdmittedWriter(caller): AdmittedWriter,
+    JsonBody(new): JsonBody<NewConversation>,
 ) -> Result<impl IntoResponse, Problem> {
     let title = checked_title(&app, new.title)?;
     if let Some(agent_id) = new.agent_id {
@@ -53,7 +53,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(conversation)))
 }
 
-/// A conversation that is there as long as its agent is.
+/// The one conversation with an agent that exists as long as the agent.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct StandingConversation {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ pub struct StandingConversation {
     started_at: DateTime<Utc>,
 }
 
-/// Get the one standing conversation with an agent; it is made the first time.
+/// Get the caller's standing conversation with an agent; the first request creates it.
 #[utoipa::path(put, path = "/v1/agents/{id}/conversation", tag = "conversations", params(("id" = Uuid, Path)), responses(
     (status = 200, body = StandingConversation), (status = 404, body = Problem, description = "agent_not_found")
 ))]
@@ -88,15 +88,15 @@ pub async fn standing(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuery {
-    /// Only conversations that have each of these words, in any order, in their title or in a message: 1 to 200 characters.
+    /// Words that the title or the messages of a conversation must all contain, in any order: 1 to 200 characters.
     q: Option<String>,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
-    /// `next` of the page before, of the same list.
+    /// `next` of the previous page of the same list.
     cursor: Option<String>,
 }
 
-/// List or search conversations, those with the newest activity first.
+/// List or search conversations, newest activity first.
 #[utoipa::path(get, path = "/v1/conversations", tag = "conversations", params(SearchQuery), responses(
     (status = 200, body = Page<Conversation>), (status = 400, body = Problem, description = "invalid_query, invalid_cursor"),
     (status = 503, body = Problem, description = "search_busy")
@@ -127,40 +127,40 @@ pub async fn read(
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
-    /// The new title; null takes it away.
+    /// The new title; null removes it.
     #[serde(deserialize_with = "Option::deserialize")]
     title: Option<String>,
 }
 
-/// Give a conversation another title.
+/// Change the title of a conversation.
 #[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), request_body = Rename, responses(
     (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn rename(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
-    Body(rename): Body<Rename>,
+    JsonBody(rename): JsonBody<Rename>,
 ) -> Result<Json<Conversation>, Problem> {
     let title = checked_title(&app, rename.title)?;
     let renamed = app.storage().rename_conversation(&caller.owner, id, title).await?;
     renamed.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
 }
 
-/// Delete a conversation with its messages and runs. A live run is cancelled.
+/// Delete a conversation with its messages and runs. The server cancels a live run.
 #[utoipa::path(delete, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
     (status = 204), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
 ) -> Result<StatusCode, Problem> {
     app.delete_conversation(&caller.owner, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Longest text that is searched for, in characters.
+/// Longest text of a search, in characters.
 const MAX_SEARCH_CHARS: usize = 200;
 
 fn checked_search(text: &str) -> Result<&str, Problem> {

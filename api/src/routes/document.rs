@@ -1,8 +1,8 @@
-//! `/openapi.json`: what the routes say of themselves, completed by what holds for all of them, so that linters accept the
-//! document and generators make clients of it.
+//! `/openapi.json`: merges the descriptions of the routes with their common parts, so that linters accept the document
+//! and generators can build clients from it.
 //!
-//! A route describes its own parameters, bodies and refusals. Here are the refusals that every route shares, who may ask,
-//! the names of the operations, and the bounds that the settings give.
+//! A route describes its own parameters, bodies and refusals. This file adds the common refusals, the security schemes,
+//! the names of the operations, and the bounds from the settings.
 
 use holdfast_shared::{
     agent::{MIN_CONTEXT_TOKENS, StreamMode},
@@ -25,46 +25,46 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 )]
 struct Document;
 
-/// The tags, in the order in which a reader meets them.
+/// The tags, in the order of the document.
 const TAGS: [(&str, &str); 11] = [
     ("conversations", "Conversations, their checkpoints and forks."),
-    ("messages", "What was said in a conversation."),
+    ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
     ("runs", "Executions of an agent: start, follow, answer, cancel."),
-    ("briefings", "What a user is to learn, and the conversation about it."),
+    ("briefings", "Briefings for a user, and the conversations about them."),
     ("agents", "Definitions of agents. Only operators write them."),
-    ("users", "Who the caller is."),
+    ("users", "The caller, and anonymous users."),
     ("ai-sdk", "The protocol of the AI SDK."),
     ("wires", "Other streams of a run."),
-    ("server", "What the server is."),
-    ("operations", "For machines that watch the process."),
+    ("server", "The server's version, model and storage."),
+    ("operations", "Probes and metrics."),
 ];
 
-/// What every route may answer, beside what it says itself.
-const OF_EVERY_ROUTE: [(&str, &str); 7] = [
+/// Refusals that every route may return, beside its own.
+const COMMON_RESPONSES: [(&str, &str); 7] = [
     ("400", "invalid_session, invalid_user, invalid_host, invalid_query"),
     ("401", "unauthenticated, invalid_token, development_identity"),
     ("403", "operator_needed; in development mode: foreign_peer, cross_site"),
     ("421", "foreign_host: in development mode"),
-    ("429", "rate_limited and other limits; `Retry-After` says when to come back"),
+    ("429", "rate_limited and other limits; `Retry-After` says when to retry"),
     ("500", "internal_error"),
-    ("503", "database_away; `Retry-After` says when to come back"),
+    ("503", "database_away; `Retry-After` says when to retry"),
 ];
 
-/// What every route with a body may answer.
-const OF_EVERY_BODY: [(&str, &str); 4] = [
+/// Refusals that every route with a body may return.
+const BODY_RESPONSES: [(&str, &str); 4] = [
     ("400", "invalid_body, invalid_json"),
     ("408", "body_timeout"),
     ("413", "body_too_large"),
     ("415", "unsupported_media_type"),
 ];
 
-/// What the routes add to.
-pub fn begun() -> openapi::OpenApi {
+/// Returns the document without routes.
+pub fn base() -> openapi::OpenApi {
     Document::openapi()
 }
 
-/// The document of all routes.
+/// Returns the complete document of all routes.
 pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
     let mut document = json!(document);
     document["servers"] = json!([{"url": "/"}]);
@@ -73,7 +73,7 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
     document["security"] = json!([{}, {"bearer": []}, {"api_key": []}, {"cookie": []}, {"developer": []}]);
     document["components"]["securitySchemes"] = json!({
         "bearer": {"type": "http", "scheme": "bearer", "description": "A JWT, or the secret of an anonymous user."},
-        "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same secrets, as some SDKs send them."},
+        "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A JWT, or the secret of an anonymous user, as some SDKs send it."},
         "cookie": {"type": "apiKey", "in": "cookie", "name": "__Host-holdfast_user", "description": "The secret of an anonymous user."},
         "developer": {"type": "apiKey", "in": "header", "name": "X-User", "description": "A user's name, in development mode only."},
     });
@@ -85,13 +85,13 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
         }
         each(operation.get_mut("parameters"), |parameter| complete_parameter(parameter, config));
     }
-    // The page of events is written by hand, line by line, so no type describes it.
+    // The handler writes the page of events by hand, so no type describes it.
     let events = &mut document["paths"]["/v1/runs/{id}/events"]["get"]["responses"]["200"]["content"];
     events["application/json"]["schema"] = json!({"oneOf": [
         {"type": "object", "required": ["events", "last_event_id", "complete"], "properties": {
             "events": {"type": "array", "items": {"type": "object"}},
             "last_event_id": {"$ref": "#/components/schemas/EventId"},
-            "complete": {"type": "boolean", "description": "Whether the run has ended with the last of them."}}},
+            "complete": {"type": "boolean", "description": "Whether these are the last events of an ended run."}}},
         {"type": "object", "required": ["snapshot", "last_event_id"], "properties": {
             "snapshot": {"$ref": "#/components/schemas/Snapshot"},
             "last_event_id": {"$ref": "#/components/schemas/EventId"}}},
@@ -104,7 +104,7 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
 fn complete_operation(operation: &mut Value) {
     let tag = operation["tags"][0].as_str().unwrap_or_default().to_owned();
     let name = operation["operationId"].as_str().unwrap_or_default();
-    // A handler's name says its verb, and two nouns may have one verb.
+    // The name of a handler is only a verb, which handlers of several nouns share.
     operation["operationId"] = format!("{}_{name}", tag.replace('-', "_")).into();
     if tag == "operations" {
         operation["security"] = json!([{}]);
@@ -112,7 +112,7 @@ fn complete_operation(operation: &mut Value) {
     }
     let has_body = operation.get("requestBody").is_some();
     let responses = operation["responses"].as_object_mut().expect("an operation has responses");
-    for (status, codes) in OF_EVERY_ROUTE.iter().chain(OF_EVERY_BODY.iter().filter(|_| has_body)) {
+    for (status, codes) in COMMON_RESPONSES.iter().chain(BODY_RESPONSES.iter().filter(|_| has_body)) {
         let response = responses.entry(*status).or_insert_with(|| json!({"description": ""}));
         let own = response["description"].as_str().unwrap_or_default();
         response["description"] = if own.is_empty() { (*codes).into() } else { format!("{own}; {codes}").into() };
@@ -130,16 +130,16 @@ fn complete_operation(operation: &mut Value) {
     }
 }
 
-/// A response that says nothing of itself is what its operation promises.
+/// Adds a description to a response that has none, because linters require one.
 fn describe(response: &mut Value) {
     if response["description"].as_str().unwrap_or_default().is_empty() {
-        response["description"] = "It is done.".into();
+        response["description"] = "The request succeeded.".into();
     }
 }
 
 fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
     let schema = &mut parameter["schema"];
-    // A parameter is absent or a text; only a body can say null.
+    // A parameter is absent or a text; only a body can have null.
     for (list, is_null) in [("oneOf", json!({"type": "null"})), ("type", json!("null"))] {
         let Some(choices) = schema.get_mut(list).and_then(Value::as_array_mut) else { continue };
         choices.retain(|choice| *choice != is_null);
@@ -162,7 +162,7 @@ fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
     merge(&mut parameter["schema"], bounds);
 }
 
-/// A text that is not blank and has no NUL, and a name without control characters.
+/// Patterns of a text that is not blank and has no NUL, and of a name without control characters.
 const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
 const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 
@@ -206,11 +206,11 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
     if let Some(rename) = schemas.get_mut("Rename") {
         rename["required"] = json!(["title"]);
     }
-    // An agent is its definition with more fields, which a closed schema would refuse.
+    // An agent has its definition's fields and more, which a closed schema would refuse.
     if let Some(definition) = schemas.get_mut("AgentDefinition") {
         drop(remove(definition, "additionalProperties"));
     }
-    // Generators compose objects with objects, and not with choices.
+    // Generators can compose objects with objects, but not with choices.
     if let Some(content) = schemas.get_mut("Content") {
         let kinds: Vec<Value> =
             content["oneOf"].as_array().into_iter().flatten().map(|kind| kind["properties"].clone()).collect();
@@ -223,7 +223,7 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
             "properties": {"content_type": {"type": "string", "enum": names}, "content": {"oneOf": contents}},
         });
     }
-    // A page repeats the schema of its items; generators would make a type of each.
+    // A page repeats the schema of its items, for which generators would make a second type.
     let pages: Vec<String> = schemas.keys().filter(|name| name.starts_with("Page_")).cloned().collect();
     for page in pages {
         let item = page.trim_start_matches("Page_");
@@ -233,7 +233,7 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
     }
 }
 
-/// `int32` stands for numbers without a sign here, the larger half of which it does not have.
+/// Replaces `int32` by `int64` for unsigned numbers, because `int32` lacks their upper half.
 fn widen(value: &mut Value) {
     if value["format"] == "int32" && value["minimum"].is_number() {
         value["format"] = "int64".into();
@@ -242,7 +242,7 @@ fn widen(value: &mut Value) {
     each(Some(value), widen);
 }
 
-/// Does something with each item or field.
+/// Applies `with` to each item or field.
 fn each(value: Option<&mut Value>, with: impl FnMut(&mut Value)) {
     match value {
         Some(Value::Array(items)) => items.iter_mut().for_each(with),
@@ -268,13 +268,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Settings {
+    struct DocumentSettings {
         #[command(flatten)]
         api: ApiConfig,
     }
 
     fn document(args: &[&str]) -> Value {
-        let settings = Settings::try_parse_from(["test"].iter().chain(args)).unwrap();
+        let settings = DocumentSettings::try_parse_from(["test"].iter().chain(args)).unwrap();
         let (_, routes) = super::super::routes().split_for_parts();
         complete(&routes, &settings.api)
     }
@@ -293,19 +293,19 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_has_a_name_of_its_own_and_a_known_tag() {
+    fn every_operation_has_its_own_name_and_a_described_tag() {
         let document = document(&[]);
         let mut names = std::collections::BTreeSet::new();
         for (route, operation) in operations(&document) {
             let name = operation["operationId"].as_str().unwrap();
-            assert!(names.insert(name), "{route}: another operation is named {name}, too");
+            assert!(names.insert(name), "{route}: another operation has the name {name}, too");
             let tag = &operation["tags"][0];
-            assert!(TAGS.iter().any(|(known, _)| tag == known), "{route}: nothing describes the tag {tag}");
+            assert!(TAGS.iter().any(|(name, _)| tag == name), "{route}: the list of tags lacks {tag}");
         }
     }
 
     #[test]
-    fn every_refusal_is_a_problem_and_every_response_says_what_it_is() {
+    fn every_refusal_is_a_problem_and_every_response_has_a_description() {
         let document = document(&[]);
         for (route, operation) in operations(&document) {
             for (status, response) in operation["responses"].as_object().unwrap() {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_is_where_its_path_says() {
+    fn every_parameter_in_a_path_is_a_path_parameter() {
         let document = document(&[]);
         for (route, operation) in operations(&document) {
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_those_of_the_settings() {
+    fn the_settings_give_the_bounds() {
         let document = document(&["--max-page", "7", "--max-content-bytes", "70"]);
         let parameters = document["paths"]["/v1/runs"]["get"]["parameters"].as_array().unwrap();
         let limit = parameters.iter().find(|parameter| parameter["name"] == "limit").unwrap();

@@ -1,4 +1,4 @@
-//! `/v1/stream/runs/{id}`: a run's events for clients of Durable Streams, who read and never write.
+//! `/v1/stream/runs/{id}`: a run's events for clients of the Durable Streams protocol, which read and never write.
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ use crate::{
     wire::durable::{self, Place},
 };
 
-/// Other parameters are ignored: clients may send their own.
+/// The route ignores other parameters, because clients may send their own.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct StreamQuery {
-    /// `-1`: the start; `now`: the end; else what an answer gave out as `Stream-Next-Offset`. The start by default.
+pub struct DurableStreamQuery {
+    /// `-1` (the start), `now` (the end), or the `Stream-Next-Offset` of an answer. The start by default.
     offset: Option<String>,
-    /// Wait for more: `long-poll` for one answer, `sse` for a stream of them.
+    /// Whether to wait for further events: `long-poll` for one answer, `sse` for a stream.
     #[param(inline)]
     live: Option<Live>,
-    /// `Stream-Cursor` of the answer before.
+    /// `Stream-Cursor` of the previous answer.
     cursor: Option<String>,
 }
 
@@ -45,12 +45,12 @@ enum Live {
 }
 
 /// Read a run's events as a Durable Stream.
-#[utoipa::path(get, path = "/v1/stream/runs/{id}", operation_id = "read_stream", tag = "runs", params(("id" = Uuid, Path), StreamQuery), responses(
-    (status = 200, description = "The events behind the offset, as a JSON array; with live=sse, as text/event-stream.", content(
+#[utoipa::path(get, path = "/v1/stream/runs/{id}", operation_id = "read_stream", tag = "runs", params(("id" = Uuid, Path), DurableStreamQuery), responses(
+    (status = 200, description = "The events after the offset, as a JSON array; with live=sse, as text/event-stream.", content(
         (Vec<Object> = "application/json"), (String = "text/event-stream")
     )),
-    (status = 204, description = "With live=long-poll: nothing has come in time, or the run has ended."),
-    (status = 304, description = "If-None-Match names what would be answered."),
+    (status = 204, description = "With live=long-poll: no event arrived in time, or the run has ended."),
+    (status = 304, description = "If-None-Match names the current answer."),
     (status = 400, body = Problem, description = "invalid_offset, invalid_event_id, invalid_query"),
     (status = 404, body = Problem, description = "run_not_found"),
     (status = 410, body = Problem, description = "events_gone")
@@ -60,14 +60,14 @@ pub async fn read(
     caller: Caller,
     RunId(id): RunId,
     headers: HeaderMap,
-    query: Result<Query<StreamQuery>, Problem>,
+    query: Result<Query<DurableStreamQuery>, Problem>,
 ) -> Response {
     guarded(answer(&app, &caller, id, &headers, query).await)
 }
 
-/// Read where a run's Durable Stream ends.
+/// Read the end of a run's Durable Stream.
 #[utoipa::path(head, path = "/v1/stream/runs/{id}", operation_id = "find_stream_end", tag = "runs", params(("id" = Uuid, Path)), responses(
-    (status = 200, description = "Stream-Next-Offset is the end, Stream-Closed says that it is final."), (status = 404, description = "run_not_found")
+    (status = 200, description = "Stream-Next-Offset is the end; Stream-Closed says that it is final."), (status = 404, description = "run_not_found")
 ))]
 pub async fn metadata(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Response {
     let tail = async { app.relay().tail(&own_run(&app, &caller, id).await?).await };
@@ -82,7 +82,7 @@ async fn answer(
     caller: &Caller,
     id: Uuid,
     headers: &HeaderMap,
-    query: Result<Query<StreamQuery>, Problem>,
+    query: Result<Query<DurableStreamQuery>, Problem>,
 ) -> Result<Response, Problem> {
     let Query(query) = query?;
     let run = Arc::new(own_run(app, caller, id).await?);
@@ -109,23 +109,23 @@ async fn own_run(app: &App, caller: &Caller, id: Uuid) -> Result<Run, Problem> {
     app.storage().run_without_answer(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))
 }
 
-/// All that there is, as far as it fits, unless the client has it already.
+/// Returns the events after the offset, up to the size limit, or 304 if the client has them already.
 fn catch_up(id: Uuid, begin: &Stretch, stretch: &Stretch, headers: &HeaderMap) -> Response {
-    // Weak: of what a lost worker has said beyond the archive, one answer may have more than another between the same ends.
+    // The tag is weak: two answers with equal offsets can differ in the events that a lost worker has not archived.
     let tag = format!("\"{id}:{}:{}\"", durable::offset(begin.last), durable::offset(stretch.last));
-    // Private, and asked about each time: the next request may be somebody else's.
+    // Caches must be private and must revalidate, because another caller may send the next request.
     let caching = [
         (header::ETAG, HeaderValue::from_str(&format!("W/{tag}")).expect("a tag is ASCII")),
         (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
     ];
-    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    if known.flat_map(|value| value.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag) {
+    let etags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    if etags.flat_map(|value| value.split(',')).any(|etag| etag.trim().trim_start_matches("W/") == tag) {
         return (StatusCode::NOT_MODIFIED, position(stretch), caching).into_response();
     }
     (position(stretch), caching, [JSON], durable::array(id, &stretch.events)).into_response()
 }
 
-/// What there is; if there is nothing, what comes within the time that is set for it.
+/// Returns the events after the offset; without any, waits for further ones up to the `long_poll` setting.
 async fn long_poll(
     app: &App,
     caller: &Caller,
@@ -145,7 +145,7 @@ async fn long_poll(
     })
 }
 
-/// One stretch after the other, as they come.
+/// Streams the events after the offset and all further ones as they arrive.
 async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
     let id = run.id;
     let headers = [
@@ -164,7 +164,7 @@ async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor:
     Ok((headers, body).into_response())
 }
 
-/// Where the client is then, and what it can expect there.
+/// Returns the headers for the client's next offset, and whether further events exist.
 fn position(stretch: &Stretch) -> HeaderMap {
     let offset = HeaderValue::from_str(&durable::offset(stretch.last)).expect("an offset is a header value");
     let mut headers = HeaderMap::from_iter([(HeaderName::from_static("stream-next-offset"), offset)]);
@@ -175,7 +175,7 @@ fn position(stretch: &Stretch) -> HeaderMap {
     headers
 }
 
-/// What the protocol wants of every answer, errors among them, for the safety of browsers.
+/// Adds the headers that the protocol requires for the safety of browsers, also to errors.
 fn guarded(answer: Result<Response, Problem>) -> Response {
     let mut response = answer.unwrap_or_else(Problem::into_response);
     let headers = response.headers_mut();

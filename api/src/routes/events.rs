@@ -1,4 +1,5 @@
-//! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON; on demand led by a snapshot of what there is.
+//! `/v1/runs/{id}/events`: a run's events, as a stream or as a page of JSON, optionally after a snapshot of the message
+//! so far.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -32,14 +33,16 @@ use crate::{
 pub struct EventsQuery {
     /// The last event id that the client has; the header `Last-Event-ID` wins.
     after: Option<String>,
-    /// Most events of one JSON page.
+    /// Most events of a JSON page.
     limit: Option<usize>,
-    /// `events` or `messages`; the agent's by default.
+    /// `events` or `messages`; the agent's mode by default.
     stream_mode: Option<StreamMode>,
-    /// The protocol of the stream: `native`, `chat`, `text`, `agent` or `ai-sdk`; native by default. A JSON page is always native.
+    /// The protocol of the stream: `native`, `chat`, `text`, `agent` or `ai-sdk`; native by default. A JSON page is
+    /// always native.
     #[serde(default)]
     wire: Wire,
-    /// Begin with the message so far, as one `run.snapshot`, instead of all its events. Ignored with a cursor.
+    /// Whether to begin with the message so far, as one `run.snapshot`, instead of all its events. The server ignores
+    /// it with a cursor.
     #[serde(default)]
     snapshot: bool,
 }
@@ -47,27 +50,28 @@ pub struct EventsQuery {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct StreamQuery {
-    /// What a stream carries: `events`, or only `messages` and the end of the run; the agent's by default.
+    /// The content of the stream: `events`, or only `messages` and the end of the run; the agent's mode by default.
     pub stream_mode: Option<StreamMode>,
 }
 
 #[derive(Serialize)]
-struct SoFar {
+struct SnapshotResponse {
     snapshot: Snapshot,
     last_event_id: EventId,
 }
 
-/// Follow a run: everything after the cursor, then the tail as it comes. With `Accept: application/json`, a page of it.
+/// Follow a run: all events after the cursor, then new ones as they arrive. With `Accept: application/json`, a page of
+/// them.
 #[utoipa::path(get, path = "/v1/runs/{id}/events", tag = "runs",
     params(("id" = Uuid, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has.")),
     responses(
         (status = 200, description = "The events; the stream ends with the run. With `Accept: application/json`, a page of them.", content(
             (String = "text/event-stream"), (Object = "application/json")
         )),
-        (status = 204, description = "The run has ended and the client has everything."),
+        (status = 204, description = "The run has ended and the client has all its events."),
         (status = 400, body = Problem, description = "invalid_event_id, invalid_query"),
         (status = 404, body = Problem, description = "run_not_found"),
-        (status = 410, body = Problem, description = "events_gone: past their time; `run` links to the result.")
+        (status = 410, body = Problem, description = "events_gone: the events have expired; `run` links to the result.")
     )
 )]
 pub async fn follow(
@@ -79,7 +83,7 @@ pub async fn follow(
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
     let size = page_size(&app, query.limit)?;
-    let run = app.run_to_follow(&caller.owner, id).await?;
+    let run = app.run_to_stream(&caller.owner, id).await?;
     let cursor = cursor(&headers, query.after.as_deref())?;
     if query.snapshot && query.wire != Wire::Native {
         return Err(Problem::no_snapshot_on_this_wire());
@@ -92,16 +96,16 @@ pub async fn follow(
         true => None,
         false => Some(app.streams().open(&caller)?),
     };
-    // A browser that reconnects repeats its URL: it has the snapshot, and wants what comes behind its cursor.
+    // A reconnecting browser repeats its URL. It has the snapshot already and needs only the events after its cursor.
     if query.snapshot && cursor == EventId::ORIGIN {
-        let _assembled = app.unread().assemble(&caller, size.bytes)?;
+        let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return match stream {
             None => snapshot_as_json(&app, id).await,
             Some(stream) => snapshot_and_tail(&app, &caller.owner, &run, query.stream_mode, stream).await,
         };
     }
     let Some(stream) = stream else {
-        let _assembled = app.unread().assemble(&caller, size.bytes)?;
+        let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return page(&app, id, cursor, size).await;
     };
     let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
@@ -113,7 +117,8 @@ pub async fn follow(
     stream_on(query.wire, &app, &run, opened, query.stream_mode).await
 }
 
-/// The message so far, then the tail; of a run that has ended, its last event, because clients wait for that.
+/// Streams the message so far, then the tail. For an ended run the tail is its last event, because clients wait for
+/// that.
 async fn snapshot_and_tail(
     app: &App,
     owner: &str,
@@ -131,40 +136,40 @@ async fn snapshot_and_tail(
     stream_on(Wire::Native, app, run, opened, mode).await
 }
 
-/// `{snapshot, last_event_id}`, with the end of the run if it has ended.
+/// Returns `{snapshot, last_event_id}`, which includes the end of an ended run.
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
     let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
-    Ok(Json(SoFar { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
+    Ok(Json(SnapshotResponse { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
 }
 
-/// Answers with the frames of a run on any wire.
+/// Returns the stream of a run on any wire, or 204 if the client has all of it.
 pub async fn stream_on(
     wire: Wire,
     app: &App,
     run: &Run,
     opened: Opened,
-    asked: Option<StreamMode>,
+    requested: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    Ok(stream_as(view_of(wire, app, run, asked).await?, opened))
+    Ok(stream_as(view_of(wire, app, run, requested).await?, opened))
 }
 
-/// What a client of the wire is shown of a run: what it asks for, else what the agent says.
-pub async fn view_of(wire: Wire, app: &App, run: &Run, asked: Option<StreamMode>) -> Result<View, Problem> {
-    // The native wire has `message.completed`, in whatever pieces the answer is written.
+/// Returns the view of a run for a client of the wire: the requested mode, else the agent's.
+pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamMode>) -> Result<View, Problem> {
+    // The native wire has `message.completed`, also if the run writes no deltas.
     let is_native = wire == Wire::Native;
-    let defaults = match (asked, run.agent_id) {
+    let defaults = match (requested, run.agent_id) {
         (Some(StreamMode::Messages), _) => StreamDefaults::default(),
         (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
         _ => app.relay().stream_defaults(run.id).await?,
     };
-    let shows = match Shows::from(asked.unwrap_or(defaults.mode)) {
+    let shows = match Shows::from(requested.unwrap_or(defaults.mode)) {
         Shows::Everything if !is_native && !defaults.writes_deltas => Shows::Whole,
         shows => shows,
     };
     Ok(View::of(run, wire, shows))
 }
 
-/// Answers with the frames of a view, or 204 when there is nothing to come.
+/// Returns the stream of a view, or 204 if the client has all of it.
 fn stream_as(view: View, opened: Opened) -> Response {
     match opened {
         Opened::Stream(follower) => event_stream(view.run_id, Body::from_stream(follower.into_frames(view))),
@@ -172,18 +177,19 @@ fn stream_as(view: View, opened: Opened) -> Response {
     }
 }
 
-/// What HEAD says of a run's events. It opens no stream and reads no event.
+/// Returns the headers of a run's events for HEAD, without opening a stream or reading an event.
 fn head(run_id: Uuid, is_json: bool) -> Response {
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     if is_json { (json, unsent()).into_response() } else { event_stream(run_id, unsent()) }
 }
 
-/// The body of an answer to HEAD, of unknown length: an empty one would promise that GET has no bytes.
+/// Returns the body for an answer to HEAD. Its length is unknown, because an empty body would promise that GET has no
+/// bytes.
 pub fn unsent() -> Body {
     Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// Answers with frames of a run.
+/// Returns an event stream with frames of a run.
 pub fn event_stream(run_id: Uuid, frames: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -199,10 +205,10 @@ fn run_header(run_id: Uuid) -> (HeaderName, HeaderValue) {
     (HeaderName::from_static("x-run-id"), value)
 }
 
-/// What an event of a JSON page is longer than its line, about.
+/// About how many bytes an event of a JSON page is longer than its line.
 const ENVELOPE: usize = 128;
 
-/// `{events, last_event_id, complete}`: `complete` once the run has ended and these are its last events.
+/// Returns `{events, last_event_id, complete}`. `complete` is true if the run has ended and these are its last events.
 async fn page(app: &App, run_id: Uuid, cursor: EventId, size: PageSize) -> Result<Response, Problem> {
     let mut events = Vec::new();
     let mut last = cursor;
@@ -233,10 +239,10 @@ async fn page(app: &App, run_id: Uuid, cursor: EventId, size: PageSize) -> Resul
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response())
 }
 
-/// Where the client stopped: `Last-Event-ID`, else what the query says, else the start.
+/// Returns the client's cursor: `Last-Event-ID`, else the query's `after`, else the start. Fails if it is no event id.
 pub fn cursor(headers: &HeaderMap, after: Option<&str>) -> Result<EventId, Problem> {
     let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
-    // An empty header is what some clients send before they have seen an event.
+    // Some clients send an empty header before their first event.
     let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(after);
     cursor.map_or(Ok(EventId::ORIGIN), str::parse).map_err(|error| Problem::malformed_event_id(&error))
 }

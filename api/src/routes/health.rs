@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: for operators and their machines.
+//! `/healthz`, `/readyz`, `/metrics`: for probes and Prometheus.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use serde_json::json;
 
 use crate::app::App;
 
-/// Longest wait for a sign of life of database and Redis.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time-out for a ping of database or Redis.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether the process is alive.
-#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "It is.", body = String)))]
+/// Check that the process is alive.
+#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "The process is alive.", body = String)))]
 pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Whether requests can be answered: database and Redis are reachable, and the process is not shutting down.
+/// Check that the process can answer requests: it reaches database and Redis, and is not shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses(
-    (status = 200, body = Object, description = "Ready; `warnings`, if there are any, say what an operator should know."),
-    (status = 503, body = Object, description = "Not ready; `reason` says why: draining, database or redis.")
+    (status = 200, body = Object, description = "Ready; `warnings`, if any, are for the operator."),
+    (status = 503, body = Object, description = "Not ready; `reason` is draining, database or redis.")
 ))]
 pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     let not_ready = |reason: &str, detail: String| {
@@ -34,9 +34,11 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     if app.relay().is_draining() {
         return not_ready("draining", "this process is shutting down".to_owned()).into_response();
     }
-    let places =
-        tokio::join!(sign_of_life("database", app.storage().ping()), sign_of_life("redis", app.run_log().ready()));
-    match places.0.and(places.1) {
+    let pings = tokio::join!(
+        ping_within_timeout("database", app.storage().ping()),
+        ping_within_timeout("redis", app.run_log().ready())
+    );
+    match pings.0.and(pings.1) {
         Ok(()) => match app.storage().caution() {
             Some(caution) => Json(json!({"ready": true, "warnings": [caution.message]})).into_response(),
             None => Json(json!({"ready": true})).into_response(),
@@ -45,25 +47,27 @@ pub async fn readyz(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-async fn sign_of_life<T, E: std::fmt::Display>(
+async fn ping_within_timeout<T, E: std::fmt::Display>(
     place: &'static str,
     ping: impl Future<Output = Result<T, E>>,
 ) -> Result<T, (&'static str, String)> {
-    match tokio::time::timeout(PATIENCE, ping).await {
+    match tokio::time::timeout(PING_TIMEOUT, ping).await {
         Ok(answer) => answer.map_err(|error| (place, error.to_string())),
-        Err(_) => Err((place, format!("no answer within {} s", PATIENCE.as_secs()))),
+        Err(_) => Err((place, format!("no answer within {} s", PING_TIMEOUT.as_secs()))),
     }
 }
 
-/// Metrics in Prometheus' text format.
+/// Return all metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "The metrics.", body = String)))]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let (backlog, redis) =
-        tokio::join!(sign_of_life("database", app.storage().backlog()), sign_of_life("redis", app.run_log().ping()));
+    let (backlog, redis) = tokio::join!(
+        ping_within_timeout("database", app.storage().backlog()),
+        ping_within_timeout("redis", app.run_log().ping())
+    );
     for (place, answered) in [("database", backlog.is_ok()), ("redis", redis.is_ok())] {
         metrics::gauge!("holdfast_reachable", "place" => place).set(f64::from(u8::from(answered)));
     }
-    // Without an answer, what was counted last would look as if it were so now.
+    // Without an answer, the last counts would look current.
     let backlog = backlog.unwrap_or(Backlog::UNKNOWN);
     for (status, runs) in [("queued", backlog.queued), ("running", backlog.running), ("waiting", backlog.waiting)] {
         metrics::gauge!("holdfast_runs", "status" => status).set(runs);

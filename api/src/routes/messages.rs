@@ -1,4 +1,4 @@
-//! `/v1/conversations/{id}/messages`: say something, and read what was said.
+//! `/v1/conversations/{id}/messages`: post, list and restore messages.
 
 use std::sync::Arc;
 
@@ -20,21 +20,21 @@ use super::{
     page_size,
 };
 use crate::{
-    app::{App, named},
+    anonymous_limits::AdmittedWriter,
+    app::{App, conversation_label},
     auth::Caller,
-    extract::{self, Body, ConversationId, PartOf, Query, accepts_event_stream, idempotency_key},
+    extract::{self, ConversationId, JsonBody, PartOf, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
     spans,
-    strangers::Writer,
     wire::Wire,
 };
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMessageBody {
-    /// Without it, with `replace_from`: the answer is made again.
+    /// The text. If absent, with `replace_from`, the server makes the answer again.
     content: Option<String>,
-    /// The message that this is said instead of; it and what follows it are superseded.
+    /// The message that this one replaces; it and all later messages are superseded.
     replace_from: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
@@ -43,7 +43,7 @@ pub struct NewMessageBody {
     /// Tools that the client executes: the run waits for their results.
     #[serde(default)]
     client_tools: Vec<ClientTool>,
-    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
 }
 
@@ -57,17 +57,17 @@ pub struct AcceptedMessage {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ListMessages {
-    /// Also messages that were replaced or rolled back; false by default.
+    /// Whether the page includes superseded messages; false by default.
     #[serde(default)]
     superseded: bool,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
 impl ListMessages {
-    /// The page of the caller's conversation that is asked for.
+    /// Returns the page of the caller's conversation. Fails if the limit or the cursor is invalid.
     pub async fn page(
         &self,
         app: &App,
@@ -97,7 +97,7 @@ pub async fn list(
     query.page(&app, &caller, id).await
 }
 
-/// Say something: the message is committed with a run. With `Accept: text/event-stream` the answer is the run's stream.
+/// Post a message; the server commits it with a run. With `Accept: text/event-stream` the answer is the run's stream.
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages", tag = "messages", request_body = NewMessageBody,
     params(("id" = Uuid, Path), StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -115,13 +115,13 @@ pub async fn post(
     ConversationId(id): ConversationId,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewMessageBody>,
+    JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<Response, Problem> {
-    say(&app, &caller, Target::Existing(id), (&headers, query), body).await
+    post_to(&app, &caller, Target::Existing(id), (&headers, query), body).await
 }
 
-/// Go back to an earlier version of a message, or forward again. The version that stands there now is superseded, with all that
-/// follows it, and its unfinished runs are cancelled. A message that is part of the conversation stays as it is.
+/// Restore another version of a message. It supersedes the current version with all later messages, and the server
+/// cancels their unfinished runs. A message that is already part of the conversation stays as it is.
 #[utoipa::path(post, path = "/v1/conversations/{id}/messages/{message_id}/restore", operation_id = "restore", tag = "messages",
     params(("id" = Uuid, Path), ("message_id" = Uuid, Path)),
     responses(
@@ -132,15 +132,15 @@ pub async fn post(
 )]
 pub async fn restore(
     State(app): State<Arc<App>>,
-    Writer(caller): Writer,
+    AdmittedWriter(caller): AdmittedWriter,
     PartOf(ConversationId(id), message_id): PartOf<ConversationId>,
 ) -> Result<Json<Message>, Problem> {
     let message_id = extract::id(&message_id).map_err(|text| Problem::message_not_found(text, &id.to_string()))?;
     app.restore_message(&caller, id, message_id).await.map(Json)
 }
 
-/// Commits what was said with its run, and answers with either of them or with the run's stream.
-pub async fn say(
+/// Commits a message with its run. Returns both, or the run's stream if the client accepts one.
+pub async fn post_to(
     app: &Arc<App>,
     caller: &Caller,
     target: Target,
@@ -148,24 +148,22 @@ pub async fn say(
     body: NewMessageBody,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
-    let said = match (body.content, body.replace_from) {
+    let input = match (body.content, body.replace_from) {
         (Some(content), None) => MessageInput::New(content),
         (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },
         (None, Some(replace_from)) => MessageInput::Again { replace_from },
         (None, None) => {
-            return Err(Problem::invalid_body(
-                "A message needs content; without it, replace_from names the answer to make again.",
-            ));
+            return Err(Problem::invalid_body("A message needs content, or replace_from to make an answer again."));
         }
     };
-    let (conversation, replaced) = (named(&target), said.replace_from().map(|id| id.to_string()));
-    let mut asked = vec!["message", &conversation, said.content().unwrap_or_default(), body.mode.as_str()];
-    asked.extend(replaced.as_deref());
-    let key = idempotency_key(headers, &asked, &options)?;
+    let (conversation, replaced) = (conversation_label(&target), input.replace_from().map(|id| id.to_string()));
+    let mut fingerprint = vec!["message", &conversation, input.content().unwrap_or_default(), body.mode.as_str()];
+    fingerprint.extend(replaced.as_deref());
+    let key = idempotency_key(headers, &fingerprint, &options)?;
     let new = NewRun {
         run_id: Uuid::now_v7(),
         target,
-        input: said,
+        input,
         client_message_id: None,
         mode: body.mode,
         options,
@@ -175,9 +173,9 @@ pub async fn say(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(headers) {
-        let (posted, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
-        return stream_on(Wire::Native, app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
+        return stream_on(Wire::Native, app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(caller, new).await?;
-    Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
+    let committed = app.post(caller, new).await?;
+    Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

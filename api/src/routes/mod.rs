@@ -1,4 +1,5 @@
-//! The whole HTTP surface on a page. A file per noun; each handler extracts, calls a use case, responds.
+//! The whole HTTP surface on one page. Each noun has a file; each handler extracts, calls a use case of `app`, and
+//! responds.
 
 mod agent_stream;
 mod agents;
@@ -48,6 +49,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use crate::{
+    anonymous_activity, anonymous_limits,
     app::App,
     auth::{self, Caller},
     cors,
@@ -55,30 +57,30 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::Problem,
-    reserve, seen, spans, strangers, unread,
+    reserve, spans, unread_answers,
 };
 
-/// Every route, with what holds for all of them.
+/// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
     let (router, document) = routes().split_for_parts();
     let document = document::complete(&document, app.config());
     let max_body_bytes = app.config().max_body_bytes;
-    let (auth, cors, strangers) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
+    let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
         .route("/openapi.json", get(|| async move { Json(document) }))
-        // The page's files are in the executable, so an unread one costs no memory.
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), unread::count))
+        // The page's files are in the executable, so an unread file costs no memory.
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())
-        .fallback(page::nowhere)
+        .fallback(page::not_found)
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
             Problem::method_not_allowed(method.as_str(), uri.path())
         })
         .with_state(Arc::clone(&app))
-        .layer(middleware::from_fn_with_state(app, seen::note))
+        .layer(middleware::from_fn_with_state(app, anonymous_activity::note))
         .layer(DefaultBodyLimit::max(max_body_bytes))
-        .layer(middleware::from_fn_with_state(strangers, strangers::count_refused))
+        .layer(middleware::from_fn_with_state(limits_app, anonymous_limits::count_refused))
         .layer(middleware::from_fn(reserve::keep))
-        .layer(middleware::from_fn_with_state(auth, auth::decide));
+        .layer(middleware::from_fn_with_state(auth, auth::authenticate));
     let router = match cors {
         Some(cors) => router.layer(cors),
         None => router,
@@ -90,9 +92,9 @@ pub fn router(app: Arc<App>) -> Router {
     }
 }
 
-/// The API's routes, each with its description.
+/// Returns the API's routes, each with its OpenAPI description.
 fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::<Arc<App>>::with_openapi(document::begun())
+    OpenApiRouter::<Arc<App>>::with_openapi(document::base())
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::rename, conversations::delete))
         .routes(routes!(messages::list, messages::post))
@@ -137,7 +139,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::metrics))
 }
 
-/// The chat page, for browsers.
+/// Returns the routes of the chat page.
 fn page() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(page::page))
@@ -146,13 +148,13 @@ fn page() -> Router<Arc<App>> {
         .route("/favicon.svg", get(page::icon))
 }
 
-/// Which part of a list is asked for.
+/// The page of a list that the client requests.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -172,19 +174,19 @@ fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
     }
 }
 
-/// As much as a history has, which has no further page.
+/// Returns the size of a history, which has only one page.
 fn history_size(app: &App) -> PageSize {
     PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }
 }
 
-/// What a client may ask of a run beside its input.
+/// Returns the options of a run beside its input. Fails if the client tools or the metadata are invalid.
 fn checked_options(
     app: &App,
     stream: Option<bool>,
     client_tools: Vec<ClientTool>,
     metadata: Option<Value>,
 ) -> Result<RunOptions, Problem> {
-    // Order matters: their schemas are compiled after the caller was admitted.
+    // Order matters: `app` compiles the schemas only after it has admitted the caller.
     app.check_client_tools(&client_tools)?;
     let max = app.config().max_metadata_bytes;
     let is_refused =
@@ -208,18 +210,18 @@ fn checked_options(
     })
 }
 
-/// The query of routes on which fields that are not known are ignored.
+/// The query of the compatible wires, which ignore unknown fields.
 #[derive(Deserialize, utoipa::IntoParams)]
 struct WireQuery {
-    /// `events` or `messages`; the agent's by default.
+    /// `events` or `messages`; the agent's mode by default.
     stream_mode: Option<StreamMode>,
 }
 
-/// A run as the clients of other wires want it: nothing but a message. `asked` is what a repeated request has in common.
+/// Returns a run with default options, as the compatible wires start it. A repeated request has an equal `fingerprint`.
 fn plain_run(
     app: &App,
     headers: &HeaderMap,
-    asked: &[&str],
+    fingerprint: &[&str],
     target: Target,
     content: String,
 ) -> Result<NewRun, Problem> {
@@ -230,7 +232,7 @@ fn plain_run(
         input: MessageInput::New(content),
         client_message_id: None,
         mode: SubmitMode::default(),
-        key: idempotency_key(headers, asked, &options)?,
+        key: idempotency_key(headers, fingerprint, &options)?,
         options,
         max_metadata: app.config().max_metadata_bytes,
         max_unfinished: app.config().max_queued,
@@ -238,15 +240,15 @@ fn plain_run(
     })
 }
 
-/// Where somebody talks who names no conversation: in the session that the request names, else in a new conversation.
-fn talk_of(caller: &Caller, agent_id: Option<Uuid>) -> Target {
+/// Returns the target of a request that names no conversation: the session that it names, else a new conversation.
+fn default_target(caller: &Caller, agent_id: Option<Uuid>) -> Target {
     match caller.named_session() {
         Some(name) => Target::Named { handle: Handle::Session(name.to_owned()), agent_id },
         None => Target::New { agent_id },
     }
 }
 
-/// 202: the run is committed and will be executed.
+/// Returns the 202 for a committed run, with its path as `Location`.
 fn accepted(run_id: Uuid, body: impl Serialize) -> Response {
     (StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/runs/{run_id}"))], Json(body)).into_response()
 }

@@ -1,9 +1,7 @@
-//! The chat page: what `api/ui` was built into, compiled into the executable.
+//! The chat page: the build of `api/ui`, compiled into the executable.
 //!
-//! Each file lies there in Brotli and in gzip as well, so that no request compresses anything.
-//!
-//! The page may load nothing from elsewhere, and nothing that is written into it is executed: `POLICY` has browsers see to
-//! that, whatever a model has said.
+//! Each file is there in Brotli and gzip, too, so that no request compresses anything. `POLICY` makes browsers refuse
+//! foreign resources and injected scripts, also if a model's output contains them.
 
 use std::borrow::Cow;
 
@@ -19,13 +17,13 @@ use crate::problem::Problem;
 
 #[derive(RustEmbed)]
 #[folder = "ui/dist"]
-struct Built;
+struct PageFiles;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
-/// What every file of the page says of itself.
+/// The headers of every file of the page.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -35,24 +33,24 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(self)"),
 ];
 
-/// `/` and `/c/{id}`: the page finds out by itself what it is to show.
+/// `/` and `/c/{id}`: the page reads its own URL and shows the conversation.
 pub async fn page(headers: HeaderMap) -> Response {
-    // A newer build has other names for its files.
+    // Browsers must check for a newer build, whose assets have other names.
     file("index.html", "no-cache", &headers)
 }
 
-/// The files that the page is made of. Their names change with what is in them.
+/// Returns an asset of the page. Its name changes with its content, so browsers may cache it.
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     file(&format!("assets/{name}"), "public, max-age=31536000, immutable", &headers)
 }
 
-/// The sign of the page in tabs and bookmarks.
+/// Returns the icon for tabs and bookmarks.
 pub async fn icon(headers: HeaderMap) -> Response {
     file("favicon.svg", "public, max-age=86400", &headers)
 }
 
-/// An address at which there is nothing: for a browser the page, which says so, and for programs a problem.
-pub async fn nowhere(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
+/// The answer for unknown paths: for a browser the page, which shows the error, and for programs a problem.
+pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
     let is_of_programs = ["/v1/", "/api/"].into_iter().any(|prefix| uri.path().starts_with(prefix));
     if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
         return Problem::route_not_found(uri.path()).into_response();
@@ -66,55 +64,56 @@ fn wants_html(headers: &HeaderMap) -> bool {
     listed(headers, &header::ACCEPT).any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/html"))
 }
 
-/// The items of a header that is a list.
+/// Returns the items of a list header.
 fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','))
 }
 
-/// The codings that the files lie in, the smallest first, with their endings.
+/// The codings of the embedded files with their file endings, smallest first.
 const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
-/// Whether a client takes a coding: it names it, or all of them, and not with the weight 0.
+/// Returns whether a client accepts a coding: by name or by `*`, and not with weight 0.
 fn accepts(headers: &HeaderMap, coding: &str) -> bool {
-    let named = |name: &str| {
+    let accepts_name = |name: &str| {
         listed(headers, &header::ACCEPT_ENCODING).find_map(|item| {
             let (own, weight) = item.split_once(';').unwrap_or((item, ""));
             let is_refused = weight.trim().strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
             own.trim().eq_ignore_ascii_case(name).then_some(!is_refused)
         })
     };
-    named(coding).or_else(|| named("*")).unwrap_or(false)
+    accepts_name(coding).or_else(|| accepts_name("*")).unwrap_or(false)
 }
 
-/// The smallest form of a file that the client takes, with its coding.
+/// Returns the smallest form of a file that the client accepts, with its coding; `None` if it accepts no coding.
 fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, &'static str)> {
-    let mut taken = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
-    taken.find_map(|(coding, ending)| Some((Built::get(&format!("{path}{ending}"))?.data, coding)))
+    let mut codings = CODINGS.into_iter().filter(|(coding, _)| accepts(headers, coding));
+    codings.find_map(|(coding, ending)| Some((PageFiles::get(&format!("{path}{ending}"))?.data, coding)))
 }
 
 fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
-    let Some(EmbeddedFile { data, metadata }) = Built::get(path) else {
+    let Some(EmbeddedFile { data, metadata }) = PageFiles::get(path) else {
         return Problem::route_not_found(&format!("/{path}")).into_response();
     };
     let (data, coding) = encoded(path, headers).map_or((data, None), |(data, coding)| (data, Some(coding)));
     let hash: String = metadata.sha256_hash()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    // Weak, because the file has other bytes in each coding.
+    // The tag is weak, because the file has other bytes in each coding.
     let tag = format!("W/\"{hash}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Body::from(data).into_response(),
     };
-    let said = response.headers_mut();
-    said.insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
-    said.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
-    said.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    said.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    let response_headers = response.headers_mut();
+    response_headers
+        .insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
+    response_headers.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
+    response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    response_headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(coding) = coding.filter(|_| !is_known) {
-        said.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+        response_headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
     HEADERS.into_iter().for_each(|(name, value)| {
-        said.insert(name, HeaderValue::from_static(value));
+        response_headers.insert(name, HeaderValue::from_static(value));
     });
     response
 }
@@ -128,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_the_smallest_coding_that_it_takes() {
+    fn a_client_gets_the_smallest_coding_that_it_accepts() {
         let check = |accepted: &'static str, coding: Option<&str>| {
             let response = file("index.html", "no-cache", &sending(header::ACCEPT_ENCODING, accepted));
-            let told = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
-            assert_eq!(told, coding, "{accepted:?}");
+            let sent_coding = response.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap());
+            assert_eq!(sent_coding, coding, "{accepted:?}");
             assert_eq!(response.headers()[header::VARY], "accept-encoding");
         };
         check("", None);
@@ -146,17 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn every_coding_is_of_the_file_beside_it() {
-        for path in Built::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
-            let plain = path.rsplit_once('.').expect("it has an ending").0;
-            let (coded, plain) = (Built::get(&path).unwrap().data, Built::get(plain).expect(plain).data);
+    fn every_coded_file_has_a_plain_one_and_is_smaller() {
+        for path in PageFiles::iter().filter(|path| CODINGS.iter().any(|(_, ending)| path.ends_with(ending))) {
+            let plain = path.rsplit_once('.').expect("a coded file has an ending").0;
+            let (coded, plain) = (PageFiles::get(&path).unwrap().data, PageFiles::get(plain).expect(plain).data);
             assert!(coded.len() < plain.len(), "{path}");
         }
-        assert!(Built::get("index.html.br").is_some() && Built::get("index.html.gz").is_some());
+        assert!(PageFiles::get("index.html.br").is_some() && PageFiles::get("index.html.gz").is_some());
     }
 
     #[test]
-    fn only_a_browser_is_shown_a_page_at_an_address_of_nothing() {
+    fn only_a_browser_gets_the_page_for_an_unknown_path() {
         assert!(wants_html(&sending(header::ACCEPT, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")));
         assert!(!wants_html(&sending(header::ACCEPT, "*/*")));
         assert!(!wants_html(&sending(header::ACCEPT, "application/json")));

@@ -22,14 +22,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    accepted, checked_options,
+    accepted, checked_options, default_target,
     events::{StreamQuery, cursor, stream_on},
-    page_size, talk_of,
+    page_size,
 };
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query, RunId, accepts_event_stream, idempotency_key},
+    extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
     relay::Opened,
     spans,
@@ -40,9 +40,9 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct NewRunBody {
     input: String,
-    /// For a new conversation; an existing one keeps its own.
+    /// The agent of a new conversation; an existing one keeps its agent.
     agent_id: Option<Uuid>,
-    /// If absent, the session's that `X-Session-ID` names, else a new one.
+    /// If absent: the conversation of the session that `X-Session-ID` names, else a new one.
     conversation_id: Option<Uuid>,
     #[serde(default)]
     mode: SubmitMode,
@@ -51,7 +51,7 @@ pub struct NewRunBody {
     /// Tools that the client executes: the run waits for their results.
     #[serde(default)]
     client_tools: Vec<ClientTool>,
-    /// A JSON object, kept with the run and taken over by later runs of the conversation.
+    /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
 }
 
@@ -81,7 +81,8 @@ pub struct WaitQuery {
 
 const DEFAULT_WAIT_MS: u64 = 30_000;
 
-/// Start a run, in a new conversation unless one is named. With `Accept: text/event-stream` the answer is the run's stream.
+/// Start a run, in a new conversation unless the body or a header names one. With `Accept: text/event-stream` the
+/// answer is the run's stream.
 #[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = NewRunBody,
     params(StreamQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -98,17 +99,17 @@ pub async fn create(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewRunBody>,
+    JsonBody(body): JsonBody<NewRunBody>,
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
     let session = caller.named_session().filter(|_| body.conversation_id.is_none()).map(str::to_owned);
     let (conversation, agent) = (session.unwrap_or_else(|| id_text(body.conversation_id)), id_text(body.agent_id));
-    let asked = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
-    let key = idempotency_key(&headers, &asked, &options)?;
+    let fingerprint = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
+    let key = idempotency_key(&headers, &fingerprint, &options)?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
-        None => talk_of(&caller, body.agent_id),
+        None => default_target(&caller, body.agent_id),
     };
     let new = NewRun {
         run_id: Uuid::now_v7(),
@@ -123,11 +124,11 @@ pub async fn create(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Native, &app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Native, &app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(&caller, new).await?;
-    let answer = AcceptedRun { conversation: posted.conversation, message: posted.message, run: posted.run };
+    let committed = app.post(&caller, new).await?;
+    let answer = AcceptedRun { conversation: committed.conversation, message: committed.message, run: committed.run };
     Ok(accepted(answer.run.id, answer))
 }
 
@@ -152,7 +153,7 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId)
     app.storage().run(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::run_not_found(id))
 }
 
-/// Wait for the end of a run: the run when it has ended, or as it is when the time is over.
+/// Wait for the end of a run. Returns the run when it has ended, or its state at the time-out.
 #[utoipa::path(get, path = "/v1/runs/{id}/wait", tag = "runs", params(("id" = Uuid, Path), WaitQuery), responses(
     (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -163,24 +164,24 @@ pub async fn wait(
     RunId(id): RunId,
     Query(query): Query<WaitQuery>,
 ) -> Result<Json<Run>, Problem> {
-    let patience = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
-    if patience > app.config().max_wait {
+    let timeout = Duration::from_millis(query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS));
+    if timeout > app.config().max_wait {
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
     }
     let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
-    // The head of an answer says nothing that a client could wait for.
+    // An answer to HEAD does not depend on the run's state, so it needs no wait.
     if run.status.is_terminal() || method == Method::HEAD {
         return Ok(Json(run));
     }
-    let patience = caller.no_later_than(Instant::now() + patience).duration_since(Instant::now());
+    let timeout = caller.no_later_than(Instant::now() + timeout).duration_since(Instant::now());
     let (last, stream) = (run.last_event_id, app.streams().open(&caller)?);
     if let Opened::Stream(follower) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
-        follower.ended(patience).await;
+        follower.ended(timeout).await;
     }
     read(State(app), caller, RunId(id)).await
 }
 
-/// Cancel a run. What it has said so far is kept; an ended run is answered unchanged.
+/// Cancel a run. Its output so far stays; an ended run stays as it is.
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", params(("id" = Uuid, Path)), responses(
     (status = 202, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]

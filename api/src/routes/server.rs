@@ -1,4 +1,4 @@
-//! `/v1/server`: what a page shows of the server itself.
+//! `/v1/server`: facts about the server, for pages.
 
 use std::sync::Arc;
 
@@ -8,52 +8,54 @@ use serde::Serialize;
 
 use crate::{app::App, auth::Caller, problem::Problem};
 
-/// The server, as its users may know it.
+/// Facts about the server that its users may know.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Server {
+#[schema(as = Server)]
+pub struct ServerInfo {
     /// The version of the API.
     version: &'static str,
-    /// The model of plain conversations; null for an API alone before the first worker has started.
+    /// The model of conversations without an agent; null if the API runs alone and no worker has started yet.
     #[schema(required)]
-    model: Option<Model>,
+    model: Option<ServerModel>,
     storage: BackEnd,
-    /// A sentence for users about where their conversations are kept, or null.
+    /// A warning for users about the storage of their conversations, or null.
     #[schema(required)]
     warning: Option<&'static str>,
 }
 
-/// The deployment's own model. An agent may have another.
+/// The deployment's default model. An agent may have another.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Model {
+#[schema(as = Model)]
+pub struct ServerModel {
     /// As in `CHAT_MODEL_PROVIDER`.
     provider: String,
     name: String,
-    /// False for the scripted model, which only plays one.
+    /// False for the scripted model, which only imitates one.
     is_real: bool,
 }
 
-impl Model {
+impl ServerModel {
     fn new(provider: String, name: String) -> Self {
         let is_real = provider != Provider::Scripted.to_string();
         Self { provider, name, is_real }
     }
 }
 
-/// Show what the server is.
+/// Read the server's version, model and storage.
 #[utoipa::path(get, path = "/v1/server", tag = "server", responses(
-    (status = 200, body = Server, description = "The server."),
+    (status = 200, body = ServerInfo, description = "The server."),
     (status = 401, body = Problem, description = "unauthenticated, invalid_token, development_identity")
 ))]
-pub async fn show(State(app): State<Arc<App>>, _: Caller) -> Json<Server> {
+pub async fn show(State(app): State<Arc<App>>, _: Caller) -> Json<ServerInfo> {
     let storage = app.storage();
     let model = match app.model() {
         Some(own) => Some((own.provider.to_string(), own.name.clone())),
-        // A page asks for this first, and shows the rest also while the database is away.
+        // A page requests this first, and must show the rest also while the database is unavailable.
         None => storage.noted_model().await.ok().flatten(),
     };
-    Json(Server {
+    Json(ServerInfo {
         version: env!("CARGO_PKG_VERSION"),
-        model: model.map(|(provider, name)| Model::new(provider, name)),
+        model: model.map(|(provider, name)| ServerModel::new(provider, name)),
         storage: storage.back_end(),
         warning: storage.caution().map(|caution| caution.message),
     })

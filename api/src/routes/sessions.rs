@@ -1,6 +1,6 @@
-//! `/v1/sessions/{session_id}`: the caller's one conversation of that name, made when something is said in it.
+//! `/v1/sessions/{session_id}`: the caller's conversation with that name, which its first message creates.
 //!
-//! A client may keep nothing but the name, and not even that: `-` is the default session.
+//! A client needs only the name, and not even that: `-` is the default session.
 
 use std::sync::Arc;
 
@@ -23,26 +23,28 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query, SessionId},
+    extract::{JsonBody, Query, SessionId},
     problem::Problem,
 };
 
-/// What somebody said.
+/// One message of a history.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Line {
-    role: Speaker,
+#[schema(as = Line)]
+pub struct HistoryLine {
+    role: HistoryRole,
     content: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub enum Speaker {
+#[schema(as = Speaker)]
+pub enum HistoryRole {
     User,
     Assistant,
 }
 
 /// List the caller's sessions, newest activity first.
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListQuery), responses(
-    (status = 200, body = Page<Session>, description = "The sessions in which something was said."),
+    (status = 200, body = Page<Session>, description = "The sessions that have messages."),
     (status = 400, body = Problem, description = "invalid_query, invalid_cursor")
 ))]
 pub async fn names(
@@ -64,12 +66,12 @@ pub async fn list(
     Query(query): Query<ListMessages>,
 ) -> Result<Json<Page<Message>>, Problem> {
     let conversation = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await?;
-    // No conversation has the nil id. Asking for its messages checks the query as that of any other.
+    // No conversation has the nil id, but its query is checked like any other.
     let id = conversation.map_or(Uuid::nil(), |conversation| conversation.id);
     query.page(&app, &caller, id).await
 }
 
-/// Say something in a session: as in a conversation.
+/// Post a message to a session, as to a conversation.
 #[utoipa::path(post, path = "/v1/sessions/{session_id}/messages", tag = "sessions", request_body = NewMessageBody,
     params(("session_id" = String, Path, description = "`-` is the default session."), StreamQuery), responses(
     (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
@@ -85,30 +87,30 @@ pub async fn post(
     SessionId(name): SessionId,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-    Body(body): Body<NewMessageBody>,
+    JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<Response, Problem> {
     let target = Target::Named { handle: Handle::Session(name), agent_id: None };
-    messages::say(&app, &caller, target, (&headers, query), body).await
+    messages::post_to(&app, &caller, target, (&headers, query), body).await
 }
 
-/// Read what was said in a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
+/// Read the history of a session: the newest messages, oldest first, as `[{"role": "User", "content": "…"}]`.
 #[utoipa::path(get, path = "/v1/sessions/{session_id}/history", tag = "sessions", params(("session_id" = String, Path, description = "`-` is the default session.")),
-    responses((status = 200, body = Vec<Line>), (status = 400, body = Problem, description = "invalid_session")))]
+    responses((status = 200, body = Vec<HistoryLine>), (status = 400, body = Problem, description = "invalid_session")))]
 pub async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
     SessionId(name): SessionId,
-) -> Result<Json<Vec<Line>>, Problem> {
+) -> Result<Json<Vec<HistoryLine>>, Problem> {
     let Some(conversation) = app.storage().find_conversation(&caller.owner, &Handle::Session(name)).await? else {
         return Ok(Json(Vec::new()));
     };
-    let said = app.storage().newest_messages(&caller.owner, conversation.id, history_size(&app)).await?;
-    Ok(Json(said.into_iter().filter(|message| message.role != Role::System).map(Line::from).collect()))
+    let newest = app.storage().newest_messages(&caller.owner, conversation.id, history_size(&app)).await?;
+    Ok(Json(newest.into_iter().filter(|message| message.role != Role::System).map(HistoryLine::from).collect()))
 }
 
-impl From<Message> for Line {
+impl From<Message> for HistoryLine {
     fn from(message: Message) -> Self {
-        let role = if message.role == Role::User { Speaker::User } else { Speaker::Assistant };
+        let role = if message.role == Role::User { HistoryRole::User } else { HistoryRole::Assistant };
         Self { role, content: message.content.to_stored() }
     }
 }

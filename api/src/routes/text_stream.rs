@@ -1,4 +1,4 @@
-//! `/api/conversations/{id}/messages`: say something, and get the answer's text as a stream of plain chunks.
+//! `/api/conversations/{id}/messages`: posts a message and returns the answer's text as a stream of plain chunks.
 
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, ConversationId, Query, accepts_event_stream},
+    extract::{ConversationId, JsonBody, Query, accepts_event_stream},
     problem::Problem,
     wire::Wire,
 };
 
-/// Fields that are not known are ignored here.
+/// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct TextMessageBody {
     content: String,
 }
 
-/// Say something. With `Accept: text/event-stream` the answer is its text, chunk by chunk, and `[DONE]`.
+/// Post a message. With `Accept: text/event-stream` the answer streams its text, chunk by chunk, and `[DONE]`.
 #[utoipa::path(post, path = "/api/conversations/{id}/messages", operation_id = "text_stream", tag = "wires", request_body = TextMessageBody,
     params(("id" = Uuid, Path), WireQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run."),
-        ("Last-Event-ID" = Option<String>, Header, description = "Where a repeated request goes on.")),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event id that the client has, for a repeated request.")),
     responses(
         (status = 202, body = AcceptedMessage, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The text; the header `x-run-id` names the run."),
-        (status = 204, description = "A repeated request that has everything."),
+        (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: before it had said anything; `run` links to it")
+        (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
     )
 )]
 pub async fn post(
@@ -47,14 +47,14 @@ pub async fn post(
     ConversationId(id): ConversationId,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<TextMessageBody>,
+    JsonBody(body): JsonBody<TextMessageBody>,
 ) -> Result<Response, Problem> {
-    let asked = ["text", &id.to_string(), &body.content];
-    let new = plain_run(&app, &headers, &asked, Target::Existing(id), body.content.clone())?;
+    let fingerprint = ["text", &id.to_string(), &body.content];
+    let new = plain_run(&app, &headers, &fingerprint, Target::Existing(id), body.content.clone())?;
     if accepts_event_stream(&headers) {
-        let (posted, opened) = app.post_and_hear(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Text, &app, &posted.run, opened, query.stream_mode).await;
+        let (committed, opened) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Text, &app, &committed.run, opened, query.stream_mode).await;
     }
-    let posted = app.post(&caller, new).await?;
-    Ok(accepted(posted.run.id, AcceptedMessage { message: posted.message, run: posted.run }))
+    let committed = app.post(&caller, new).await?;
+    Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

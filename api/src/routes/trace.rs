@@ -1,4 +1,4 @@
-//! `/v1/runs/{id}/messages` and `/tool_calls`: all that the model of a run was told, said and called.
+//! `/v1/runs/{id}/messages` and `/tool_calls`: the input and output of a run's model, and its tool calls.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     problem::Problem,
 };
 
-/// List what the model of a run was told and said, in order.
+/// List the messages to and from a run's model, in order.
 #[utoipa::path(get, path = "/v1/runs/{id}/messages", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Page<TraceMessage>), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -28,10 +28,10 @@ pub async fn messages(
     expect_run(&app, &caller, id).await?;
     let page = app.storage().trace_page(id, size, query.cursor.as_deref()).await?;
     let Page { items, next } = page.ok_or_else(Problem::invalid_cursor)?;
-    Ok(Json(Page { items: shown_to(&caller, items), next }))
+    Ok(Json(Page { items: visible_to(&caller, items), next }))
 }
 
-/// List which tools a run has called, with what, and what came back, in the order in which the model asked for them.
+/// List the tool calls of a run with their inputs and results, in the order in which the model requested them.
 #[utoipa::path(get, path = "/v1/runs/{id}/tool_calls", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Page<ToolCall>), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -47,8 +47,9 @@ pub async fn tool_calls(
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
-/// A trace as the caller may see it: the instructions belong to the agent's definition, which only operators see.
-pub fn shown_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
+/// Returns a trace as the caller may see it. Only operators see the instructions, because they belong to the agent's
+/// definition.
+pub fn visible_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
     match caller.is_operator {
         true => trace,
         false => trace.into_iter().map(TraceMessage::without_instructions).collect(),

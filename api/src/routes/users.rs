@@ -1,4 +1,4 @@
-//! `/v1/users`: the caller, anonymous users, what a caller takes along from one of them, and what a caller removes.
+//! `/v1/users`: the caller, new anonymous users, the claim of an anonymous user's data, and erasure.
 
 use std::sync::Arc;
 
@@ -11,38 +11,39 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
-    auth::{Anonymous, Caller, FormerSelf, Kind, Newcomer},
-    extract::Body,
+    auth::{AnonymousUser, Caller, CallerKind, CookieUser, NewUserCookie},
+    extract::JsonBody,
     problem::Problem,
-    strangers::Writer,
 };
 
-/// Who is asking.
+/// The caller.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Me {
-    /// The owner of what this caller makes.
+    /// The owner of the caller's data.
     user: String,
-    kind: Kind,
-    /// Whether agents may be written.
+    kind: CallerKind,
+    /// Whether the caller may write agents.
     operator: bool,
-    /// The session that is meant where none is named.
+    /// The session of requests that name none.
     default_session: String,
     /// Data of the cookie's anonymous user, which the caller may take over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    claimable: Option<Claimed>,
+    claimable: Option<ClaimResult>,
 }
 
 /// Data of an anonymous user.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Claimed {
+#[schema(as = Claimed)]
+pub struct ClaimResult {
     conversations: usize,
 }
 
 #[derive(Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewClaim {
-    /// The secret of the anonymous user; without it, the cookie counts.
+    /// The secret of the anonymous user; the cookie's by default.
     anonymous_token: Option<String>,
 }
 
@@ -50,11 +51,11 @@ pub struct NewClaim {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct NewUser {
     user: String,
-    /// To be sent as `Authorization: Bearer`; it cannot be had again.
+    /// The secret, which the client sends as `Authorization: Bearer`. The server never returns it again.
     token: String,
 }
 
-/// Show who one is.
+/// Read the caller's user and permissions.
 #[utoipa::path(get, path = "/v1/users/me", tag = "users", responses(
     (status = 200, body = Me),
     (status = 401, body = Problem, description = "unauthenticated, invalid_token, development_identity")
@@ -62,67 +63,67 @@ pub struct NewUser {
 pub async fn me(
     State(app): State<Arc<App>>,
     caller: Caller,
-    FormerSelf(former): FormerSelf,
+    CookieUser(former): CookieUser,
 ) -> Result<Json<Me>, Problem> {
-    let claimable = match former.filter(|_| caller.kind == Kind::Jwt) {
+    let claimable = match former.filter(|_| caller.kind == CallerKind::Jwt) {
         Some(former) => Some(app.storage().count_conversations(&former.owner()).await?),
         None => None,
     };
-    let claimable = claimable.filter(|count| *count > 0).map(|conversations| Claimed { conversations });
+    let claimable = claimable.filter(|count| *count > 0).map(|conversations| ClaimResult { conversations });
     let default_session = caller.default_session();
     Ok(Json(Me { user: caller.owner, kind: caller.kind, operator: caller.is_operator, default_session, claimable }))
 }
 
-/// Take over all that an anonymous user has: conversations, runs and briefings. Live runs and open streams go on.
+/// Take over all data of an anonymous user: conversations, runs and briefings. Live runs and open streams continue.
 #[utoipa::path(post, path = "/v1/users/me/claim", tag = "users", request_body(content = Option<NewClaim>), responses(
-    (status = 200, body = Claimed, description = "How many conversations were moved."),
-    (status = 400, body = Problem, description = "no_anonymous_user: neither a cookie nor a token of one"),
+    (status = 200, body = ClaimResult, description = "The number of moved conversations."),
+    (status = 400, body = Problem, description = "no_anonymous_user: the request has neither a cookie nor a token of one"),
     (status = 403, body = Problem, description = "token_needed: no JWT names the caller; quota_exceeded: the two together keep too many bytes"),
     (status = 429, body = Problem, description = "too_many_runs: the two together have too many unfinished runs")
 ))]
 pub async fn claim(
     State(app): State<Arc<App>>,
     caller: Caller,
-    FormerSelf(cookie): FormerSelf,
+    CookieUser(cookie): CookieUser,
     request: Request,
-) -> Result<Json<Claimed>, Problem> {
-    if caller.kind != Kind::Jwt {
+) -> Result<Json<ClaimResult>, Problem> {
+    if caller.kind != CallerKind::Jwt {
         return Err(Problem::token_needed());
     }
     let claim = if request.headers().contains_key(header::CONTENT_TYPE) {
-        Body::<NewClaim>::from_request(request, &app).await?.0
+        JsonBody::<NewClaim>::from_request(request, &app).await?.0
     } else {
         NewClaim::default()
     };
     let former = match claim.anonymous_token {
-        Some(token) => Anonymous::of(&token),
+        Some(token) => AnonymousUser::of(&token),
         None => cookie,
     };
     let former = former.ok_or_else(Problem::no_anonymous_user)?;
     let conversations = app.move_owner(&former.owner(), &caller.owner).await?;
-    Ok(Json(Claimed { conversations }))
+    Ok(Json(ClaimResult { conversations }))
 }
 
-/// Remove all that the caller has: conversations with their runs, which are cancelled, and briefings.
-#[utoipa::path(delete, path = "/v1/users/me", tag = "users", responses((status = 204, description = "Nothing is left.")))]
-pub async fn erase(State(app): State<Arc<App>>, Writer(caller): Writer) -> Result<StatusCode, Problem> {
+/// Remove all data of the caller: briefings, and conversations with their runs, which the server cancels.
+#[utoipa::path(delete, path = "/v1/users/me", tag = "users", responses((status = 204, description = "The server has removed all data.")))]
+pub async fn erase(State(app): State<Arc<App>>, AdmittedWriter(caller): AdmittedWriter) -> Result<StatusCode, Problem> {
     app.erase(&caller.owner).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Make an anonymous user, for clients that keep no cookies.
+/// Create an anonymous user, for clients that keep no cookies.
 #[utoipa::path(post, path = "/v1/users/anonymous", tag = "users", responses(
     (status = 201, body = NewUser, description = "The token, in the body and as a cookie."),
     (status = 409, body = Problem, description = "no_anonymous_users: development mode, or HOLDFAST_ANONYMOUS=false")
 ))]
 pub async fn create_anonymous(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Problem> {
     if app.auth().is_development() {
-        return Err(Problem::no_anonymous_users("in development mode everybody is debug_user, or whoever X-User says"));
+        return Err(Problem::no_anonymous_users("in development mode X-User names the user, or it is debug_user"));
     }
     if !app.auth().takes_anonymous() {
         return Err(Problem::no_anonymous_users("HOLDFAST_ANONYMOUS is false; send a JWT"));
     }
-    let user = Anonymous::new();
+    let user = AnonymousUser::new();
     let body = NewUser { user: user.owner(), token: user.secret().to_owned() };
-    Ok((StatusCode::CREATED, Extension(Newcomer(user)), Json(body)))
+    Ok((StatusCode::CREATED, Extension(NewUserCookie(user)), Json(body)))
 }

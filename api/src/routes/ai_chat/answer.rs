@@ -1,4 +1,4 @@
-//! Answers to what an assistant's message has asked: approvals, and results of tools that the front end executes.
+//! Answers the questions of an assistant's message: approvals, and results of tools that the front end executes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use holdfast_shared::{
     agent::StreamMode, approval::ApprovalStatus, approval::Decision, run::Run, tool::ToolCallStatus,
 };
 
-use super::{answer_with, chat::Chat, nothing_to_come, request::Answer, segment::Segment};
+use super::{answer_with, chat::ChatTarget, no_content, request::PartAnswer, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
@@ -17,34 +17,34 @@ use crate::{
     wire::{Wire, ai_sdk},
 };
 
-/// Answers what is still open, and goes on with the message from where that was asked. What the parts say of a call is not
-/// believed: the answer is to the call as it is stored, and the first one counts.
+/// Answers the open questions and returns the message's stream from the pause at which the run asked them. It does not
+/// trust the parts about a call: the answer applies to the stored call, and the first answer counts.
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
-    chat: Chat,
+    chat: ChatTarget,
     message_id: &str,
-    answers: Vec<Answer>,
+    answers: Vec<PartAnswer>,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    let last = app.storage().last_run(&caller.owner, chat.known()?).await?;
+    let last = app.storage().last_run(&caller.owner, chat.conversation_id()?).await?;
     let run = last.filter(|run| run.output_message_id.to_string() == message_id);
     let run = Arc::new(run.ok_or_else(|| Problem::message_not_waiting(message_id))?);
     let outline = app.relay().outline(run.id).await?;
-    let questions: Vec<String> = answers.iter().map(Answer::question).collect();
-    // Whoever answers twice, or after somebody else, goes on from the same place.
+    let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
+    // A repeated answer, or one after another client's, resumes from the same pause.
     let pauses_before = match questions.is_empty() {
         true => outline.pauses.len(),
         false => outline.pauses_up_to(&questions).unwrap_or(0),
     };
     let pause = pauses_before.checked_sub(1).map(|newest| outline.pauses[newest]);
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
-    // Order matters: a stream too many is refused before anything is answered.
+    // Order matters: the limit on streams refuses the request before the first answer.
     let stream = app.streams().open(caller)?;
-    give(app, caller, &run, answers).await?;
+    submit(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
     let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
-        return Ok(nothing_to_come());
+        return Ok(no_content());
     };
     let left_out = outline.superseded;
     let mut start = Vec::new();
@@ -55,43 +55,45 @@ pub async fn answer(
     Ok(answer_with(segment, Body::from_stream(frames)))
 }
 
-async fn give(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<Answer>) -> Result<(), Problem> {
-    let asked = app.storage().approvals(run.id).await?;
+async fn submit(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<PartAnswer>) -> Result<(), Problem> {
+    let approvals = app.storage().approvals(run.id).await?;
     let calls = app.storage().tool_calls(run.id).await?;
-    // Clients send an answer again and again until the call has an end, which this one will not have.
+    // Clients repeat an answer until the call has an end, which an abandoned call never has.
     let is_abandoned =
         |call_id: &str| calls.iter().any(|call| call.call_id == call_id && call.status == ToolCallStatus::Abandoned);
-    let call_of = |answer: &Answer| match answer {
-        Answer::Approval { id, .. } => asked.iter().find(|approval| approval.id == *id).map(|asked| &asked.call_id),
-        Answer::Result { call_id, .. } => calls.iter().map(|call| &call.call_id).find(|known| *known == call_id),
+    let call_of = |answer: &PartAnswer| match answer {
+        PartAnswer::Approval { id, .. } => {
+            approvals.iter().find(|approval| approval.id == *id).map(|approval| &approval.call_id)
+        }
+        PartAnswer::Result { call_id, .. } => calls.iter().map(|call| &call.call_id).find(|id| *id == call_id),
     };
     if answers.iter().filter_map(call_of).any(|call_id| is_abandoned(call_id)) {
         return Err(Problem::run_not_waiting(run.id));
     }
-    let is_open = |answer: &Answer| match answer {
-        Answer::Approval { id, .. } => {
-            asked.iter().any(|approval| approval.id == *id && approval.status == ApprovalStatus::Pending)
+    let is_open = |answer: &PartAnswer| match answer {
+        PartAnswer::Approval { id, .. } => {
+            approvals.iter().any(|approval| approval.id == *id && approval.status == ApprovalStatus::Pending)
         }
-        Answer::Result { call_id, .. } => {
+        PartAnswer::Result { call_id, .. } => {
             calls.iter().any(|call| call.call_id == *call_id && call.status == ToolCallStatus::Client)
         }
     };
     for answer in answers.into_iter().filter(is_open) {
-        let given = match answer {
-            Answer::Approval { id, approved, reason } => {
+        let result = match answer {
+            PartAnswer::Approval { id, approved, reason } => {
                 let decision = match approved {
                     true => Decision::Approve { edited_input: None, reason },
                     false => Decision::Deny { reason },
                 };
                 app.decide(caller, run.id, id, decision).await
             }
-            Answer::Result { call_id, result } => {
+            PartAnswer::Result { call_id, result } => {
                 app.complete_client_call(&caller.owner, run.id, call_id, result).await
             }
         };
-        match given {
+        match result {
             Ok(_) => {}
-            // Somebody else was faster.
+            // Another request answered first.
             Err(problem) if problem.status == StatusCode::CONFLICT => {}
             Err(problem) => return Err(problem),
         }

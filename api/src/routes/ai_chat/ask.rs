@@ -1,4 +1,4 @@
-//! A question put in a chat, in the first place, in other words, or once more.
+//! Posts a user's message to a chat: a new one, an edit, or a request to regenerate the answer.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use uuid::Uuid;
 
 use super::{
     answer_with,
-    chat::Chat,
+    chat::ChatTarget,
     follow,
-    request::{Question, UiChatBody},
+    request::{UiChatBody, UserMessage},
     segment::Segment,
 };
 use crate::{
-    app::{App, Posted},
+    app::{App, CommittedMessage},
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
@@ -31,115 +31,125 @@ use crate::{
     wire::Wire,
 };
 
-/// Messages among which the newest question is looked for.
-const LOOKED_BACK: usize = 50;
+/// Number of newest messages in which to search the last user's message.
+const NEWEST: usize = 50;
 
-/// Times that a question is put anew, because it was changed meanwhile.
-const TRIES: usize = 64;
+/// Retries of a post that conflicts with concurrent requests.
+const MAX_RETRIES: usize = 64;
 
-/// Puts a question. The same message sent again is the same run; in other words it takes the place of what it was.
+/// Posts a user's message. A repeated message returns the same run; a changed one replaces its earlier version.
 pub async fn ask(
     app: &Arc<App>,
     caller: &Caller,
     headers: &HeaderMap,
-    chat: Chat,
+    chat: ChatTarget,
     body: UiChatBody,
-    question: Question,
+    question: UserMessage,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, None, body.client_tools(), None)?;
-    let Question { id, text } = question;
+    let UserMessage { id, text } = question;
     let replaced = body.message_id.clone().unwrap_or_default();
-    let mut tries = 0usize;
+    let mut retries = 0usize;
     loop {
-        // A message that was replaced meanwhile, and is now what it was before, is asked anew.
-        let nth = tries.to_string();
-        let asked = ["ai-sdk", &chat.name, id.as_deref().unwrap_or_default(), &replaced, &text, &nth];
-        let given = idempotency_key(headers, &asked[..5], &options)?;
-        let is_given = given.is_some();
-        let key = given.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&asked)));
-        let said = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
+        // The number of retries is part of the key: a message that changed and changed back needs a new run.
+        let nth = retries.to_string();
+        let fingerprint = ["ai-sdk", &chat.name, id.as_deref().unwrap_or_default(), &replaced, &text, &nth];
+        let client_key = idempotency_key(headers, &fingerprint[..5], &options)?;
+        let has_client_key = client_key.is_some();
+        let key = client_key.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&fingerprint)));
+        let input = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
             Some(message) => MessageInput::Edit { content: text.clone(), replace_from: message.id },
             None => MessageInput::New(text.clone()),
         };
-        let new = new_run(app, &chat, said, options.clone(), id.clone(), key);
+        let new = new_run(app, &chat, input, options.clone(), id.clone(), key);
         match app.post_and_follow(caller, new, EventId::ORIGIN).await {
-            Ok((posted, opened)) if posted.message.superseded_at.is_none() || is_given => {
-                return shown(app, posted, opened, mode).await;
+            Ok((committed, opened)) if committed.message.superseded_at.is_none() || has_client_key => {
+                return respond(app, committed, opened, mode).await;
             }
-            // Somebody else has said it, or has replaced it, at the same moment: now it can be seen.
+            // A concurrent request has posted or replaced the message; the next attempt reads its result.
             Ok(_) => {}
-            Err(problem) if tries < TRIES && ["message_exists", "message_not_found"].contains(&problem.code) => {}
+            Err(problem)
+                if retries < MAX_RETRIES && ["message_exists", "message_not_found"].contains(&problem.code) => {}
             Err(problem) => return Err(problem),
         }
-        tries += 1;
-        if tries > TRIES {
+        retries += 1;
+        if retries > MAX_RETRIES {
             return Err(Problem::message_changes(id.as_deref().unwrap_or_default()));
         }
     }
 }
 
-/// Has a question answered again, instead of the answer that it has.
-pub async fn ask_again(
+/// Starts a run that replaces the answer to a question. Fails if the chat has no user's message.
+pub async fn regenerate(
     app: &Arc<App>,
     caller: &Caller,
     headers: &HeaderMap,
-    chat: Chat,
+    chat: ChatTarget,
     body: UiChatBody,
-    question: Option<Question>,
+    question: Option<UserMessage>,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    let named = question.as_ref().and_then(|question| question.id.as_deref());
-    let named = current(app, caller, &chat, named).await?.filter(|message| message.role == Role::User);
-    if let (None, Some(question)) = (&named, question)
+    let question_id = question.as_ref().and_then(|question| question.id.as_deref());
+    let existing = current_message(app, caller, &chat, question_id).await?.filter(|message| message.role == Role::User);
+    if let (None, Some(question)) = (&existing, question)
         && question.id.is_some()
     {
-        // It has never arrived: this is how people send it once more.
+        // The question never arrived at the server, and its user sends it again by regenerating.
         return ask(app, caller, headers, chat, body, question, mode).await;
     }
-    let conversation_id = chat.known()?;
-    let newest = app.storage().newest_messages(&caller.owner, conversation_id, LOOKED_BACK).await?;
+    let conversation_id = chat.conversation_id()?;
+    let newest = app.storage().newest_messages(&caller.owner, conversation_id, NEWEST).await?;
     let last = || newest.iter().rev().find(|message| message.role == Role::User).cloned();
-    let question = named.or_else(last).ok_or_else(Problem::nobody_has_asked)?;
+    let question = existing.or_else(last).ok_or_else(Problem::nothing_to_regenerate)?;
     let last_run = app.storage().last_run(&caller.owner, conversation_id).await?;
     if let Some(run) = &last_run
         && !run.status.is_terminal()
         && run.input_message_id == question.id
         && question.run_id != Some(run.id)
     {
-        // It was asked twice, and is at work already.
-        return follow::whole(app, caller, &Arc::new(run.clone())).await;
+        // A run for the question is already unfinished, because the client sent the request twice.
+        return follow::answer_from_start(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
-    // Those who ask at the same moment do so after the same run.
+    // Concurrent requests see the same last run, so they have the same key.
     let after = last_run.map_or(question.id, |run| run.id).to_string();
-    let asked = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
-    let key = idempotency_key(headers, &asked, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&asked));
+    let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
+    let key =
+        idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));
     let new = new_run(app, &chat, MessageInput::Again { replace_from: question.id }, options, None, Some(key));
-    let (posted, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
-    shown(app, posted, opened, mode).await
+    let (committed, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
+    respond(app, committed, opened, mode).await
 }
 
-/// What a user has said that is now said in other words.
+/// Returns the earlier version of the user's message, if this one replaces any. Fails if the id belongs to another
+/// role.
 async fn replaced_by(
     app: &App,
     caller: &Caller,
-    chat: &Chat,
+    chat: &ChatTarget,
     body: &UiChatBody,
     id: Option<&str>,
 ) -> Result<Option<Message>, Problem> {
-    let named = current(app, caller, chat, id).await?;
-    if named.as_ref().is_some_and(|message| message.role != Role::User) {
-        return Err(Problem::invalid_body("The message has the id of one that no user has said."));
+    let existing = current_message(app, caller, chat, id).await?;
+    if existing.as_ref().is_some_and(|message| message.role != Role::User) {
+        return Err(Problem::invalid_body("Another message of the chat, which is not a user's, has this id."));
     }
     match body.message_id.as_deref() {
-        None => Ok(named),
-        replaced => Ok(current(app, caller, chat, replaced).await?.filter(|message| message.role == Role::User)),
+        None => Ok(existing),
+        replaced => {
+            Ok(current_message(app, caller, chat, replaced).await?.filter(|message| message.role == Role::User))
+        }
     }
 }
 
-/// The message of the chat that the client calls so.
-async fn current(app: &App, caller: &Caller, chat: &Chat, name: Option<&str>) -> Result<Option<Message>, Problem> {
+/// Returns the chat's current message with the client's name for it, if any.
+async fn current_message(
+    app: &App,
+    caller: &Caller,
+    chat: &ChatTarget,
+    name: Option<&str>,
+) -> Result<Option<Message>, Problem> {
     match (&chat.conversation, name) {
         (Some(conversation), Some(name)) => {
             Ok(app.storage().message_called(&caller.owner, conversation.id, name).await?)
@@ -150,8 +160,8 @@ async fn current(app: &App, caller: &Caller, chat: &Chat, name: Option<&str>) ->
 
 fn new_run(
     app: &App,
-    chat: &Chat,
-    said: MessageInput,
+    chat: &ChatTarget,
+    input: MessageInput,
     options: RunOptions,
     client_message_id: Option<String>,
     key: Option<IdempotencyKey>,
@@ -159,7 +169,7 @@ fn new_run(
     NewRun {
         run_id: Uuid::now_v7(),
         target: chat.target.clone(),
-        input: said,
+        input,
         client_message_id,
         mode: SubmitMode::default(),
         options,
@@ -170,11 +180,17 @@ fn new_run(
     }
 }
 
-/// Waits for the first output, so that a run without any is an HTTP error: the client then keeps the question and shows why.
-async fn shown(app: &App, posted: Posted, mut opened: Opened, mode: Option<StreamMode>) -> Result<Response, Problem> {
-    let run = posted.run;
-    app.hear(&run, &mut opened).await?;
+/// Waits for the first output and returns the stream. Fails if the run fails before that; the client then keeps the
+/// question and shows the error.
+async fn respond(
+    app: &App,
+    committed: CommittedMessage,
+    mut opened: Opened,
+    mode: Option<StreamMode>,
+) -> Result<Response, Problem> {
+    let run = committed.run;
+    app.await_output(&run, &mut opened).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(follower) = opened else { return Ok(super::nothing_to_come()) };
+    let Opened::Stream(follower) = opened else { return Ok(super::no_content()) };
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(follower.into_frames(view))))
 }

@@ -1,4 +1,4 @@
-//! A chat: the conversation that a client's id means. Clients make ids of their own; the id of a conversation is one too.
+//! Finds the conversation of a chat's id. Clients choose their own ids, and may also use a conversation's id.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::{
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract,
     problem::Problem,
-    routes::talk_of,
+    routes::default_target,
 };
 
-/// Where something is said.
-pub struct Chat {
-    /// As the client calls it; empty, if it does not.
+/// The chat that a request addresses.
+pub struct ChatTarget {
+    /// The client's name for the chat; empty if the body has none.
     pub name: String,
     pub target: Target,
-    /// `None` if nothing was ever said in it.
+    /// `None` if the chat has no messages yet.
     pub conversation: Option<Conversation>,
 }
 
-impl Chat {
+impl ChatTarget {
     pub async fn of_body(app: &Arc<App>, caller: &Caller, body: &UiChatBody) -> Result<Self, Problem> {
         let agent_id = body.agent().map(extract::id).transpose().map_err(Problem::agent_not_found)?;
         let Some(name) = body.id.clone() else {
-            return Ok(Self { name: String::new(), target: talk_of(caller, agent_id), conversation: None });
+            return Ok(Self { name: String::new(), target: default_target(caller, agent_id), conversation: None });
         };
         if !is_name(&name) {
             return Err(Problem::invalid_body(format!("The id of a chat has 1 to {MAX_NAME_CHARS} characters.")));
@@ -43,14 +43,14 @@ impl Chat {
         Ok(Self { name, target, conversation })
     }
 
-    /// What was said in it before.
-    pub fn known(&self) -> Result<Uuid, Problem> {
-        let known = self.conversation.as_ref().map(|conversation| conversation.id);
-        known.ok_or_else(|| Problem::conversation_not_found(&self.name))
+    /// Returns the id of the chat's conversation. Fails with `conversation_not_found` if the chat has none.
+    pub fn conversation_id(&self) -> Result<Uuid, Problem> {
+        let id = self.conversation.as_ref().map(|conversation| conversation.id);
+        id.ok_or_else(|| Problem::conversation_not_found(&self.name))
     }
 }
 
-/// The caller's conversation that is meant by an id.
+/// Returns the caller's conversation with this id or chat name, if any.
 pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<Conversation>, Problem> {
     if let Ok(id) = extract::id(id)
         && let Some(conversation) = app.storage().conversation(&caller.owner, id).await?
@@ -63,7 +63,7 @@ pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<Convers
     Ok(app.storage().find_conversation(&caller.owner, &Handle::Chat(id.to_owned())).await?)
 }
 
-/// As much of an id as an error says.
-pub fn shown(id: &str) -> String {
+/// Returns the beginning of an id, for error texts.
+pub fn truncated_id(id: &str) -> String {
     id.chars().take(64).collect()
 }

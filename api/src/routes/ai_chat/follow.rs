@@ -1,4 +1,4 @@
-//! Taking a stream up again: the whole of a chat's last answer, or what comes behind a number of chunks.
+//! Resumes a stream: a chat's last answer from the start, or the chunks after a given number of them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use holdfast_shared::{
     run::{Run, RunStatus},
 };
 
-use super::{answer_with, chat, nothing_to_come, segment::Segment};
+use super::{answer_with, chat, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
@@ -25,15 +25,15 @@ use crate::{
     wire::{Before, View, Wire, ai_sdk},
 };
 
-/// The chat's last answer, whole, while it is being made and for a while after.
+/// Returns the chat's last answer from the start, while its run is unfinished and for `chat_grace` after its end.
 pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
     match last_run(app, caller, id).await? {
-        Some(run) if is_shown(app, &run) => whole(app, caller, &Arc::new(run)).await,
-        _ => Ok(nothing_to_come()),
+        Some(run) if is_resumable(app, &run) => answer_from_start(app, caller, &Arc::new(run)).await,
+        _ => Ok(no_content()),
     }
 }
 
-/// What HEAD says of the chat's last answer, or of a segment. It opens no stream and reads no event.
+/// Returns the headers of the chat's last answer, or of a segment, without opening a stream or reading an event.
 pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
     let run = match segment {
@@ -47,76 +47,77 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
                 let segment = Segment::first_of(run.id);
                 (run, segment)
             }
-            None => return Ok(nothing_to_come()),
+            None => return Ok(no_content()),
         },
     };
-    Ok(if is_shown(app, &run) { answer_with(segment, unsent()) } else { nothing_to_come() })
+    Ok(if is_resumable(app, &run) { answer_with(segment, unsent()) } else { no_content() })
 }
 
-/// The answer of a run from its start, without what is superseded already, and what is still to come.
-pub async fn whole(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
+/// Streams a run's answer from its start, without superseded events, and then new ones as they arrive.
+pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
-        return Ok(nothing_to_come());
+        return Ok(no_content());
     };
     let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
 }
 
-/// What comes behind the first chunks of a segment, which only ever appends: what is superseded keeps its place. Where the id
-/// is a chat's, the same of its whole last answer, without what is superseded already.
+/// Streams the chunks after index `start`. For a segment's id, superseded chunks count, so that a segment only ever
+/// grows. For a chat's id, the stream is the chat's last answer without superseded chunks. Fails with
+/// `chunks_superseded` if the client may have counted chunks that no longer exist.
 pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
-    let named = match segment {
+    let addressed = match segment {
         Some(segment) => {
             app.storage().run_without_answer(&caller.owner, segment.run_id).await?.map(|run| (run, segment))
         }
         None => None,
     };
-    let (run, segment, is_whole) = match named {
+    let (run, segment, is_chat) = match addressed {
         Some((run, segment)) => (run, segment, false),
         None => match last_run(app, caller, id).await? {
             Some(run) => {
                 let segment = Segment::first_of(run.id);
                 (run, segment, true)
             }
-            None => return Ok(nothing_to_come()),
+            None => return Ok(no_content()),
         },
     };
-    if !is_shown(app, &run) {
-        return Ok(nothing_to_come());
+    if !is_resumable(app, &run) {
+        return Ok(no_content());
     }
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
-    let Some(bounds) = Bounds::of(&outline, segment, is_whole) else { return Ok(nothing_to_come()) };
+    let Some(bounds) = Bounds::of(&outline, segment, is_chat) else { return Ok(no_content()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {
         0.. => None,
         _ => Some(bounds.count(app, &view, outline.last).await?),
     };
-    let mut known = match tail {
+    let mut skipped = match tail {
         None => start.unsigned_abs(),
         Some(count) => count.saturating_sub(start.unsigned_abs()),
     };
-    // A client that has more than is certain has counted chunks that are gone, or may have: it would miss as many others.
-    if tail.is_none() && known > 0 && known > bounds.count(app, &view, bounds.certain).await? {
+    // Beyond the certain chunks, the client may have counted chunks that are gone, and would miss as many others.
+    if tail.is_none() && skipped > 0 && skipped > bounds.count(app, &view, bounds.certain).await? {
         return Err(Problem::chunks_superseded(run.id));
     }
     if bounds.until.is_some() || outline.has_ended {
-        // Who has everything is told once more that it is the end.
-        known = known.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
+        // A client that has all chunks receives the last one again, because it waits for an end.
+        skipped = skipped.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
     let opened = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
-    let Opened::Stream(mut follower) = opened else { return Ok(nothing_to_come()) };
-    if bounds.goes_on {
+    let Opened::Stream(mut follower) = opened else { return Ok(no_content()) };
+    if bounds.continues {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
         follower.led_by(&start);
     }
     let frames = follower.showing(Excerpt { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
-    let frames = behind(known, frames);
+    let frames = skip_chunks(skipped, frames);
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
         let last = HeaderValue::from(count.saturating_sub(1));
@@ -125,26 +126,26 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     Ok(response)
 }
 
-/// Where a segment lies in its run's log.
+/// The part of a run's log that a segment has.
 struct Bounds {
     after: EventId,
-    /// The pause that it ends at, if it has ended so.
+    /// The pause that ends the segment; `None` if no pause follows.
     until: Option<EventId>,
-    /// Whether the message was begun before.
-    goes_on: bool,
+    /// Whether an earlier segment has begun the message.
+    continues: bool,
     left_out: Vec<(EventId, EventId)>,
-    /// Up to where it was the same for whoever has read it before.
+    /// Up to this event, every earlier reader has received equal chunks.
     certain: EventId,
 }
 
 impl Bounds {
-    /// `None` if the run has not come to this segment.
-    fn of(outline: &Outline, segment: Segment, is_whole: bool) -> Option<Self> {
-        if is_whole {
+    /// Returns the bounds of a segment, or `None` if the run has not reached it.
+    fn of(outline: &Outline, segment: Segment, is_chat: bool) -> Option<Self> {
+        if is_chat {
             let left_out = outline.superseded.clone();
             let changes = left_out.iter().map(|(base, _)| *base).chain(outline.breaks.first().copied());
             let certain = changes.min().unwrap_or(outline.last);
-            return Some(Self { after: EventId::ORIGIN, until: None, goes_on: false, left_out, certain });
+            return Some(Self { after: EventId::ORIGIN, until: None, continues: false, left_out, certain });
         }
         let after = match segment.pauses_before {
             0 => EventId::ORIGIN,
@@ -152,14 +153,14 @@ impl Bounds {
         };
         let until = outline.pauses.get(segment.pauses_before).copied();
         let certain = outline.breaks.iter().copied().find(|last| *last >= after).unwrap_or(outline.last);
-        Some(Self { after, until, goes_on: segment.pauses_before > 0, left_out: Vec::new(), certain })
+        Some(Self { after, until, continues: segment.pauses_before > 0, left_out: Vec::new(), certain })
     }
 
-    /// How many chunks there are up to an event.
+    /// Returns the number of chunks up to and including an event.
     async fn count(&self, app: &App, view: &View, end: EventId) -> Result<u64, Problem> {
         let mut before = Before { id: self.after, ..Before::START };
         let mut cursor = self.after;
-        let mut count = u64::from(self.goes_on);
+        let mut count = u64::from(self.continues);
         loop {
             let events = app.relay().page(view.run_id, cursor).await?;
             if events.is_empty() {
@@ -186,14 +187,14 @@ impl Bounds {
     }
 }
 
-/// The run of a chat's last answer, which may be at work or wait for its turn.
+/// Returns the run of a chat's last answer, which may be unfinished.
 async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
     let Some(conversation) = chat::find(app, caller, id).await? else { return Ok(None) };
     Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 
-/// Whether somebody may have been cut off from the answer. Whoever has cancelled it has not.
-fn is_shown(app: &App, run: &Run) -> bool {
+/// Returns whether a disconnected client may still want the answer. A client that has cancelled it does not.
+fn is_resumable(app: &App, run: &Run) -> bool {
     let is_recent = |ended: DateTime<Utc>| (Utc::now() - ended).to_std().is_ok_and(|age| age < app.config().chat_grace);
     match (run.status, run.finished_at) {
         (RunStatus::Cancelled, _) => false,
@@ -202,17 +203,17 @@ fn is_shown(app: &App, run: &Run) -> bool {
     }
 }
 
-/// The frames without the first that have a chunk.
-fn behind(
-    known: u64,
+/// Returns the frames without the first `skipped` that have a chunk.
+fn skip_chunks(
+    skipped: u64,
     frames: impl Stream<Item = Result<Bytes, Aborted>>,
 ) -> impl Stream<Item = Result<Bytes, Aborted>> {
-    let mut left = known;
-    frames.map_ok(move |frames| drop_known(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
+    let mut left = skipped;
+    frames.map_ok(move |frames| skip_frames(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
 }
 
-/// What leads the frames, such as `retry:`, goes with the chunk that it is before.
-fn drop_known(left: &mut u64, mut frames: Bytes) -> Bytes {
+/// Drops frames until `left` chunks are gone. A frame without a chunk, such as `retry:`, goes with the next chunk.
+fn skip_frames(left: &mut u64, mut frames: Bytes) -> Bytes {
     while *left > 0
         && let Some(end) = frames.windows(2).position(|two| two == b"\n\n")
         && !frames.starts_with(ai_sdk::DONE)
@@ -231,15 +232,15 @@ mod tests {
     #[test]
     fn only_frames_with_a_chunk_are_counted() {
         let all = "retry: 1000\n\ndata: {\"a\":1}\n\nid: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n";
-        for (known, rest) in [
+        for (skipped, rest) in [
             (0, all),
             (1, "id: 1-2\ndata: {}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n"),
             (2, "data: {\"b\":2}\n\ndata: [DONE]\n\n"),
             (3, "data: [DONE]\n\n"),
             (9, "data: [DONE]\n\n"),
         ] {
-            assert_eq!(drop_known(&mut { known }, Bytes::from(all)), rest, "behind {known}");
+            assert_eq!(skip_frames(&mut { skipped }, Bytes::from(all)), rest, "after {skipped}");
         }
-        assert_eq!(drop_known(&mut 3, Bytes::from(": hb\n")), ": hb\n");
+        assert_eq!(skip_frames(&mut 3, Bytes::from(": hb\n")), ": hb\n");
     }
 }

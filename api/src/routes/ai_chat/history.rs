@@ -1,4 +1,4 @@
-//! A chat's history: its messages as a client that has followed all of it would have them.
+//! A chat's history: its messages as a client has them that followed all streams.
 
 use std::sync::Arc;
 
@@ -22,45 +22,46 @@ use crate::{
     },
 };
 
-/// The newest messages, as many as a page may have, oldest first.
+/// Returns the newest messages of a conversation, oldest first, up to the size of a history.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
     let size = history_size(app);
-    let _assembled = app.unread().assemble(caller, size.bytes)?;
-    let said = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
-    // A failed answer without a word is none to the model, but a client has seen what it was about to do.
-    let unsaid = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
-    let ids = said.iter().map(|message| message.id).chain(unsaid.iter().map(|run| run.output_message_id)).collect();
+    let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
+    let newest = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
+    // A failed run without output has no message, but a client has seen its reasoning and its tool calls.
+    let unanswered = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
+    let ids =
+        newest.iter().map(|message| message.id).chain(unanswered.iter().map(|run| run.output_message_id)).collect();
     let versions = app.storage().versions(conversation_id, ids).await?;
-    let (mut messages, mut bytes) = (Vec::with_capacity(said.len()), 0);
-    // With their calls and reasoning, messages are longer than their texts: the newest are made first.
-    for message in said.into_iter().rev() {
+    let (mut messages, mut bytes) = (Vec::with_capacity(newest.len()), 0);
+    // With calls and reasoning, messages are longer than their texts, so the newest come first until the page is full.
+    for message in newest.into_iter().rev() {
         if bytes >= size.bytes {
             break;
         }
         let id = message.id;
-        let shown = match (message.role, message.run_id) {
+        let ui_message = match (message.role, message.run_id) {
             (Role::Assistant, Some(run_id)) => match app.storage().run_without_answer(&caller.owner, run_id).await? {
                 Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
                 None => plain(message),
             },
             _ => plain(message),
         };
-        let shown = shown.as_version(versions.get(&id));
-        let mut behind = Vec::new();
-        for run in unsaid.iter().filter(|run| run.input_message_id == id) {
+        let ui_message = ui_message.as_version(versions.get(&id));
+        let mut answers = Vec::new();
+        for run in unanswered.iter().filter(|run| run.input_message_id == id) {
             let answer = answer_of(app, run).await?;
-            behind.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
+            answers.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
         }
-        for shown in behind.into_iter().rev().chain([shown]) {
-            bytes += serde_json::to_string(&shown).map_or(0, |json| json.len());
-            messages.push(shown);
+        for ui_message in answers.into_iter().rev().chain([ui_message]) {
+            bytes += serde_json::to_string(&ui_message).map_or(0, |json| json.len());
+            messages.push(ui_message);
         }
     }
     messages.reverse();
     Ok(messages)
 }
 
-/// What a run has answered, with as much as is still known of it.
+/// Returns the answer of a run: from its events, or from its trace if the events have expired.
 async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     if let Some(answer) = folded(app, run).await? {
         return Ok(Some(answer));
@@ -69,7 +70,7 @@ async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     Ok(recalled(run, trace, &calls))
 }
 
-/// The message that a client would have made of a run's stream; `None` if the events are past their time.
+/// Folds a run's events into the message that a client would have; `None` if the events have expired.
 async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     let outline = match app.relay().outline(run.id).await {
         Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
@@ -78,7 +79,7 @@ async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
     let (mut cursor, mut before) = (EventId::ORIGIN, Before::START);
-    // Page by page, because a log may be far larger than the message that it becomes.
+    // It reads page by page, because a log may be far larger than its message.
     loop {
         let events = app.relay().page(run.id, cursor).await?;
         let Some(last) = events.last() else { return Ok(Some(message)) };
@@ -94,12 +95,12 @@ async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     }
 }
 
-/// What needs no events: what a user has said, a card, or an answer whose events are past their time.
+/// Returns a stored message without events: a user's message, a card, or an answer whose events have expired.
 fn plain(message: Message) -> UiMessage {
     let text = |text: String| json!({"type": "text", "text": text});
     let id = message.client_id.unwrap_or_else(|| message.id.to_string());
     let part: Value = match message.content {
-        Content::Text(said) => text(said),
+        Content::Text(content) => text(content),
         Content::BriefingCard(card) => json!({"type": "data-briefing", "data": card}),
     };
     let role = match message.role {

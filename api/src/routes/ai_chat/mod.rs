@@ -1,7 +1,7 @@
-//! `/api/chat`: what the AI SDK's clients talk to (`useChat` with `DefaultChatTransport`, `WorkflowChatTransport`).
+//! `/api/chat`: the routes for the AI SDK's clients (`useChat` with `DefaultChatTransport`, `WorkflowChatTransport`).
 //!
-//! A body is read in `request`; a question is put in `ask`, what a waiting run has asked is answered in `answer`. A chat is
-//! taken up again in `follow`, and `history` is what a page begins with. `chat` finds what the client's ids mean.
+//! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
+//! `history` returns a chat's messages, and `chat` finds the conversation of a client's id.
 
 mod answer;
 mod ask;
@@ -26,24 +26,25 @@ use super::{WireQuery, events::event_stream};
 use crate::{
     app::App,
     auth::Caller,
-    extract::{Body, Query},
+    extract::{JsonBody, Query},
     problem::Problem,
     wire::ai_sdk::UiMessage,
 };
-use chat::Chat;
-use request::{Asked, UiChatBody};
+use chat::ChatTarget;
+use request::{ChatAction, UiChatBody};
 use segment::Segment;
 
-/// Say something, have an answer made again, or answer what the assistant's message asks; the answer is a UI message stream.
+/// Post a message, regenerate an answer, or answer the questions of an assistant's message. Returns a UI message
+/// stream.
 ///
-/// Only the newest message of the body counts: the history is the server's.
+/// The server reads only the newest message of the body, because it has the history.
 #[utoipa::path(post, path = "/api/chat", tag = "ai-sdk", request_body = UiChatBody,
     params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run. Without it, the ids of chat and message do.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The UI message stream; the header `x-workflow-run-id` names it."),
         (status = 400, body = Problem, description = "unsupported_part, empty_content, content_too_long, invalid_content, agent_not_found, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
-        (status = 404, body = Problem, description = "conversation_not_found: nothing was ever said in the chat"),
-        (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, has not asked this, or will not act on it any more; message_changes: others are changing the message"),
+        (status = 404, body = Problem, description = "conversation_not_found: the chat has no messages"),
+        (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, or its run does not wait for this answer; message_changes: other requests are changing the message"),
         (status = 422, body = Problem, description = "idempotency_key_reused"),
         (status = 500, body = Problem, description = "run_failed: the run failed before its first output")
     )
@@ -53,39 +54,39 @@ pub async fn post(
     caller: Caller,
     headers: HeaderMap,
     Query(query): Query<WireQuery>,
-    Body(body): Body<UiChatBody>,
+    JsonBody(body): JsonBody<UiChatBody>,
 ) -> Result<Response, Problem> {
-    let asked = body.asked()?;
-    let chat = Chat::of_body(&app, &caller, &body).await?;
-    match asked {
-        Asked::Question(question) => ask::ask(&app, &caller, &headers, chat, body, question, query.stream_mode).await,
-        Asked::Again { question } => {
-            ask::ask_again(&app, &caller, &headers, chat, body, question, query.stream_mode).await
+    let action = body.action()?;
+    let chat = ChatTarget::of_body(&app, &caller, &body).await?;
+    match action {
+        ChatAction::Ask(question) => ask::ask(&app, &caller, &headers, chat, body, question, query.stream_mode).await,
+        ChatAction::Regenerate { question } => {
+            ask::regenerate(&app, &caller, &headers, chat, body, question, query.stream_mode).await
         }
-        Asked::Answers { message_id, answers } => {
+        ChatAction::Answer { message_id, answers } => {
             answer::answer(&app, &caller, chat, &message_id, answers, query.stream_mode).await
         }
     }
 }
 
-/// Fields that are not known are ignored here.
+/// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(rename_all = "camelCase")]
 pub struct FollowQuery {
-    /// How many chunks the client has; from the newest, if negative.
+    /// The number of chunks that the client has; if negative, counted from the newest.
     start_index: Option<i64>,
 }
 
-/// Take a chat up again: all of its last answer, then what comes. With `startIndex`, what comes behind that many chunks of the
-/// stream that `x-workflow-run-id` has named.
+/// Resume a chat: its last answer from the start, then new chunks as they arrive. With `startIndex`, the chunks after
+/// that many of the stream that `x-workflow-run-id` names.
 #[utoipa::path(get, path = "/api/chat/{id}/stream", tag = "ai-sdk",
-    params(("id" = String, Path, description = "Of the chat; with `startIndex`, of the stream."), FollowQuery),
+    params(("id" = String, Path, description = "The chat's id; with `startIndex`, the stream's."), FollowQuery),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The UI message stream."),
-        (status = 204, description = "There is nothing to come, or no such chat."),
-        (status = 409, body = Problem, description = "chunks_superseded: some that were counted are gone; begin again with `startIndex=0`"),
-        (status = 410, body = Problem, description = "events_gone: past their time")
+        (status = 204, description = "The chat has no further chunks, or does not exist."),
+        (status = 409, body = Problem, description = "chunks_superseded: some of the counted chunks no longer exist; start again with `startIndex=0`"),
+        (status = 410, body = Problem, description = "events_gone: the events have expired")
     )
 )]
 pub async fn stream(
@@ -104,32 +105,33 @@ pub async fn stream(
     }
 }
 
-/// What a stop was.
+/// The result of a stop.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Stopped {
+#[schema(as = Stopped)]
+pub struct StopResult {
     success: bool,
 }
 
-/// Cancel what is at work in a chat, and what waits for its turn there. What the body says does not matter.
+/// Cancel the unfinished runs of a chat, queued ones included. The server ignores the body.
 #[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = Stopped), (status = 404, body = Problem, description = "conversation_not_found")
+    (status = 200, body = StopResult), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn stop(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Stopped>, Problem> {
+) -> Result<Json<StopResult>, Problem> {
     let found = chat::find(&app, &caller, &id).await?;
-    let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::shown(&id)))?;
+    let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::truncated_id(&id)))?;
     for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
         app.cancel(&caller.owner, run_id).await?;
     }
-    Ok(Json(Stopped { success: true }))
+    Ok(Json(StopResult { success: true }))
 }
 
-/// Read a chat: its newest messages, oldest first, with all of their parts. What is being answered is not among them.
+/// Read a chat: its newest messages, oldest first, with all their parts. Unfinished answers are not among them.
 #[utoipa::path(get, path = "/api/chat/{id}/messages", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = Vec<UiMessage>, description = "Empty for a chat in which nothing was said.")
+    (status = 200, body = Vec<UiMessage>, description = "The messages; empty for a chat that has none.")
 ))]
 pub async fn messages(
     State(app): State<Arc<App>>,
@@ -142,7 +144,7 @@ pub async fn messages(
     }
 }
 
-/// Answers with frames of a segment.
+/// Returns the stream of a segment.
 fn answer_with(segment: Segment, frames: ResponseBody) -> Response {
     let mut response = event_stream(segment.run_id, frames);
     let headers = response.headers_mut();
@@ -152,6 +154,6 @@ fn answer_with(segment: Segment, frames: ResponseBody) -> Response {
     response
 }
 
-fn nothing_to_come() -> Response {
+fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }

@@ -1,4 +1,4 @@
-//! What a client of the AI SDK asks for: the newest message of the body, and why it was sent.
+//! The body of `POST /api/chat`: finds the requested action from its newest message and its trigger.
 
 use holdfast_shared::{
     storable::has_nul,
@@ -14,13 +14,13 @@ use crate::{
     problem::Problem,
 };
 
-/// Fields that are not known are ignored here.
+/// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UiChatBody {
-    /// The client's name for the chat, which is made if there is none, or the id of a conversation.
+    /// The client's name for the chat, or the id of a conversation. An unknown name creates a chat.
     pub id: Option<String>,
-    /// `UIMessage[]`, of which the last counts.
+    /// `UIMessage[]`; the server reads the last.
     #[schema(value_type = Vec<Object>)]
     messages: Option<Vec<Value>>,
     /// The newest `UIMessage` alone.
@@ -28,11 +28,11 @@ pub struct UiChatBody {
     message: Option<Value>,
     /// `submit-message` or `regenerate-message`.
     trigger: Option<String>,
-    /// The message that is sent again in other words, or answered again.
+    /// The message to replace, or to answer again.
     pub message_id: Option<String>,
-    /// For a new conversation; an existing one keeps its own.
+    /// The agent of a new conversation; an existing one keeps its agent.
     agent_id: Option<String>,
-    /// The same.
+    /// An alias of `agentId`.
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
     client_tools: Option<Vec<FrontEndTool>>,
@@ -49,35 +49,35 @@ pub struct FrontEndTool {
     input_schema: Value,
 }
 
-/// What is to be done.
-pub enum Asked {
-    Question(Question),
-    /// The question, or else the chat's newest one, is to be answered again.
-    Again {
-        question: Option<Question>,
+/// The action that a request asks for.
+pub enum ChatAction {
+    Ask(UserMessage),
+    /// Answer the question again, or the chat's newest one if the body has none.
+    Regenerate {
+        question: Option<UserMessage>,
     },
-    /// What the assistant's message has asked is answered.
-    Answers {
+    /// Answer the questions of the assistant's message.
+    Answer {
         message_id: String,
-        answers: Vec<Answer>,
+        answers: Vec<PartAnswer>,
     },
 }
 
 /// A user's message.
-pub struct Question {
-    /// The client's.
+pub struct UserMessage {
+    /// The client's name for the message.
     pub id: Option<String>,
     pub text: String,
 }
 
-/// What a part of an assistant's message answers.
-pub enum Answer {
+/// The answer in a part of an assistant's message.
+pub enum PartAnswer {
     Approval { id: Uuid, approved: bool, reason: Option<String> },
     Result { call_id: String, result: ClientResult },
 }
 
-impl Answer {
-    /// What it answers, as the log has it.
+impl PartAnswer {
+    /// Returns the id of the question, as the run log has it.
     pub fn question(&self) -> String {
         match self {
             Self::Approval { id, .. } => id.to_string(),
@@ -87,7 +87,7 @@ impl Answer {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ClientMessage {
     id: Option<String>,
     role: String,
     #[serde(default)]
@@ -124,38 +124,43 @@ impl UiChatBody {
             .collect()
     }
 
-    /// What the newest message asks for.
-    pub fn asked(&self) -> Result<Asked, Problem> {
+    /// Returns the action that the newest message and the trigger ask for. Fails if the body is invalid.
+    pub fn action(&self) -> Result<ChatAction, Problem> {
         match self.trigger.as_deref() {
-            Some("regenerate-message") => return Ok(Asked::Again { question: self.newest_question()? }),
+            Some("regenerate-message") => return Ok(ChatAction::Regenerate { question: self.newest_question()? }),
             None | Some("submit-message") => {}
             Some(_) => {
-                return Err(Problem::invalid_body("trigger is submit-message or regenerate-message."));
+                return Err(Problem::invalid_body("trigger must be submit-message or regenerate-message."));
             }
         }
         let newest = self.message.as_ref().or_else(|| self.messages.as_ref()?.last());
         let newest = newest.ok_or_else(|| Problem::invalid_body("The body has no message."))?;
-        let message = Message::deserialize(newest)
-            .map_err(|error| Problem::invalid_body(format!("The newest message is no UIMessage: {error}.")))?;
+        let message = ClientMessage::deserialize(newest)
+            .map_err(|error| Problem::invalid_body(format!("The newest message is not a UIMessage: {error}.")))?;
         match (message.role.as_str(), message.id) {
-            ("user", id) => Ok(Asked::Question(Question { id: named(id)?, text: text_of(&message.parts)? })),
-            ("assistant", Some(message_id)) => Ok(Asked::Answers { message_id, answers: answers_of(&message.parts)? }),
+            ("user", id) => Ok(ChatAction::Ask(UserMessage { id: checked_id(id)?, text: text_of(&message.parts)? })),
+            ("assistant", Some(message_id)) => {
+                Ok(ChatAction::Answer { message_id, answers: answers_of(&message.parts)? })
+            }
             (role, _) => Err(Problem::invalid_body(format!(
-                "The newest message is a user's, or the assistant's with its id, not one of role {role:?}."
+                "The newest message must have the role user, or the role assistant and an id; its role is {role:?}."
             ))),
         }
     }
 
-    /// The newest message that a user has said.
-    fn newest_question(&self) -> Result<Option<Question>, Problem> {
+    /// Returns the newest user's message of the body, if any.
+    fn newest_question(&self) -> Result<Option<UserMessage>, Problem> {
         let mut all = self.messages.iter().flatten().chain(&self.message).rev();
-        let message = all.find(|message| message["role"] == "user").and_then(|said| Message::deserialize(said).ok());
-        message.map(|said| Ok(Question { id: named(said.id)?, text: text_of(&said.parts)? })).transpose()
+        let message =
+            all.find(|message| message["role"] == "user").and_then(|message| ClientMessage::deserialize(message).ok());
+        message
+            .map(|message| Ok(UserMessage { id: checked_id(message.id)?, text: text_of(&message.parts)? }))
+            .transpose()
     }
 }
 
-fn named(id: Option<String>) -> Result<Option<String>, Problem> {
-    // Some clients have a name for every message but the newest.
+fn checked_id(id: Option<String>) -> Result<Option<String>, Problem> {
+    // Some clients name every message except the newest.
     let id = id.filter(|id| !id.is_empty());
     match id.as_deref().is_none_or(is_name) {
         true => Ok(id),
@@ -171,8 +176,8 @@ fn text_of(parts: &[Value]) -> Result<String, Problem> {
     Ok(texts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// What the parts answer. Those that answer nothing, or not in a way that is known, are passed over.
-fn answers_of(parts: &[Value]) -> Result<Vec<Answer>, Problem> {
+/// Returns the answers of the parts; skips parts without a known kind of answer. Fails if a text has a NUL.
+fn answers_of(parts: &[Value]) -> Result<Vec<PartAnswer>, Problem> {
     let calls = parts.iter().filter_map(|part| CallPart::deserialize(part).ok());
     let mut answers = Vec::new();
     for CallPart { tool_call_id: call_id, state, approval, output, error_text } in calls {
@@ -182,19 +187,19 @@ fn answers_of(parts: &[Value]) -> Result<Vec<Answer>, Problem> {
                 if reason.as_ref().is_some_and(|reason| reason.contains('\0')) {
                     return Err(Problem::invalid_content());
                 }
-                Answer::Approval { id, approved, reason }
+                PartAnswer::Approval { id, approved, reason }
             }
             ("output-available", _) if has_nul(&output) => return Err(Problem::invalid_content()),
             ("output-available", _) => {
                 let output = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
-                Answer::Result { call_id, result: ClientResult::Output(output) }
+                PartAnswer::Result { call_id, result: ClientResult::Output(output) }
             }
             ("output-error", _) => {
                 let message = error_text.unwrap_or_default();
                 if message.contains('\0') {
                     return Err(Problem::invalid_content());
                 }
-                Answer::Result { call_id, result: ClientResult::Error(message) }
+                PartAnswer::Result { call_id, result: ClientResult::Error(message) }
             }
             _ => continue,
         };

@@ -1,5 +1,5 @@
-//! Segments: what a run says before its first pause, between two of them, and behind the last. Each is a stream of its own
-//! for these clients, who count its chunks from 0.
+//! Segments: the output of a run before its first pause, between two pauses, and after the last. AI SDK clients see
+//! each as a stream and count its chunks from 0.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use crate::extract;
 
-/// The id of a segment: the run's, and behind a dot how many pauses were before, if any. To clients it is a name.
+/// The id of a segment: the run's id, then a dot and the number of pauses before it, if any. Clients treat it as a
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     pub run_id: Uuid,
@@ -19,7 +20,7 @@ impl Segment {
         Self { run_id, pauses_before: 0 }
     }
 
-    /// The segment that a text names, if it can be one.
+    /// Parses a segment's id; `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         let (run, pauses) = text.split_once('.').unwrap_or((text, "0"));
         let (run_id, pauses_before) = (extract::id(run).ok()?, pauses.parse().ok()?);
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segments_id_can_be_read_again() {
+    fn a_segments_id_parses_back_to_the_segment() {
         for pauses_before in [0, 1, 12] {
             let segment = Segment { run_id: Uuid::now_v7(), pauses_before };
             assert_eq!(Segment::parse(&segment.to_string()), Some(segment));

@@ -1,5 +1,5 @@
-//! Rate limits for anonymous callers: of the runs that they start, and of everything else that they write. Cancels, answers and
-//! repeated requests have no limit.
+//! Rate limits for anonymous callers, by address: one for runs, one for all other writes. Cancels, answers and repeated
+//! requests have no limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,8 +17,8 @@ use crate::{
     problem::Problem,
 };
 
-/// Counts a stranger's write that was refused with 400 as if it had started a run: to refuse it was work, too. Reads do
-/// not count, nor what was counted already.
+/// Counts an anonymous caller's write that ended with 400 as if it had started a run, because the refusal was work,
+/// too. Reads do not count, nor requests that a limit has counted already.
 pub async fn count_refused(
     State(app): State<Arc<App>>,
     caller: Result<Caller, Problem>,
@@ -31,23 +31,23 @@ pub async fn count_refused(
         && response.status() == StatusCode::BAD_REQUEST
         && let Some(caller) = caller.ok().filter(|caller| !caller.admission.was_counted())
     {
-        // An empty bucket refuses the next run anyway.
-        let _ = app.strangers().admit(&caller).await;
+        // An empty bucket needs no handling here: it refuses the next run.
+        let _ = app.anonymous_limits().admit(&caller).await;
     }
     response
 }
 
-pub struct Strangers {
+pub struct AnonymousLimits {
     buckets: RateLimit,
-    /// Without one, there is no limit.
-    rate: Option<Rate>,
+    /// `None` for no limit.
+    run_rate: Option<Rate>,
     write_rate: Option<Rate>,
 }
 
-/// A caller whose write was admitted.
-pub struct Writer(pub Caller);
+/// A caller whose write passed the rate limit.
+pub struct AdmittedWriter(pub Caller);
 
-impl FromRequestParts<Arc<App>> for Writer {
+impl FromRequestParts<Arc<App>> for AdmittedWriter {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
@@ -57,20 +57,20 @@ impl FromRequestParts<Arc<App>> for Writer {
     }
 }
 
-impl Strangers {
-    pub const fn new(buckets: RateLimit, rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
-        Self { buckets, rate, write_rate }
+impl AnonymousLimits {
+    pub const fn new(buckets: RateLimit, run_rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
+        Self { buckets, run_rate, write_rate }
     }
 
-    /// Lets a caller start a run, or says when to come back.
+    /// Admits a run. Fails with `rate_limited`, which says when to retry, if the caller has reached its limit.
     pub async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
-        let Some(rate) = self.rate.filter(|_| caller.is_stranger) else { return Ok(()) };
+        let Some(rate) = self.run_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
         self.take(caller, "client", rate).await.map_err(|wait| Problem::rate_limited(rate, wait))
     }
 
-    /// Lets a caller write something that starts no run, or says when to come back.
+    /// Admits a write that starts no run. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
-        let Some(rate) = self.write_rate.filter(|_| caller.is_stranger) else { return Ok(()) };
+        let Some(rate) = self.write_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
         self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
     }
 

@@ -1,4 +1,4 @@
-//! Counts what callers hold open, each up to a limit.
+//! Counts what each holder has open, up to a limit. `streams`, `serve` and `in_flight` use it.
 
 use std::{
     collections::HashMap,
@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How many of something, or how much, each holder has. A holder without any takes no memory.
+/// The count of each holder. A holder whose count is zero takes no memory.
 pub struct Counts<K>(Mutex<HashMap<K, usize>>);
 
-/// What a holder has; it counts until it is dropped.
-pub struct Held<K: Hash + Eq> {
+/// An amount that counts for its holder until the guard is dropped.
+pub struct CountGuard<K: Hash + Eq> {
     counts: Arc<Counts<K>>,
     holder: K,
     amount: usize,
@@ -23,8 +23,9 @@ impl<K> Default for Counts<K> {
 }
 
 impl<K: Hash + Eq + Clone> Counts<K> {
-    /// So many more for the holder, unless it would then have more than `most`. A holder without any may have more at once.
-    pub fn take(self: &Arc<Self>, holder: K, amount: usize, most: usize) -> Option<Held<K>> {
+    /// Adds `amount` for the holder. Returns `None` if the holder would exceed `most`; the first amount is always
+    /// accepted.
+    pub fn take(self: &Arc<Self>, holder: K, amount: usize, most: usize) -> Option<CountGuard<K>> {
         let mut counts = self.lock();
         match counts.get_mut(&holder) {
             Some(count) if *count + amount > most => return None,
@@ -32,11 +33,11 @@ impl<K: Hash + Eq + Clone> Counts<K> {
             None => drop(counts.insert(holder.clone(), amount)),
         }
         drop(counts);
-        Some(Held { counts: Arc::clone(self), holder, amount })
+        Some(CountGuard { counts: Arc::clone(self), holder, amount })
     }
 
-    /// What the holder has in all.
-    pub fn held_by(&self, holder: &K) -> usize {
+    /// Returns the holder's current count.
+    pub fn count_of(&self, holder: &K) -> usize {
         self.lock().get(holder).copied().unwrap_or(0)
     }
 }
@@ -47,7 +48,7 @@ impl<K> Counts<K> {
     }
 }
 
-impl<K: Hash + Eq> Drop for Held<K> {
+impl<K: Hash + Eq> Drop for CountGuard<K> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
         if let Some(count) = counts.get_mut(&self.holder) {
@@ -64,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_holder_has_as_many_as_it_may_and_none_is_remembered() {
+    fn each_holder_has_its_limit_and_an_empty_count_takes_no_memory() {
         let counts = Arc::new(Counts::default());
-        let held: Vec<_> = (0..2).map(|_| counts.take("ann", 1, 2).unwrap()).collect();
+        let guards: Vec<_> = (0..2).map(|_| counts.take("ann", 1, 2).unwrap()).collect();
         assert!(counts.take("ann", 1, 2).is_none());
-        assert!(counts.take("bob", 3, 2).is_some(), "one thing is always taken, however large");
-        drop(held);
+        assert!(counts.take("bob", 3, 2).is_some(), "the first amount is always accepted, however large");
+        drop(guards);
         assert!(counts.lock().is_empty());
         assert!(counts.take("ann", 2, 2).is_some());
     }

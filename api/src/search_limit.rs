@@ -1,27 +1,28 @@
-//! The limit on searches: a search reads all that its owner has said, so few of them hold a database connection at a time.
+//! The limit on concurrent searches. A search reads all messages of its owner, so only few searches may hold a pooled
+//! connection at a time.
 //!
-//! A caller's further search waits behind its first. It is not refused at once, because a page sends the next search while
-//! the one before still runs, as its user types.
+//! A caller's second search waits for the first. The API does not refuse it at once, because a page sends a new search
+//! for each key that its user types.
 
 use std::time::Duration;
 
 use holdfast_shared::turns::{NoTurn, TurnPermit, Turns};
 
-use crate::{auth::Caller, in_flight::Reader, problem::Problem};
+use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
 
-/// Longest wait for the end of other searches.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time-out of a search that waits for other searches.
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub struct Searches(Turns);
+pub struct SearchLimit(Turns);
 
-impl Searches {
+impl SearchLimit {
     pub fn new(most: usize) -> Self {
         Self(Turns::new(most))
     }
 
-    /// Lets one more search run until the turn is dropped.
+    /// Admits one more search until the caller drops the permit. Fails if no permit becomes free within the time-out.
     pub async fn begin(&self, caller: &Caller) -> Result<TurnPermit, Problem> {
-        self.0.take(&Reader::of(caller).to_string(), PATIENCE).await.map_err(|no_turn| match no_turn {
+        self.0.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await.map_err(|no_turn| match no_turn {
             NoTurn::OfCaller => Problem::too_many_searches(),
             NoTurn::OfAll => Problem::search_busy(),
         })
@@ -33,8 +34,8 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_search_beyond_a_limit_waits_and_is_refused() {
-        let searches = Searches::new(2);
+    async fn a_search_beyond_a_limit_waits_and_then_fails() {
+        let searches = SearchLimit::new(2);
         let [ann, bob, carl] = ["ann", "bob", "carl"].map(Caller::test);
         let first = searches.begin(&ann).await.unwrap();
         assert_eq!(searches.begin(&ann).await.unwrap_err().code, "too_many_searches");
