@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_say_the_same() {
+    fn both_formats_mean_the_same() {
         let toml = read_as(
             "agents.toml",
             "[[agents]]\nname = \"ops\"\nhistory_limit = 4\n[[agents.mcp_servers]]\nname = \"kb\"\ntransport = \"rpc\"\nurl = \"http://a\"\nauth = { bearer = { env = \"T\" } }\n[agents.tools.kb__count]\neffect = \"once\"\n",

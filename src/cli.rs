@@ -25,14 +25,14 @@ use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, se
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: ServerSettings,
     #[command(subcommand)]
-    pub role: Option<Role>,
+    pub role: Option<ProcessRole>,
 }
 
 /// What this process is.
 #[derive(Debug, Subcommand)]
-pub enum Role {
+pub enum ProcessRole {
     /// Answer requests; needs DATABASE_URL and REDIS_URL, and workers elsewhere.
     Api,
     /// Execute runs; needs DATABASE_URL and REDIS_URL.
@@ -52,7 +52,7 @@ pub enum Role {
 
 /// All settings of the server's roles.
 #[derive(Debug, Clone, Args)]
-pub struct Settings {
+pub struct ServerSettings {
     #[command(flatten)]
     pub api: ApiConfig,
     #[command(flatten)]

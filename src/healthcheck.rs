@@ -14,21 +14,21 @@ use clap::{Args, ValueEnum};
 use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 
-use crate::cli::Settings;
+use crate::cli::ServerSettings;
 
 /// Longest wait for the answer. `/readyz` gives database and Redis 2 s.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What is asked.
 #[derive(Debug, Clone, Args)]
 pub struct HealthcheckArgs {
     /// Who is asked.
     #[arg(value_enum, default_value = "api")]
-    asked: Asked,
+    target: HealthcheckTarget,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Asked {
+enum HealthcheckTarget {
     /// The API, also with a worker in the same process, at HOLDFAST_ADDR.
     Api,
     /// A worker, at HOLDFAST_METRICS_ADDR.
@@ -43,21 +43,21 @@ struct NotReady {
 }
 
 /// Asks once; the error is the sentence that says what is wrong.
-pub async fn run(args: HealthcheckArgs, settings: &Settings) -> anyhow::Result<()> {
-    match args.asked {
-        Asked::Api => {
+pub async fn run(args: HealthcheckArgs, settings: &ServerSettings) -> anyhow::Result<()> {
+    match args.target {
+        HealthcheckTarget::Api => {
             let address = reachable(settings.api.addr, "HOLDFAST_ADDR")?;
-            let answer = ask(address, "/readyz", "HOLDFAST_ADDR").await?;
+            let answer = get(address, "/readyz", "HOLDFAST_ADDR").await?;
             println!("{}", readiness(answer).await?);
         }
-        Asked::Worker => {
+        HealthcheckTarget::Worker => {
             let Some(address) = settings.run.metrics_addr else {
                 bail!(
                     "a worker can only be asked where HOLDFAST_METRICS_ADDR says: set it for both, such as to 127.0.0.1:9090"
                 )
             };
             let address = reachable(address, "HOLDFAST_METRICS_ADDR")?;
-            let answer = ask(address, "/healthz", "HOLDFAST_METRICS_ADDR").await?;
+            let answer = get(address, "/healthz", "HOLDFAST_METRICS_ADDR").await?;
             if answer.status() != StatusCode::OK {
                 bail!("{address} answers {}, and is no Holdfast", answer.status());
             }
@@ -68,24 +68,24 @@ pub async fn run(args: HealthcheckArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 /// Where this host reaches what listens on an address. "Every address" is none to connect to.
-fn reachable(listens: SocketAddr, variable: &str) -> anyhow::Result<SocketAddr> {
-    if listens.port() == 0 {
-        bail!("{variable} leaves the port open: give it one, such as {}:8080", listens.ip());
+fn reachable(address: SocketAddr, variable: &str) -> anyhow::Result<SocketAddr> {
+    if address.port() == 0 {
+        bail!("{variable} leaves the port open: give it one, such as {}:8080", address.ip());
     }
-    let ip = match listens.ip() {
+    let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    Ok(SocketAddr::new(ip, listens.port()))
+    Ok(SocketAddr::new(ip, address.port()))
 }
 
-async fn ask(address: SocketAddr, path: &str, variable: &str) -> anyhow::Result<Response> {
+async fn get(address: SocketAddr, path: &str, variable: &str) -> anyhow::Result<Response> {
     // A proxy that the environment names is for the providers.
-    let client = Client::builder().no_proxy().timeout(PATIENCE).build().context("could not make an HTTP client")?;
+    let client = Client::builder().no_proxy().timeout(TIMEOUT).build().context("could not make an HTTP client")?;
     client.get(format!("http://{address}{path}")).send().await.map_err(|error| {
         let why = match error.is_timeout() {
-            true => format!("no answer within {} s", PATIENCE.as_secs()),
+            true => format!("no answer within {} s", TIMEOUT.as_secs()),
             false => innermost(&error).to_string(),
         };
         anyhow::anyhow!("could not ask {address} ({variable}): {why}")

@@ -15,10 +15,10 @@ use tracing_subscriber::{
     },
 };
 
-use crate::cli::{LogFormat, Settings};
+use crate::cli::{LogFormat, ServerSettings};
 
 /// Begins to log. A filter that cannot be read is replaced by the default, and the log says so.
-pub fn start(settings: &Settings) {
+pub fn start(settings: &ServerSettings) {
     let config = &settings.logging;
     let (filter, refused) = match EnvFilter::try_new(with_quiet_libraries(&config.log)) {
         Ok(filter) => (filter, None),
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    impl<'a> MakeWriter<'a> for Written {
+    impl<'a> MakeWriter<'a> for LogBuffer {
         type Writer = Self;
 
         fn make_writer(&'a self) -> Self {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    impl Written {
+    impl LogBuffer {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
@@ -129,21 +129,21 @@ mod tests {
 
     #[test]
     fn a_field_forges_no_line_and_moves_no_terminal() {
-        let written = Written::default();
+        let buffer = LogBuffer::default();
         log_it(
-            tracing_subscriber::fmt().fmt_fields(VisibleFields).with_ansi(false).with_writer(written.clone()).finish(),
+            tracing_subscriber::fmt().fmt_fields(VisibleFields).with_ansi(false).with_writer(buffer.clone()).finish(),
         );
-        expect_one_visible_line(&written.text());
+        expect_one_visible_line(&buffer.text());
     }
 
     #[test]
     fn a_line_of_json_hides_nothing_and_means_the_same() {
-        let written = Written::default();
-        let lines = written.clone();
+        let buffer = LogBuffer::default();
+        let lines = buffer.clone();
         let log = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || VisibleLines(lines.clone()));
         log_it(log.finish());
-        expect_one_visible_line(&written.text());
-        let line: serde_json::Value = serde_json::from_str(&written.text()).unwrap();
+        expect_one_visible_line(&buffer.text());
+        let line: serde_json::Value = serde_json::from_str(&buffer.text()).unwrap();
         assert_eq!(line["plain"], FORGED);
     }
 }

@@ -10,15 +10,15 @@ mod cli;
 mod doctor;
 mod healthcheck;
 mod logging;
-mod patience;
 mod privacy;
 mod roles;
 mod secret_files;
 mod shutdown;
+mod start_deadline;
 
 use std::process::ExitCode;
 
-use cli::{Cli, Role, Settings};
+use cli::{Cli, ProcessRole, ServerSettings};
 use holdfast_shared::telemetry;
 
 #[global_allocator]
@@ -26,9 +26,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Order matters: the environment holds secrets from the first moment.
-    privacy::keep_to_myself();
+    privacy::hide_memory();
     let cli = cli::read();
-    if let Some(Role::Guard) = cli.role {
+    if let Some(ProcessRole::Guard) = cli.role {
         holdfast_worker::guard();
         return ExitCode::SUCCESS;
     }
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn run(cli: Cli) -> ExitCode {
     let result = match cli.role {
-        Some(Role::Chat(args)) => return chat::run(args).await,
-        Some(Role::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
-        Some(Role::Doctor(args)) => doctor::run(args, &cli.settings).await,
+        Some(ProcessRole::Chat(args)) => return chat::run(args).await,
+        Some(ProcessRole::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
+        Some(ProcessRole::Doctor(args)) => doctor::run(args, &cli.settings).await,
         role => {
             logging::start(&cli.settings);
-            play(role, cli.settings).await
+            run_server(role, cli.settings).await
         }
     };
     match result {
@@ -56,25 +56,25 @@ async fn run(cli: Cli) -> ExitCode {
 }
 
 /// Is what the process was started as, to its end.
-async fn play(role: Option<Role>, settings: Settings) -> anyhow::Result<()> {
+async fn run_server(role: Option<ProcessRole>, settings: ServerSettings) -> anyhow::Result<()> {
     let name = match role {
         None => "embedded",
-        Some(Role::Api) => "api",
-        Some(Role::Worker) => "worker",
-        Some(Role::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
-        Some(Role::Chat(_) | Role::Healthcheck(_) | Role::Doctor(_) | Role::Guard) => {
+        Some(ProcessRole::Api) => "api",
+        Some(ProcessRole::Worker) => "worker",
+        Some(ProcessRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
+        Some(ProcessRole::Chat(_) | ProcessRole::Healthcheck(_) | ProcessRole::Doctor(_) | ProcessRole::Guard) => {
             unreachable!("they are no roles of the server")
         }
     };
-    let exporting = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
+    let exporter = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
     let shutdown = shutdown::on_signals();
-    let played = match role {
-        Some(Role::Api) => roles::api(settings, shutdown).await,
-        Some(Role::Worker) => roles::worker(settings, shutdown).await,
+    let result = match role {
+        Some(ProcessRole::Api) => roles::api(settings, shutdown).await,
+        Some(ProcessRole::Worker) => roles::worker(settings, shutdown).await,
         _ => roles::embedded(settings, shutdown).await,
     };
-    if let Some(exporting) = exporting {
-        exporting.finish();
+    if let Some(exporter) = exporter {
+        exporter.finish();
     }
-    played
+    result
 }

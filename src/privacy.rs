@@ -3,7 +3,7 @@
 /// Makes the kernel refuse `/proc/<pid>/environ`, `/proc/<pid>/mem` and debuggers to all but root. Core dumps go with it.
 /// A program that this process starts is readable again, as its `exec` begins with a fresh memory.
 #[cfg(target_os = "linux")]
-pub fn keep_to_myself() {
+pub fn hide_memory() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     // A kernel without it is older than any that this program runs on.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -11,4 +11,4 @@ pub fn keep_to_myself() {
 
 /// Other systems have no such switch.
 #[cfg(not(target_os = "linux"))]
-pub fn keep_to_myself() {}
+pub fn hide_memory() {}

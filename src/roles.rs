@@ -15,10 +15,10 @@ use holdfast_worker::{Children, Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{agents, cli::Settings, patience::Patience};
+use crate::{agents, cli::ServerSettings, start_deadline::StartDeadline};
 
-/// The three places where API and workers meet.
-struct MeetingPlaces {
+/// The three connections where API and workers meet.
+struct Connections {
     storage: Storage,
     run_log: RunLog,
     pushes: mpsc::UnboundedReceiver<Push>,
@@ -26,74 +26,74 @@ struct MeetingPlaces {
 }
 
 /// API and worker in one process.
-pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
     let auth = Auth::new(&settings.users, &settings.api)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Both, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Both, &shutdown).await? else { return Ok(()) };
-    let rate_limit = share_limits(&stores).await?;
-    say_what_it_uses(&stores, &places.storage, &settings)?;
-    say_where_it_listens(&listener, &auth);
-    let worker = make_worker(&places, &settings, models, children);
+    let Some(connections) = connect(&stores, &settings, Role::Both, &shutdown).await? else { return Ok(()) };
+    let rate_limit = connect_rate_limit(&stores).await?;
+    log_stores_and_model(&stores, &connections.storage, &settings)?;
+    log_address(&listener, &auth);
+    let worker = make_worker(&connections, &settings, models, children);
     // This process is the worker, too: its settings decide, whether they state a model or not.
     let model = settings.model.choice().ok();
-    let api = make_api(places, auth, rate_limit, &settings, model, metrics);
+    let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
 }
 
 /// The API alone.
-pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn api(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
     let auth = Auth::new(&settings.users, &settings.api)?;
     let listener = Listener::bind(settings.api.addr)?;
     let metrics = Metrics::install(Role::Api, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
-    let rate_limit = share_limits(&stores).await?;
-    say_where_it_listens(&listener, &auth);
-    make_api(places, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
+    let Some(connections) = connect(&stores, &settings, Role::Api, &shutdown).await? else { return Ok(()) };
+    let rate_limit = connect_rate_limit(&stores).await?;
+    log_address(&listener, &auth);
+    make_api(connections, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
     Ok(())
 }
 
 /// A worker alone.
-pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
     let metrics = Metrics::install(Role::Worker, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
-    say_what_it_uses(&stores, &places.storage, &settings)?;
-    note_model(&places.storage, &settings.model.choice()?).await;
+    let Some(connections) = connect(&stores, &settings, Role::Worker, &shutdown).await? else { return Ok(()) };
+    log_stores_and_model(&stores, &connections.storage, &settings)?;
+    note_model(&connections.storage, &settings.model.choice()?).await;
     if let Some(address) = settings.run.metrics_addr {
         // Whoever watches a drain sees it to its end.
         let stop = CancellationToken::new();
-        let served = serve_metrics(address, metrics, places.storage.clone(), stop.clone());
-        let served = async move {
-            served.await.with_context(|| {
+        let serving = serve_metrics(address, metrics, connections.storage.clone(), stop.clone());
+        let serving = async move {
+            serving.await.with_context(|| {
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&places, &settings, models, children);
+        let worker = make_worker(&connections, &settings, models, children);
         let work = async {
             worker.run(shutdown).await;
             stop.cancel();
             Ok(())
         };
-        return tokio::try_join!(served, work).map(drop);
+        return tokio::try_join!(serving, work).map(drop);
     }
-    make_worker(&places, &settings, models, children).run(shutdown).await;
+    make_worker(&connections, &settings, models, children).run(shutdown).await;
     Ok(())
 }
 
 /// The schema, brought up to date.
-pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn migrate(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
-    let patience = Patience::of(settings.stores.start_patience);
+    let deadline = StartDeadline::of(settings.stores.start_patience);
     let migrated =
-        patience.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
+        deadline.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
     // Each migration is a transaction, so that one that is cut off leaves nothing.
     match shutdown.run_until_cancelled(migrated).await {
         Some(migrated) => migrated?,
@@ -104,7 +104,7 @@ pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow:
 }
 
 /// The stores of a role that needs both.
-pub fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
+pub fn scaled_out(settings: &ServerSettings, role: &str) -> anyhow::Result<Stores> {
     match settings.stores.stores()? {
         stores @ Stores::ScaledOut { .. } => Ok(stores),
         _ => bail!(
@@ -113,51 +113,51 @@ pub fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
     }
 }
 
-/// Connects to the meeting places; `None` if the process is to end before they are reached.
+/// Connects to the meeting connections; `None` if the process is to end before they are reached.
 async fn connect(
     stores: &Stores,
-    settings: &Settings,
+    settings: &ServerSettings,
     role: Role,
     shutdown: &CancellationToken,
-) -> anyhow::Result<Option<MeetingPlaces>> {
-    shutdown.run_until_cancelled(reach(stores, settings, role)).await.transpose()
+) -> anyhow::Result<Option<Connections>> {
+    shutdown.run_until_cancelled(connect_stores(stores, settings, role)).await.transpose()
 }
 
-async fn reach(stores: &Stores, settings: &Settings, role: Role) -> anyhow::Result<MeetingPlaces> {
+async fn connect_stores(stores: &Stores, settings: &ServerSettings, role: Role) -> anyhow::Result<Connections> {
     let config = &settings.stores;
-    let patience = Patience::of(config.start_patience);
-    let unreached = "could not use the Redis that REDIS_URL names";
+    let deadline = StartDeadline::of(config.start_patience);
+    let unusable = "could not use the Redis that REDIS_URL names";
     let database = || async move {
         match role {
             Role::Worker => storage::connect_worker(stores, config).await,
             Role::Api | Role::Both => storage::connect(stores, config).await,
         }
     };
-    let storage = patience.reach("the database", storage::Error::is_away, database).await?;
+    let storage = deadline.reach("the database", storage::Error::is_away, database).await?;
     if let Some(path) = &settings.tools.agents_file {
         agents::load(path, &storage, &settings.tools.agent_secrets).await?;
     }
     let log = || run_log::connect(stores, config);
-    let (run_log, pushes) = patience.reach("Redis", run_log::Error::is_away, log).await.context(unreached)?;
+    let (run_log, pushes) = deadline.reach("Redis", run_log::Error::is_away, log).await.context(unusable)?;
     let queue = || queue::connect(stores);
-    let queue = patience.reach("Redis", queue::Error::is_away, queue).await.context(unreached)?;
-    Ok(MeetingPlaces { storage, run_log, pushes, queue })
+    let queue = deadline.reach("Redis", queue::Error::is_away, queue).await.context(unusable)?;
+    Ok(Connections { storage, run_log, pushes, queue })
 }
 
 /// Where APIs meet one another.
-async fn share_limits(stores: &Stores) -> anyhow::Result<RateLimit> {
+async fn connect_rate_limit(stores: &Stores) -> anyhow::Result<RateLimit> {
     rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
 }
 
 fn make_api(
-    places: MeetingPlaces,
+    connections: Connections,
     auth: Auth,
     rate_limit: RateLimit,
-    settings: &Settings,
+    settings: &ServerSettings,
     model: Option<ModelChoice>,
     metrics: Metrics,
 ) -> Api {
-    let MeetingPlaces { storage, run_log, pushes, queue } = places;
+    let Connections { storage, run_log, pushes, queue } = connections;
     let quotas = settings.quotas.quotas(auth.is_development());
     Api {
         storage,
@@ -179,7 +179,7 @@ fn make_api(
 }
 
 /// How a worker starts the MCP servers that are its children.
-pub fn children(settings: &Settings) -> anyhow::Result<Arc<Children>> {
+pub fn children(settings: &ServerSettings) -> anyhow::Result<Arc<Children>> {
     Ok(Arc::new(Children::new(&settings.tools, Some(own_program()?))?))
 }
 
@@ -191,11 +191,16 @@ fn own_program() -> anyhow::Result<PathBuf> {
     }
 }
 
-fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, children: Arc<Children>) -> Worker {
+fn make_worker(
+    connections: &Connections,
+    settings: &ServerSettings,
+    models: Models,
+    children: Arc<Children>,
+) -> Worker {
     Worker {
-        storage: places.storage.clone(),
-        run_log: places.run_log.clone(),
-        queue: places.queue.clone(),
+        storage: connections.storage.clone(),
+        run_log: connections.run_log.clone(),
+        queue: connections.queue.clone(),
         models,
         config: settings.run.clone(),
         tools: settings.tools.clone(),
@@ -205,7 +210,7 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, chil
     }
 }
 
-fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> anyhow::Result<()> {
+fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSettings) -> anyhow::Result<()> {
     match (storage.caution(), stores) {
         (Some(caution), _) => tracing::warn!(
             error = &caution.cause as &dyn Error,
@@ -236,7 +241,7 @@ async fn note_model(storage: &Storage, choice: &ModelChoice) {
     }
 }
 
-fn say_where_it_listens(listener: &Listener, auth: &Auth) {
+fn log_address(listener: &Listener, auth: &Auth) {
     let address = listener.address();
     tracing::info!("Holdfast listens on http://{address}");
     if !auth.is_development() {

@@ -52,12 +52,12 @@ mod tests {
     use crate::cli::Cli;
 
     fn jwt_key(file: &str, variable: Option<&str>) -> Result<String, String> {
-        let found = |name: &str| match name {
+        let variables = |name: &str| match name {
             "HOLDFAST_JWT_KEY_FILE" => Some(OsString::from(file)),
             "HOLDFAST_JWT_KEY" => variable.map(OsString::from),
             _ => None,
         };
-        let matches = read_into(Cli::command(), false, &found)?.get_matches_from(["holdfast"]);
+        let matches = read_into(Cli::command(), false, &variables)?.get_matches_from(["holdfast"]);
         let cli = Cli::from_arg_matches(&matches).unwrap();
         Ok(cli.settings.users.jwt_key.unwrap().expose_secret().to_owned())
     }

@@ -4,7 +4,7 @@
 use holdfast_shared::hidden::{visible, visible_json};
 use serde_json::Value;
 
-use super::client::RunError;
+use super::client::RunFailure;
 
 /// Characters of arguments or output that a line shows.
 const MOST: usize = 120;
@@ -13,12 +13,12 @@ pub fn started(name: &str, input: &Value) -> String {
     format!("calling {} {}", visible(name), one_line(&exact(input)))
 }
 
-pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunError>) -> String {
+pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunFailure>) -> String {
     let (name, took) = (visible(name), took(duration_ms));
     match result {
         Ok(output) if output.trim().is_empty() => format!("{name} answered after {took}"),
         Ok(output) => format!("{name} answered after {took}: {}", one_line(output)),
-        Err(RunError { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
+        Err(RunFailure { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shows_the_beginning_of_whatever_comes() {
+    fn a_line_shows_the_beginning_of_any_text() {
         let check = |text: &str, expected: &str| assert_eq!(one_line(text), expected, "{text:?}");
         check("", "");
         check(" two\n\n\tlines \r\n", "two lines");
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn arguments_show_what_a_terminal_would_hide() {
         let check = |text: &str, expected: &str| {
-            let shown = exact(&Value::from(text));
-            assert_eq!(shown, expected);
-            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), text, "it means something else");
+            let text_form = exact(&Value::from(text));
+            assert_eq!(text_form, expected);
+            assert_eq!(serde_json::from_str::<Value>(&text_form).unwrap(), text, "it means something else");
         };
         check("rm -r\nü 🦀", r#""rm -r\nü 🦀""#);
         check("\x1b[2J\x7f\u{9b}1m", r#""\u001b[2J\u007f\u009b1m""#);
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn a_tools_name_hides_nothing() {
-        let (name, seen) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
-        assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {seen} \"\\u202e\""));
-        assert_eq!(completed(name, 3, Ok("")), format!("{seen} answered after 3 ms"));
+        let (name, escaped) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
+        assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {escaped} \"\\u202e\""));
+        assert_eq!(completed(name, 3, Ok("")), format!("{escaped} answered after 3 ms"));
     }
 
     #[test]
-    fn times_are_as_exact_as_they_are_of_use() {
+    fn durations_have_a_useful_precision() {
         let check = |ms: u64, expected: &str| assert_eq!(took(ms), expected);
         check(999, "999 ms");
         check(2_918, "2.9 s");

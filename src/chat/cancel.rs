@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure},
+    client::{ChatClient, RequestFailure},
     stream::Backoff,
 };
 
@@ -29,14 +29,14 @@ impl Cancel {
     }
 
     /// Sends the wish, if there is one and the run is known.
-    pub fn send(&mut self, client: &Client, run: Option<Uuid>) {
+    pub fn send(&mut self, client: &ChatClient, run: Option<Uuid>) {
         if let (Self::Wanted, Some(run)) = (&self, run) {
             *self = Self::Sent(tokio::spawn(send(client.clone(), run)));
         }
     }
 
     /// Leaves the request the time that it needs to get out.
-    pub async fn leave(&mut self, time: Duration) {
+    pub async fn wait_until_sent(&mut self, time: Duration) {
         if let Self::Sent(task) = self {
             let _ = tokio::time::timeout(time, task).await;
         }
@@ -52,9 +52,9 @@ impl Drop for Cancel {
 }
 
 /// Asks for the end of the run until the server has heard it. What it says to that comes with the run's events.
-async fn send(client: Client, run: Uuid) {
+async fn send(client: ChatClient, run: Uuid) {
     let mut backoff = Backoff::default();
-    while let Err(Failure::Away(_)) = client.cancel(run).await {
+    while let Err(RequestFailure::Away(_)) = client.cancel(run).await {
         tokio::time::sleep(backoff.next_pause()).await;
     }
 }

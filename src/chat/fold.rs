@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{
     call,
-    client::{Run, RunError},
+    client::{RunFailure as RunError, RunResult as Run},
     frames::{Body, Event},
-    question::{self, Asked, Question},
+    question::{self, QuestionKind as Asked, RunQuestion as Question},
 };
 
 /// Something to show.

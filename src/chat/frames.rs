@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::client::{Message, RunError};
+use super::client::{OutputMessage as Message, RunFailure as RunError};
 
 /// Cuts a stream of server-sent events into the data of its frames, wherever the network has cut it.
 #[derive(Debug, Default)]

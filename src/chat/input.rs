@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 const AHEAD: usize = 64;
 
 /// Lines in order, to the end of the input.
-pub struct Lines {
+pub struct InputLines {
     lines: mpsc::Receiver<String>,
     /// Messages that were typed before a question was asked.
     ahead: VecDeque<String>,
 }
 
-impl Lines {
+impl InputLines {
     /// Reads on a thread of its own: a read from a terminal cannot be interrupted, and must keep neither an interrupt
     /// from being seen nor the process from ending.
     pub fn read() -> Self {
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_typed_before_a_question_does_not_answer_it() {
+    async fn a_line_typed_before_a_question_does_not_answer_it() {
         let (sender, lines) = mpsc::channel(AHEAD);
-        let mut lines = Lines { lines, ahead: VecDeque::new() };
+        let mut lines = InputLines { lines, ahead: VecDeque::new() };
         for line in ["y", "a message"] {
             sender.send(line.to_owned()).await.unwrap();
         }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_whatever_is_in_them() {
+    fn lines_are_read_with_any_content() {
         let mut input = &b"a\r\n\n\xff b \nlast"[..];
         let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut input)).collect();
         assert_eq!(lines, ["a", "", "\u{fffd} b ", "last"]);

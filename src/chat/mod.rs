@@ -5,11 +5,11 @@
 //! `answer` puts these together for one message, with `asking`, `cancel` and `outage` for what it may be in the middle of;
 //! the conversation is here.
 
-mod answer;
-mod asking;
+mod answer_state;
 mod call;
 mod cancel;
 mod client;
+mod exchange;
 mod fold;
 mod frames;
 mod input;
@@ -25,9 +25,9 @@ use secrecy::SecretString;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
-use answer::{Answer, Answered};
-use client::{Client, Failure, Speaker};
-use input::Lines;
+use client::{ChatClient, ClientIdentity, RequestFailure};
+use exchange::{Exchange, ExchangeOutcome};
+use input::InputLines;
 use screen::Screen;
 
 /// Exit status of a process that was interrupted, as shells have it.
@@ -66,7 +66,7 @@ fn server_url(text: &str) -> Result<Url, String> {
 
 /// Talks until the input ends.
 pub async fn run(args: ChatArgs) -> ExitCode {
-    let mut chat = match Chat::begin(args).await {
+    let mut chat = match TerminalChat::begin(args).await {
         Ok(chat) => chat,
         Err(sentence) => {
             eprintln!("holdfast: {sentence}");
@@ -84,10 +84,10 @@ pub async fn run(args: ChatArgs) -> ExitCode {
     }
 }
 
-struct Chat {
-    client: Client,
+struct TerminalChat {
+    client: ChatClient,
     screen: Screen,
-    lines: Lines,
+    lines: InputLines,
     interrupts: Signal,
     session: Option<String>,
     conversation: Option<Uuid>,
@@ -97,16 +97,17 @@ struct Chat {
 /// Messages of a session that are shown at the start.
 const SHOWN_MESSAGES: usize = 4;
 
-impl Chat {
+impl TerminalChat {
     async fn begin(args: ChatArgs) -> Result<Self, String> {
-        let client = Client::new(&args.url, Speaker::of(args.token, args.username), args.session.as_deref())?;
+        let client =
+            ChatClient::new(&args.url, ClientIdentity::of(args.token, args.username), args.session.as_deref())?;
         client.connect(args.conversation).await?;
         // From here on Ctrl-C is ours.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
         Ok(Self {
             client,
             screen: Screen::new(),
-            lines: Lines::read(),
+            lines: InputLines::read(),
             interrupts,
             session: args.session,
             conversation: args.conversation,
@@ -115,81 +116,81 @@ impl Chat {
     }
 
     async fn converse(&mut self) -> io::Result<ExitCode> {
-        let place = match (self.conversation, &self.session, self.agent) {
+        let target = match (self.conversation, &self.session, self.agent) {
             (Some(id), ..) => format!("conversation {id}"),
             (None, Some(name), _) => format!("session {name}"),
             (None, None, None) => "your session".to_owned(),
             (None, None, Some(_)) => "a new conversation".to_owned(),
         };
-        self.screen.greet(&format!("Holdfast at {}, {place}; /quit ends", self.client.url()))?;
-        self.recall().await?;
+        self.screen.greet(&format!("Holdfast at {}, {target}; /quit ends", self.client.url()))?;
+        self.show_history().await?;
         let interactive = self.screen.is_interactive();
         let mut status = ExitCode::SUCCESS;
-        while let Some(said) = self.listen().await? {
-            let text = match said {
-                Said::Message(text) => text,
-                Said::Interrupt => return Ok(INTERRUPTED.into()),
+        while let Some(input) = self.read_input().await? {
+            let text = match input {
+                ReaderInput::Message(text) => text,
+                ReaderInput::Interrupt => return Ok(INTERRUPTED.into()),
             };
-            let answer = Answer::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
-            match answer.to(text, &mut self.lines, &mut self.interrupts).await? {
-                Answered::Interrupted => return Ok(INTERRUPTED.into()),
-                Answered::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
+            let exchange = Exchange::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
+            match exchange.run(text, &mut self.lines, &mut self.interrupts).await? {
+                ExchangeOutcome::Interrupted => return Ok(INTERRUPTED.into()),
+                ExchangeOutcome::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
                 // Another message would end the wait.
-                Answered::Waiting => return Ok(ExitCode::FAILURE),
+                ExchangeOutcome::Waiting => return Ok(ExitCode::FAILURE),
                 // Whoever types has seen it; a script sees the status.
-                Answered::NotWholly if !interactive => status = ExitCode::FAILURE,
-                Answered::NotWholly | Answered::Cancelled | Answered::Wholly => {}
+                ExchangeOutcome::Incomplete if !interactive => status = ExitCode::FAILURE,
+                ExchangeOutcome::Incomplete | ExchangeOutcome::Cancelled | ExchangeOutcome::Complete => {}
             }
         }
         Ok(status)
     }
 
     /// Shows a reader the last messages of the session that goes on.
-    async fn recall(&mut self) -> io::Result<()> {
+    async fn show_history(&mut self) -> io::Result<()> {
         let is_new = self.conversation.is_some() || (self.agent.is_some() && self.session.is_none());
         if is_new || !self.screen.is_interactive() {
             return Ok(());
         }
         match self.client.history().await {
-            Ok(said) => {
-                for line in &said[said.len().saturating_sub(SHOWN_MESSAGES)..] {
-                    self.screen.notice(&line.shown())?;
+            Ok(history) => {
+                for line in &history[history.len().saturating_sub(SHOWN_MESSAGES)..] {
+                    self.screen.notice(&line.summary())?;
                 }
                 Ok(())
             }
-            Err(Failure::Away(reason)) => {
+            Err(RequestFailure::Away(reason)) => {
                 self.screen.notice(&format!("[the last messages are not to be had: {reason}]"))
             }
-            Err(Failure::Refused(problem)) => self.screen.error(&problem.detail),
+            Err(RequestFailure::Refused(problem)) => self.screen.error(&problem.detail),
         }
     }
 
     /// What the reader says next; nothing once the input has ended.
-    async fn listen(&mut self) -> io::Result<Option<Said>> {
+    async fn read_input(&mut self) -> io::Result<Option<ReaderInput>> {
         loop {
             self.screen.prompt()?;
             let line = tokio::select! {
                 line = self.lines.message() => line,
                 _ = self.interrupts.recv() => {
-                    self.screen.leave_line()?;
-                    return Ok(Some(Said::Interrupt));
+                    self.screen.end_line()?;
+                    return Ok(Some(ReaderInput::Interrupt));
                 }
             };
             match line {
                 None => {
-                    self.screen.leave_line()?;
+                    self.screen.end_line()?;
                     return Ok(None);
                 }
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) if line.trim() == "/quit" && self.screen.is_interactive() => return Ok(None),
-                Some(line) => return Ok(Some(Said::Message(line))),
+                Some(line) => return Ok(Some(ReaderInput::Message(line))),
             }
         }
     }
 }
 
 /// What came from the reader.
-enum Said {
+enum ReaderInput {
     Message(String),
     Interrupt,
 }

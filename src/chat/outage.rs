@@ -11,28 +11,28 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub enum Outage {
     None,
     /// Since a moment ago, and for what reason; to be told at this time.
-    Untold(Instant, String),
+    Unannounced(Instant, String),
     /// It is told once, until events come again.
-    Told,
+    Announced,
 }
 
 impl Outage {
     pub fn begin(&mut self, reason: String) {
         match self {
-            Self::None => *self = Self::Untold(Instant::now() + MOMENT, reason),
-            Self::Untold(_, last) => *last = reason,
-            Self::Told => {}
+            Self::None => *self = Self::Unannounced(Instant::now() + MOMENT, reason),
+            Self::Unannounced(_, last) => *last = reason,
+            Self::Announced => {}
         }
     }
 
     /// Whether the reader knows of it.
-    pub fn is_told(&self) -> bool {
-        matches!(self, Self::Told)
+    pub fn is_announced(&self) -> bool {
+        matches!(self, Self::Announced)
     }
 
     /// The server has answered; whether it stays is seen with the next event.
     pub fn interrupted(&mut self) {
-        if matches!(self, Self::Untold(..)) {
+        if matches!(self, Self::Unannounced(..)) {
             *self = Self::None;
         }
     }
@@ -40,11 +40,11 @@ impl Outage {
     /// Waits until it has lasted for more than a moment.
     pub async fn lasts(&self) -> String {
         match self {
-            Self::Untold(at, reason) => {
+            Self::Unannounced(at, reason) => {
                 sleep_until(*at).await;
                 reason.clone()
             }
-            Self::None | Self::Told => std::future::pending().await,
+            Self::None | Self::Announced => std::future::pending().await,
         }
     }
 }

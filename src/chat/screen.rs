@@ -21,12 +21,12 @@ pub struct Screen {
     dims_reasoning: bool,
     /// Whether notices may be dimmed.
     dims_notices: bool,
-    cursor: Cursor,
+    position: OutputPosition,
 }
 
 /// Where standard output stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cursor {
+enum OutputPosition {
     LineStart,
     InText,
     InReasoning,
@@ -45,7 +45,7 @@ impl Screen {
             streams: io::stdout().is_terminal(),
             dims_reasoning: io::stdout().is_terminal() && !plain,
             dims_notices: io::stderr().is_terminal() && !plain,
-            cursor: Cursor::LineStart,
+            position: OutputPosition::LineStart,
         }
     }
 
@@ -73,33 +73,35 @@ impl Screen {
 
     /// Asks for the answer to a question, again if something has been shown since.
     pub fn ask(&mut self, prompt: &str) -> io::Result<()> {
-        if self.cursor == Cursor::AtQuestion {
+        if self.position == OutputPosition::AtQuestion {
             return Ok(());
         }
         self.break_line()?;
-        self.cursor = Cursor::AtQuestion;
+        self.position = OutputPosition::AtQuestion;
         write!(io::stderr(), "{prompt}")
     }
 
     /// The reader's Enter has ended the line of the question.
-    pub fn answered(&mut self) {
-        self.cursor = Cursor::Interrupted;
+    pub fn note_enter(&mut self) {
+        self.position = OutputPosition::Interrupted;
     }
 
     /// Leaves a line that the reader's Enter has not ended.
-    pub fn leave_line(&mut self) -> io::Result<()> {
-        match self.cursor {
-            Cursor::LineStart if self.interactive => writeln!(io::stderr()),
-            Cursor::LineStart | Cursor::InText | Cursor::InReasoning | Cursor::Interrupted | Cursor::AtQuestion => {
-                self.break_line()
-            }
+    pub fn end_line(&mut self) -> io::Result<()> {
+        match self.position {
+            OutputPosition::LineStart if self.interactive => writeln!(io::stderr()),
+            OutputPosition::LineStart
+            | OutputPosition::InText
+            | OutputPosition::InReasoning
+            | OutputPosition::Interrupted
+            | OutputPosition::AtQuestion => self.break_line(),
         }
     }
 
     pub fn show(&mut self, show: Show) -> io::Result<()> {
         match show {
-            Show::Text(text) if self.streams => self.stream(&text, Cursor::InText),
-            Show::Reasoning(text) if self.streams => self.stream(&text, Cursor::InReasoning),
+            Show::Text(text) if self.streams => self.stream(&text, OutputPosition::InText),
+            Show::Reasoning(text) if self.streams => self.stream(&text, OutputPosition::InReasoning),
             Show::Aside(text) if self.streams => self.notice(&format!("[{text}]")),
             Show::Answer(text) if !self.streams => {
                 let mut out = io::stdout().lock();
@@ -131,44 +133,44 @@ impl Screen {
     /// Sets the answer apart from what comes next.
     pub fn end_answer(&mut self) -> io::Result<()> {
         self.break_line()?;
-        self.cursor = Cursor::LineStart;
+        self.position = OutputPosition::LineStart;
         if self.streams { writeln!(io::stdout()) } else { Ok(()) }
     }
 
-    fn stream(&mut self, text: &str, kind: Cursor) -> io::Result<()> {
+    fn stream(&mut self, text: &str, kind: OutputPosition) -> io::Result<()> {
         let mut text = printable(text);
-        if matches!(self.cursor, Cursor::Interrupted | Cursor::AtQuestion) {
+        if matches!(self.position, OutputPosition::Interrupted | OutputPosition::AtQuestion) {
             // The blank lines between two steps would be a hole under the lines of the calls.
             text.drain(..text.len() - text.trim_start_matches('\n').len());
         }
         if text.is_empty() {
             return Ok(());
         }
-        if self.cursor != kind {
+        if self.position != kind {
             self.break_line()?;
         }
         let mut out = io::stdout().lock();
         // Back to plain at once: whoever ends the process in between finds the terminal as it was.
-        match kind == Cursor::InReasoning && self.dims_reasoning {
+        match kind == OutputPosition::InReasoning && self.dims_reasoning {
             true => write!(out, "{DIM}{text}{PLAIN}")?,
             false => write!(out, "{text}")?,
         }
-        self.cursor = if text.ends_with('\n') { Cursor::LineStart } else { kind };
+        self.position = if text.ends_with('\n') { OutputPosition::LineStart } else { kind };
         out.flush()
     }
 
     /// Ends the line that text or a question stands in, for a line of ours.
     fn interrupt(&mut self) -> io::Result<()> {
         self.break_line()?;
-        self.cursor = Cursor::Interrupted;
+        self.position = OutputPosition::Interrupted;
         Ok(())
     }
 
     fn break_line(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.cursor, Cursor::LineStart) {
-            Cursor::LineStart | Cursor::Interrupted => Ok(()),
-            Cursor::InText | Cursor::InReasoning => writeln!(io::stdout()),
-            Cursor::AtQuestion => writeln!(io::stderr()),
+        match std::mem::replace(&mut self.position, OutputPosition::LineStart) {
+            OutputPosition::LineStart | OutputPosition::Interrupted => Ok(()),
+            OutputPosition::InText | OutputPosition::InReasoning => writeln!(io::stdout()),
+            OutputPosition::AtQuestion => writeln!(io::stderr()),
         }
     }
 }
@@ -176,16 +178,16 @@ impl Screen {
 /// The text without anything that a terminal obeys: no control characters but newline and tab, and of whole control
 /// sequences nothing. A sequence that is cut in two leaves harmless letters behind.
 fn printable(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut visible = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
         let len = control_sequence_len(rest).unwrap_or(char.len_utf8());
         if char == '\n' || char == '\t' || !char.is_control() {
-            kept.push(char);
+            visible.push(char);
         }
         rest = &rest[len..];
     }
-    kept
+    visible
 }
 
 /// Length of the control sequence (ECMA-48, 5.4) that the text begins with.
@@ -214,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_lets_a_control_character_through() {
+    fn no_split_lets_a_control_character_through() {
         let text = "a\x1b[31mb\u{9b}1mc\x1b]0;d\x07e";
-        for (cut, _) in text.char_indices() {
-            let printed = printable(&text[..cut]) + &printable(&text[cut..]);
-            assert!(!printed.contains(|char: char| char.is_control()), "cut at {cut}: {printed:?}");
+        for (split, _) in text.char_indices() {
+            let printed = printable(&text[..split]) + &printable(&text[split..]);
+            assert!(!printed.contains(|char: char| char.is_control()), "split at {split}: {printed:?}");
         }
     }
 }

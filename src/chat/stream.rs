@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure, Post, Run, SILENCE, cause, silent},
+    client::{ChatClient, Post, RequestFailure, RunResult, SILENCE, cause, silent},
     frames::{Event, Frames, Place},
 };
 
@@ -23,21 +23,21 @@ pub enum Update {
     /// The server is away; the next try follows by itself.
     Lost(String),
     /// The run had ended, and its events were not to be had.
-    Ended(Run),
+    Ended(RunResult),
     /// The server does not want the request.
     Refused(String),
 }
 
 /// Sends a message and follows its run.
-pub fn follow(client: Client, post: Post) -> mpsc::Receiver<Update> {
+pub fn follow(client: ChatClient, post: Post) -> mpsc::Receiver<Update> {
     let (updates, receiver) = mpsc::channel(64);
-    let follower = Follower { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
-    tokio::spawn(follower.follow());
+    let reader = RunReader { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
+    tokio::spawn(reader.run());
     receiver
 }
 
-struct Follower {
-    client: Client,
+struct RunReader {
+    client: ChatClient,
     post: Post,
     /// Known once the server has answered; until then the message is sent again.
     run: Option<Uuid>,
@@ -47,14 +47,14 @@ struct Follower {
     updates: mpsc::Sender<Update>,
 }
 
-impl Follower {
-    async fn follow(mut self) {
+impl RunReader {
+    async fn run(mut self) {
         while !self.updates.is_closed() {
-            let pause = match self.follow_once().await {
+            let pause = match self.read_stream().await {
                 Ok(()) => return,
-                Err(Failure::Refused(problem)) => return self.tell(Update::Refused(problem.detail)).await,
-                Err(Failure::Away(reason)) => {
-                    self.tell(Update::Lost(reason)).await;
+                Err(RequestFailure::Refused(problem)) => return self.send(Update::Refused(problem.detail)).await,
+                Err(RequestFailure::Away(reason)) => {
+                    self.send(Update::Lost(reason)).await;
                     self.backoff.next_pause()
                 }
             };
@@ -63,23 +63,23 @@ impl Follower {
     }
 
     /// One connection; fine if it has brought the run's end.
-    async fn follow_once(&mut self) -> Result<(), Failure> {
-        let opened = match self.run {
+    async fn read_stream(&mut self) -> Result<(), RequestFailure> {
+        let run_stream = match self.run {
             None => self.client.post(&self.post).await?,
             Some(run) => self.client.resume(run, self.cursor).await?,
         };
-        self.run = Some(opened.run);
-        self.tell(Update::Connected(opened.run)).await;
-        let Some(mut stream) = opened.stream else {
-            let run = self.client.read(opened.run).await?;
-            self.tell(Update::Ended(run)).await;
+        self.run = Some(run_stream.run);
+        self.send(Update::Connected(run_stream.run)).await;
+        let Some(mut stream) = run_stream.stream else {
+            let run = self.client.read(run_stream.run).await?;
+            self.send(Update::Ended(run)).await;
             return Ok(());
         };
         let mut frames = Frames::default();
         loop {
             let chunk = tokio::time::timeout(SILENCE, stream.chunk()).await.map_err(|_| silent())?;
-            let chunk = chunk.map_err(|error| Failure::Away(cause(&error)))?;
-            let chunk = chunk.ok_or_else(|| Failure::Away("the stream ended before the run did".to_owned()))?;
+            let chunk = chunk.map_err(|error| RequestFailure::Away(cause(&error)))?;
+            let chunk = chunk.ok_or_else(|| RequestFailure::Away("the stream ended before the run did".to_owned()))?;
             for event in frames.push(&chunk).iter().filter_map(|data| Event::parse(data)) {
                 if self.pass_on(event).await? {
                     return Ok(());
@@ -89,22 +89,25 @@ impl Follower {
     }
 
     /// Whether the run has ended with this event.
-    async fn pass_on(&mut self, event: Event) -> Result<bool, Failure> {
+    async fn pass_on(&mut self, event: Event) -> Result<bool, RequestFailure> {
         match event.place(self.cursor) {
             Place::Known => return Ok(false),
             Place::Gap => {
-                return Err(Failure::Away(format!("events between {} and {} are missing", self.cursor, event.id)));
+                return Err(RequestFailure::Away(format!(
+                    "events between {} and {} are missing",
+                    self.cursor, event.id
+                )));
             }
             Place::Next => self.cursor = event.id,
         }
         // Only progress counts: a server that breaks off at once is not asked faster and faster.
         self.backoff = Backoff::default();
-        let ended = event.is_terminal();
-        self.tell(Update::Event(event)).await;
-        Ok(ended)
+        let ends_run = event.is_terminal();
+        self.send(Update::Event(event)).await;
+        Ok(ends_run)
     }
 
-    async fn tell(&self, update: Update) {
+    async fn send(&self, update: Update) {
         // Nobody listens any more when the chat ends, and then this task ends as well.
         let _ = self.updates.send(update).await;
     }

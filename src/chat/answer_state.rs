@@ -8,26 +8,26 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure, Problem},
-    question::Question,
+    client::{ChatClient, ProblemDetails, RequestFailure},
+    question::RunQuestion,
     stream::Backoff,
 };
 
 #[derive(Default)]
-pub enum Asking {
+pub enum AnswerState {
     #[default]
     Idle,
     /// The reader is to answer.
-    Open(Question),
+    Open(RunQuestion),
     /// The answer is on its way.
-    Sent(EventId, JoinHandle<Result<(), Problem>>),
+    Sent(EventId, JoinHandle<Result<(), ProblemDetails>>),
     /// The server has an answer; the event that says so is to come. Until then the question is not asked again.
-    Heard(EventId),
+    Acknowledged(EventId),
 }
 
 /// How the server has taken an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Hearing {
+pub enum AnswerReceipt {
     Accepted,
     /// Another answer, or the end of the wait, came before it.
     TooLate(String),
@@ -35,21 +35,21 @@ pub enum Hearing {
     Refused(String),
 }
 
-impl Asking {
+impl AnswerState {
     pub fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)
     }
 
     /// What the reader is to answer.
-    pub fn open(&self) -> Option<&Question> {
+    pub fn open(&self) -> Option<&RunQuestion> {
         match self {
             Self::Open(question) => Some(question),
-            Self::Idle | Self::Sent(..) | Self::Heard(_) => None,
+            Self::Idle | Self::Sent(..) | Self::Acknowledged(_) => None,
         }
     }
 
     /// Sends the reader's line as the answer to what is open.
-    pub fn answer(&mut self, client: &Client, run: Uuid, line: &str) {
+    pub fn answer(&mut self, client: &ChatClient, run: Uuid, line: &str) {
         if let Self::Open(question) = self {
             let task = tokio::spawn(send(client.clone(), run, question.path(), question.answer(line)));
             *self = Self::Sent(question.id, task);
@@ -57,47 +57,47 @@ impl Asking {
     }
 
     /// Waits until the server has heard the answer that is on its way.
-    pub async fn heard(&mut self) -> Hearing {
+    pub async fn receipt(&mut self) -> AnswerReceipt {
         let Self::Sent(id, task) = self else { return std::future::pending().await };
-        let hearing = match task.await {
-            Ok(Ok(())) => Hearing::Accepted,
-            Ok(Err(problem)) => Hearing::from(problem),
-            Err(error) => Hearing::Refused(format!("could not send the answer: {error}")),
+        let receipt = match task.await {
+            Ok(Ok(())) => AnswerReceipt::Accepted,
+            Ok(Err(problem)) => AnswerReceipt::from(problem),
+            Err(error) => AnswerReceipt::Refused(format!("could not send the answer: {error}")),
         };
-        *self = match hearing {
-            Hearing::Accepted | Hearing::TooLate(_) => Self::Heard(*id),
-            Hearing::Refused(_) => Self::Idle,
+        *self = match receipt {
+            AnswerReceipt::Accepted | AnswerReceipt::TooLate(_) => Self::Acknowledged(*id),
+            AnswerReceipt::Refused(_) => Self::Idle,
         };
-        hearing
+        receipt
     }
 
     /// What the server says to an answer that is still on its way when the run has ended.
-    pub async fn last_words(&mut self, time: Duration) -> Option<Hearing> {
+    pub async fn final_receipt(&mut self, time: Duration) -> Option<AnswerReceipt> {
         match self {
-            Self::Sent(..) => tokio::time::timeout(time, self.heard()).await.ok(),
-            Self::Idle | Self::Open(_) | Self::Heard(_) => None,
+            Self::Sent(..) => tokio::time::timeout(time, self.receipt()).await.ok(),
+            Self::Idle | Self::Open(_) | Self::Acknowledged(_) => None,
         }
     }
 
     /// Takes note of what is still asked; whether a question that the reader was to answer is closed by it.
-    pub fn settle(&mut self, questions: &[Question]) -> bool {
+    pub fn settle(&mut self, questions: &[RunQuestion]) -> bool {
         let is_asked = |id: EventId| questions.iter().any(|question| question.id == id);
         match self {
             Self::Open(question) if !is_asked(question.id) => {
                 *self = Self::Idle;
                 true
             }
-            Self::Heard(id) if !is_asked(*id) => {
+            Self::Acknowledged(id) if !is_asked(*id) => {
                 *self = Self::Idle;
                 false
             }
             // What becomes of an answer on its way is worth knowing, whatever has come before it.
-            Self::Idle | Self::Open(_) | Self::Sent(..) | Self::Heard(_) => false,
+            Self::Idle | Self::Open(_) | Self::Sent(..) | Self::Acknowledged(_) => false,
         }
     }
 }
 
-impl Drop for Asking {
+impl Drop for AnswerState {
     fn drop(&mut self) {
         if let Self::Sent(_, task) = self {
             task.abort();
@@ -105,8 +105,8 @@ impl Drop for Asking {
     }
 }
 
-impl From<Problem> for Hearing {
-    fn from(problem: Problem) -> Self {
+impl From<ProblemDetails> for AnswerReceipt {
+    fn from(problem: ProblemDetails) -> Self {
         match problem.code.as_str() {
             "already_decided" | "already_completed" => {
                 Self::TooLate("somebody has answered already; the first answer counts".to_owned())
@@ -118,13 +118,13 @@ impl From<Problem> for Hearing {
 }
 
 /// Sends an answer until the server has heard it.
-async fn send(client: Client, run: Uuid, path: String, answer: Value) -> Result<(), Problem> {
+async fn send(client: ChatClient, run: Uuid, path: String, answer: Value) -> Result<(), ProblemDetails> {
     let mut backoff = Backoff::default();
     loop {
         match client.answer(run, &path, &answer).await {
             Ok(()) => return Ok(()),
-            Err(Failure::Refused(problem)) => return Err(problem),
-            Err(Failure::Away(_)) => tokio::time::sleep(backoff.next_pause()).await,
+            Err(RequestFailure::Refused(problem)) => return Err(problem),
+            Err(RequestFailure::Away(_)) => tokio::time::sleep(backoff.next_pause()).await,
         }
     }
 }

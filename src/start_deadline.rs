@@ -12,12 +12,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The time that one start may wait, for all places together; its last try may take a little longer.
-pub struct Patience {
+pub struct StartDeadline {
     total: Duration,
     since: Instant,
 }
 
-impl Patience {
+impl StartDeadline {
     pub fn of(total: Duration) -> Self {
         Self { total, since: Instant::now() }
     }
@@ -25,7 +25,7 @@ impl Patience {
     /// Connects, and tries again for as long as the place is away.
     pub async fn reach<T, E, F>(
         &self,
-        place: &str,
+        store: &str,
         is_away: fn(&E) -> bool,
         mut connect: impl FnMut() -> F,
     ) -> anyhow::Result<T>
@@ -34,22 +34,22 @@ impl Patience {
         E: Error + Send + Sync + 'static,
     {
         let mut pause = FIRST_PAUSE;
-        let mut told = false;
+        let mut is_logged = false;
         loop {
             let error = match connect().await {
                 Ok(connected) => return Ok(connected),
                 Err(error) if !is_away(&error) => return Err(error.into()),
                 Err(error) => error,
             };
-            let left = self.total.saturating_sub(self.since.elapsed());
-            if left.is_zero() {
+            let remaining = self.total.saturating_sub(self.since.elapsed());
+            if remaining.is_zero() {
                 let waited = self.total.as_millis();
                 return Err(error).context(format!("gave up after {waited} ms (HOLDFAST_START_PATIENCE_MS)"));
             }
             // The same cause again and again would only hide when it began.
-            let cause = (!std::mem::replace(&mut told, true)).then_some(&error as &dyn Error);
-            tracing::warn!(error = cause, "{place} cannot be reached yet; trying again");
-            tokio::time::sleep(pause.min(left)).await;
+            let cause = (!std::mem::replace(&mut is_logged, true)).then_some(&error as &dyn Error);
+            tracing::warn!(error = cause, "{store} cannot be reached yet; trying again");
+            tokio::time::sleep(pause.min(remaining)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

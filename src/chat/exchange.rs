@@ -10,11 +10,11 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    asking::{Asking, Hearing},
+    answer_state::{AnswerReceipt, AnswerState},
     cancel::Cancel,
-    client::{Client, Post},
+    client::{ChatClient, Post},
     fold::{Fold, Outcome, Show},
-    input::Lines,
+    input::InputLines,
     outage::Outage,
     screen::Screen,
     stream::{self, Update},
@@ -24,15 +24,15 @@ use super::{
 const QUIET: Duration = Duration::from_millis(200);
 
 /// What is waited for at most when all else is over.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const FINAL_WAIT: Duration = Duration::from_millis(250);
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
+pub enum ExchangeOutcome {
     /// To the end.
-    Wholly,
+    Complete,
     /// The run failed or was cancelled, or the message was refused.
-    NotWholly,
+    Incomplete,
     /// The reader has cancelled the run.
     Cancelled,
     /// The reader did not wait for the end.
@@ -42,8 +42,8 @@ pub enum Answered {
 }
 
 /// What is known of an answer on its way.
-pub struct Answer<'a> {
-    client: &'a Client,
+pub struct Exchange<'a> {
+    client: &'a ChatClient,
     screen: &'a mut Screen,
     /// The conversation that the message is part of; known from the start, or with the first event.
     conversation: &'a mut Option<Uuid>,
@@ -53,14 +53,14 @@ pub struct Answer<'a> {
     run: Option<Uuid>,
     outage: Outage,
     /// When the events have caught up, if none comes until then: what is not answered by then is worth asking.
-    caught_up: Option<Instant>,
-    asking: Asking,
+    quiet_at: Option<Instant>,
+    answer: AnswerState,
     cancel: Cancel,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Exchange<'a> {
     pub fn new(
-        client: &'a Client,
+        client: &'a ChatClient,
         screen: &'a mut Screen,
         agent: Option<Uuid>,
         conversation: &'a mut Option<Uuid>,
@@ -73,41 +73,46 @@ impl<'a> Answer<'a> {
             fold: Fold::default(),
             run: None,
             outage: Outage::None,
-            caught_up: None,
-            asking: Asking::default(),
+            quiet_at: None,
+            answer: AnswerState::default(),
             cancel: Cancel::default(),
         }
     }
 
     /// Sends the message and shows the answer, to the end of its run or to a question that nobody answers.
-    pub async fn to(mut self, text: String, lines: &mut Lines, interrupts: &mut Signal) -> io::Result<Answered> {
+    pub async fn run(
+        mut self,
+        text: String,
+        lines: &mut InputLines,
+        interrupts: &mut Signal,
+    ) -> io::Result<ExchangeOutcome> {
         let post = Post { conversation: *self.conversation, agent: self.agent, text, key: Uuid::now_v7() };
         let mut updates = stream::follow(self.client.clone(), post);
         loop {
-            if let Some(question) = self.asking.open() {
+            if let Some(question) = self.answer.open() {
                 self.screen.ask(question.prompt())?;
             }
-            let caught_up = self.caught_up.unwrap_or_else(Instant::now);
+            let quiet_at = self.quiet_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 update = updates.recv() => match update {
                     Some(update) => {
-                        if let Some(answered) = self.take(update)? {
-                            if let Some(hearing) = self.asking.last_words(LAST_WORDS).await {
-                                self.show_hearing(hearing)?;
+                        if let Some(outcome) = self.take(update)? {
+                            if let Some(receipt) = self.answer.final_receipt(FINAL_WAIT).await {
+                                self.show_receipt(receipt)?;
                             }
                             self.screen.end_answer()?;
-                            return Ok(answered);
+                            return Ok(outcome);
                         }
                     }
-                    None => return Ok(Answered::NotWholly),
+                    None => return Ok(ExchangeOutcome::Incomplete),
                 },
                 _ = interrupts.recv() => {
-                    self.screen.leave_line()?;
+                    self.screen.end_line()?;
                     if self.cancel.is_wanted() {
-                        self.cancel.leave(LAST_WORDS).await;
-                        return Ok(Answered::Interrupted);
+                        self.cancel.wait_until_sent(FINAL_WAIT).await;
+                        return Ok(ExchangeOutcome::Interrupted);
                     }
-                    self.asking = Asking::Idle;
+                    self.answer = AnswerState::Idle;
                     self.cancel = Cancel::Wanted;
                     self.cancel.send(self.client, self.run);
                     self.screen.notice("[cancelling; Ctrl-C again quits]")?;
@@ -117,49 +122,49 @@ impl<'a> Answer<'a> {
                         Some(_) => format!("reconnecting … ({reason})"),
                         None => format!("not sent yet; it is sent when the server answers again ({reason})"),
                     })?;
-                    self.outage = Outage::Told;
+                    self.outage = Outage::Announced;
                 }
-                () = sleep_until(caught_up), if self.has_to_ask() => {
+                () = sleep_until(quiet_at), if self.must_ask() => {
                     if !self.screen.is_interactive() {
-                        return self.leave_waiting();
+                        return self.end_waiting();
                     }
                     self.ask(lines)?;
                 }
-                line = lines.answer(), if self.asking.open().is_some() => match (line, self.run) {
+                line = lines.answer(), if self.answer.open().is_some() => match (line, self.run) {
                     (Some(line), Some(run)) => {
-                        self.screen.answered();
-                        self.asking.answer(self.client, run, &line);
+                        self.screen.note_enter();
+                        self.answer.answer(self.client, run, &line);
                     }
-                    _ => return self.leave_waiting(),
+                    _ => return self.end_waiting(),
                 },
-                hearing = self.asking.heard() => self.show_hearing(hearing)?,
+                receipt = self.answer.receipt() => self.show_receipt(receipt)?,
             }
         }
     }
 
     /// Shows an update; answers with the end, if this is it.
-    fn take(&mut self, update: Update) -> io::Result<Option<Answered>> {
+    fn take(&mut self, update: Update) -> io::Result<Option<ExchangeOutcome>> {
         match update {
             Update::Connected(run) => {
-                if self.run.is_none() && self.outage.is_told() {
+                if self.run.is_none() && self.outage.is_announced() {
                     self.screen.notice("[sent]")?;
                 }
                 self.run = Some(run);
-                self.caught_up = Some(Instant::now() + QUIET);
+                self.quiet_at = Some(Instant::now() + QUIET);
                 self.outage.interrupted();
                 self.cancel.send(self.client, self.run);
             }
             Update::Lost(reason) => {
-                self.caught_up = None;
+                self.quiet_at = None;
                 self.outage.begin(reason);
             }
             Update::Refused(detail) => {
                 self.screen.error(&detail)?;
-                return Ok(Some(Answered::NotWholly));
+                return Ok(Some(ExchangeOutcome::Incomplete));
             }
             Update::Event(event) => {
                 self.outage = Outage::None;
-                self.caught_up = Some(Instant::now() + QUIET);
+                self.quiet_at = Some(Instant::now() + QUIET);
                 let shows = self.fold.apply(event);
                 self.show(shows)?;
             }
@@ -168,13 +173,13 @@ impl<'a> Answer<'a> {
                 self.show(shows)?;
             }
         }
-        if self.asking.settle(self.fold.questions()) {
+        if self.answer.settle(self.fold.questions()) {
             self.screen.notice("[nobody has to answer this any more]")?;
         }
         Ok(self.fold.outcome().map(|outcome| match (outcome, self.cancel.is_sent()) {
-            (Outcome::Completed, _) => Answered::Wholly,
-            (Outcome::Cancelled, true) => Answered::Cancelled,
-            _ => Answered::NotWholly,
+            (Outcome::Completed, _) => ExchangeOutcome::Complete,
+            (Outcome::Cancelled, true) => ExchangeOutcome::Cancelled,
+            _ => ExchangeOutcome::Incomplete,
         }))
     }
 
@@ -190,23 +195,23 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    fn has_to_ask(&self) -> bool {
-        let is_wanted = self.asking.is_idle() && !self.cancel.is_wanted();
-        is_wanted && self.caught_up.is_some() && !self.fold.questions().is_empty()
+    fn must_ask(&self) -> bool {
+        let is_wanted = self.answer.is_idle() && !self.cancel.is_wanted();
+        is_wanted && self.quiet_at.is_some() && !self.fold.questions().is_empty()
     }
 
     /// Puts the first open question to the reader.
-    fn ask(&mut self, lines: &mut Lines) -> io::Result<()> {
+    fn ask(&mut self, lines: &mut InputLines) -> io::Result<()> {
         if let Some(question) = self.fold.questions().first() {
             self.screen.question(&question.text())?;
             lines.set_aside();
-            self.asking = Asking::Open(question.clone());
+            self.answer = AnswerState::Open(question.clone());
         }
         Ok(())
     }
 
     /// Says what is open and how it can be answered elsewhere.
-    fn leave_waiting(&mut self) -> io::Result<Answered> {
+    fn end_waiting(&mut self) -> io::Result<ExchangeOutcome> {
         if let Some(run) = self.run {
             self.screen.notice(&format!("[run {run} waits until it is answered]"))?;
             for question in self.fold.questions() {
@@ -214,16 +219,16 @@ impl<'a> Answer<'a> {
                 self.screen.error(&self.client.curl(run, &question.path(), &question.example()))?;
             }
         }
-        Ok(Answered::Waiting)
+        Ok(ExchangeOutcome::Waiting)
     }
 
-    fn show_hearing(&mut self, hearing: Hearing) -> io::Result<()> {
+    fn show_receipt(&mut self, receipt: AnswerReceipt) -> io::Result<()> {
         // The event that resolves it may have come before the server's word.
-        self.asking.settle(self.fold.questions());
-        match hearing {
-            Hearing::Accepted => Ok(()),
-            Hearing::TooLate(reason) => self.screen.notice(&format!("[{reason}]")),
-            Hearing::Refused(reason) => self.screen.error(&reason),
+        self.answer.settle(self.fold.questions());
+        match receipt {
+            AnswerReceipt::Accepted => Ok(()),
+            AnswerReceipt::TooLate(reason) => self.screen.notice(&format!("[{reason}]")),
+            AnswerReceipt::Refused(reason) => self.screen.error(&reason),
         }
     }
 }
