@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, Embedded, Failure, Holdfast, agent, refusal, tools::ToolServer, upstream::Upstream},
+    support::{
+        Client, Deployment, Embedded, ErrorResponse, Holdfast, agent, refusal, tools::ToolServer,
+        upstream::TestUpstream,
+    },
 };
 
 in_both_modes!(
@@ -13,15 +16,15 @@ in_both_modes!(
     a_definition_that_cannot_work_is_refused,
     secrets_are_written_and_never_read_back,
     a_run_keeps_the_definition_that_it_was_submitted_with,
-    a_deleted_agent_is_hidden_and_its_conversations_go_on,
+    a_deleted_agent_is_hidden_and_its_conversations_continue,
     an_unknown_agent_creates_no_conversation,
     a_conversations_agent_wins_over_a_later_one,
-    the_trace_has_all_and_the_conversation_what_was_said,
+    the_trace_has_everything_and_the_conversation_has_the_messages,
     a_conversation_is_forked_from_a_checkpoint,
     metadata_goes_from_run_to_run,
 );
 
-fn refused(result: Result<Value, Failure>) -> (u16, String) {
+fn refused(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");
     (failure.status, failure.code)
 }
@@ -32,8 +35,8 @@ fn id(value: &Value) -> String {
 
 /// Starts a run and answers it when it has ended.
 async fn run(client: &Client, body: Value) -> Value {
-    let started = client.post("/v1/runs", body).await.unwrap();
-    client.ended(started["run"]["id"].as_str().unwrap()).await
+    let submission = client.post("/v1/runs", body).await.unwrap();
+    client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await
 }
 
 async fn items(client: &Client, path: &str) -> Vec<Value> {
@@ -98,20 +101,20 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
     let described = json!({"name": "kb", "transport": "rpc", "url": server.url, "auth": {"bearer": "hunter2"}});
     let agent_id = agent(&client, json!([described]), json!({})).await;
     let path = format!("/v1/agents/{agent_id}");
-    let shown = client.get(&path).await.unwrap();
-    assert_eq!(shown["mcp_servers"][0]["auth"]["bearer"], json!({"redacted": true}));
+    let redacted = client.get(&path).await.unwrap();
+    assert_eq!(redacted["mcp_servers"][0]["auth"]["bearer"], json!({"redacted": true}));
     // Sent back as it was shown, it stays what it was.
-    let kept = client.patch(&path, json!({"mcp_servers": shown["mcp_servers"]})).await.unwrap();
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
-    assert_eq!(ended["status"], "completed");
+    let patched = client.patch(&path, json!({"mcp_servers": redacted["mcp_servers"]})).await.unwrap();
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
+    assert_eq!(run_record["status"], "completed");
     assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
     // Whoever sends it elsewhere must know it.
     let elsewhere =
         json!([{"name": "kb", "transport": "rpc", "url": "http://elsewhere/", "auth": {"bearer": {"redacted": true}}}]);
     assert_eq!(refused(client.patch(&path, json!({"mcp_servers": elsewhere})).await), (400, "invalid_agent".into()));
-    let run_id = id(&ended);
+    let run_id = id(&run_record);
     let everything_shown = [
-        json!(kept),
+        json!(patched),
         client.get("/v1/agents").await.unwrap(),
         client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap(),
         client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap(),
@@ -119,7 +122,7 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
             client.events(&run_id, None).await.rest().await.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>()
         ),
     ];
-    assert!(everything_shown.iter().all(|shown| !shown.to_string().contains("hunter2")));
+    assert!(everything_shown.iter().all(|redacted| !redacted.to_string().contains("hunter2")));
     assert!(!deployment.log().contains("hunter2"), "it is in the log");
 }
 
@@ -130,10 +133,10 @@ async fn a_run_keeps_the_definition_that_it_was_submitted_with(mut deployment: D
     let (run_id, conversation) = (id(&busy["run"]), id(&busy["conversation"]));
     client.events(&run_id, None).await.up_to("approval.requested").await;
     client.patch(&format!("/v1/agents/{agent_id}"), json!({"system_prompt": "two"})).await.unwrap();
-    let asked = items(&client, &format!("/v1/runs/{run_id}/approvals")).await;
-    let path = format!("/v1/runs/{run_id}/approvals/{}", id(&asked[0]));
+    let approvals = items(&client, &format!("/v1/runs/{run_id}/approvals")).await;
+    let path = format!("/v1/runs/{run_id}/approvals/{}", id(&approvals[0]));
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
-    client.ended(&run_id).await;
+    client.wait_for_run(&run_id).await;
     let prompt =
         async |run_id: &str| items(&client, &format!("/v1/runs/{run_id}/messages")).await[0]["content"].clone();
     assert_eq!(prompt(&run_id).await, "one");
@@ -141,7 +144,7 @@ async fn a_run_keeps_the_definition_that_it_was_submitted_with(mut deployment: D
     assert_eq!(prompt(&id(&next)).await, "two");
 }
 
-async fn a_deleted_agent_is_hidden_and_its_conversations_go_on(mut deployment: Deployment) {
+async fn a_deleted_agent_is_hidden_and_its_conversations_continue(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"system_prompt": "kept"})).await;
     let conversation = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
@@ -150,9 +153,12 @@ async fn a_deleted_agent_is_hidden_and_its_conversations_go_on(mut deployment: D
         refused(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
         (400, "agent_not_found".into())
     );
-    let ended = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
-    assert_eq!((ended["status"].as_str(), ended["agent_id"].as_str()), (Some("completed"), Some(agent_id.as_str())));
-    let trace = items(&client, &format!("/v1/runs/{}/messages", id(&ended))).await;
+    let run_record = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
+    assert_eq!(
+        (run_record["status"].as_str(), run_record["agent_id"].as_str()),
+        (Some("completed"), Some(agent_id.as_str()))
+    );
+    let trace = items(&client, &format!("/v1/runs/{}/messages", id(&run_record))).await;
     assert_eq!(trace[0]["content"], "kept");
 }
 
@@ -173,8 +179,8 @@ async fn a_conversations_agent_wins_over_a_later_one(mut deployment: Deployment)
     let client = deployment.client();
     let first = agent(&client, json!([]), json!({"name": "first"})).await;
     let second = agent(&client, json!([]), json!({"name": "second"})).await;
-    let begun = run(&client, json!({"agent_id": first, "input": "[tokens=1] hi"})).await;
-    let conversation = begun["conversation_id"].clone();
+    let first_run = run(&client, json!({"agent_id": first, "input": "[tokens=1] hi"})).await;
+    let conversation = first_run["conversation_id"].clone();
     let later =
         run(&client, json!({"conversation_id": conversation, "agent_id": second, "input": "[tokens=1] hi"})).await;
     assert_eq!(later["agent_id"], first.as_str());
@@ -183,18 +189,18 @@ async fn a_conversations_agent_wins_over_a_later_one(mut deployment: Deployment)
     assert_eq!(run(&client, body).await["agent_id"], Value::Null, "an existing conversation stays plain");
 }
 
-async fn the_trace_has_all_and_the_conversation_what_was_said(mut deployment: Deployment) {
+async fn the_trace_has_everything_and_the_conversation_has_the_messages(mut deployment: Deployment) {
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({"system_prompt": "Count."})).await;
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
-    let (run_id, conversation) = (id(&ended), ended["conversation_id"].as_str().unwrap());
-    let said = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
+    let (run_id, conversation) = (id(&run_record), run_record["conversation_id"].as_str().unwrap());
+    let messages = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
     let roles =
         |items: &[Value]| items.iter().map(|item| item["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-    assert_eq!(roles(&said), ["user", "assistant"]);
+    assert_eq!(roles(&messages), ["user", "assistant"]);
     assert_eq!(
-        (&said[0]["retrieval_context"], &said[1]["retrieval_context"]),
+        (&messages[0]["retrieval_context"], &messages[1]["retrieval_context"]),
         (&Value::Null, &json!({"agent_run_id": run_id}))
     );
     let trace = items(&client, &format!("/v1/runs/{run_id}/messages")).await;
@@ -255,8 +261,8 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(forked["forked_from"], point["id"]);
     assert_eq!(forked["forked_conversation_id"], point["conversation_id"]);
     let contents = async |conversation: &str| {
-        let said = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
-        said.iter().map(|said| said["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let messages = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
+        messages.iter().map(|messages| messages["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let (source, copies) = (contents(&conversation).await, contents(&id(&forked)).await);
     assert_eq!(copies[..3], source[..3]);
@@ -294,7 +300,7 @@ async fn metadata_goes_from_run_to_run(mut deployment: Deployment) {
 
 #[tokio::test]
 async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
-    let upstream = Upstream::start(&["answer"]).await;
+    let upstream = TestUpstream::start(&["answer"]).await;
     let embedded = Embedded::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "gpt-test")
@@ -309,15 +315,15 @@ async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
         run(&client, json!({"conversation_id": first["conversation_id"], "input": input})).await;
     }
     assert_eq!(first["model"], "openai/gpt-other");
-    let asked = upstream.asked();
+    let approvals = upstream.requests();
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let prompt = turn("system", "Be brief.");
-    assert_eq!(asked[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
+    assert_eq!(approvals[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
     assert_eq!(
-        asked[2]["messages"],
+        approvals[2]["messages"],
         json!([prompt, turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
     );
-    assert_eq!((asked[0]["model"].as_str(), asked[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
+    assert_eq!((approvals[0]["model"].as_str(), approvals[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
 }
 
 #[tokio::test]
@@ -327,11 +333,11 @@ async fn an_agent_whose_model_is_not_configured_fails_its_runs_with_a_reason() {
     let client = holdfast.client();
     let agent_id =
         agent(&client, json!([]), json!({"model": {"provider": "anthropic", "name": "claude-sonnet-4-5"}})).await;
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "hi"})).await;
-    assert_eq!(ended["error"]["code"], "model_not_configured");
-    assert_eq!(ended["error"]["message"], "the agent's model is not set up on this server");
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "hi"})).await;
+    assert_eq!(run_record["error"]["code"], "model_not_configured");
+    assert_eq!(run_record["error"]["message"], "the agent's model is not set up on this server");
     let logged = holdfast.wait_for_log("ANTHROPIC_API_KEY");
-    assert!(logged.contains(ended["id"].as_str().unwrap()), "{logged}");
+    assert!(logged.contains(run_record["id"].as_str().unwrap()), "{logged}");
 }
 
 #[tokio::test]
@@ -354,8 +360,8 @@ async fn an_agent_uses_only_the_variables_that_are_listed() {
     drop(holdfast);
     // A worker that no longer lists it sends it nowhere, whatever was defined before.
     let (sent, mut holdfast) = (server.authorizations().len(), embedded.start());
-    let ended = run(&holdfast.client(), input).await;
-    let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&ended))).await;
+    let run_record = run(&holdfast.client(), input).await;
+    let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&run_record))).await;
     assert_eq!((calls[0]["error"]["code"].as_str(), server.authorizations().len()), (Some("tool_unavailable"), sent));
     holdfast.wait_for_log("KB_TOKEN is not one that agents may use");
 }

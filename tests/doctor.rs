@@ -26,7 +26,7 @@ fn a_deployment_that_works_is_well_for_each_role() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_faults_are_reported_at_once() {
     let mut scaled = ScaledOut::new();
     scaled.redis.kill();
     let mut command = scaled.command("doctor");

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, Program, Proxy, answer, until},
+    support::{Client, ClientProgram, Deployment, Proxy, answer, until},
 };
 
 in_both_modes!(
     every_offset_gives_exactly_the_rest,
     a_stream_that_is_closed_says_so_in_every_mode,
-    a_long_poll_waits_and_then_says_that_there_is_nothing,
+    a_long_poll_waits_and_then_returns_nothing,
     an_sse_connection_ends_between_two_stretches,
-    a_drain_ends_connections_so_that_clients_come_back,
+    a_drain_ends_connections_so_that_clients_reconnect,
     a_long_run_comes_in_pieces,
-    what_is_no_offset_is_refused,
-    who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended,
+    an_invalid_offset_is_refused,
+    a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends,
     nobody_writes,
     the_official_client_follows_to_the_end,
     the_official_client_survives_a_reset,
@@ -55,7 +55,7 @@ fn offset(event: &Value) -> String {
     format!("{:0>10}_{:0>10}", attempt, n)
 }
 
-async fn finished(client: &Client, input: &str) -> (String, Vec<Value>) {
+async fn finished_run(client: &Client, input: &str) -> (String, Vec<Value>) {
     let frames = client.stream(input).await.rest().await;
     let run_id = frames[0].data["run_id"].as_str().unwrap().to_owned();
     (run_id, frames.into_iter().map(|frame| frame.data).collect())
@@ -94,11 +94,11 @@ fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
 
 async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=9] [think] hi").await;
-    let whole = get(&client, &run_id, "offset=-1").await;
-    assert_eq!((next_offset(&whole), flags(&whole)), (offset(native.last().unwrap()), (true, true)));
-    assert_eq!(header(&whole, "x-content-type-options"), Some("nosniff"));
-    assert_eq!(events(whole).await, native);
+    let (run_id, native) = finished_run(&client, "[tokens=9] [think] hi").await;
+    let all_events = get(&client, &run_id, "offset=-1").await;
+    assert_eq!((next_offset(&all_events), flags(&all_events)), (offset(native.last().unwrap()), (true, true)));
+    assert_eq!(header(&all_events, "x-content-type-options"), Some("nosniff"));
+    assert_eq!(events(all_events).await, native);
     assert_eq!(events(get(&client, &run_id, "").await).await, native, "without an offset, from the start");
     let offsets: Vec<String> = native.iter().map(offset).collect();
     assert!(offsets.is_sorted());
@@ -114,7 +114,7 @@ async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
 
 async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=1]").await;
+    let (run_id, native) = finished_run(&client, "[tokens=1]").await;
     let end = offset(native.last().unwrap());
     let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
     assert_eq!((next_offset(&head), flags(&head)), (end.clone(), (true, true)));
@@ -136,13 +136,13 @@ async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deploymen
     let tagged = get(&client, &run_id, "offset=-1").await;
     let tag = header(&tagged, "etag").unwrap();
     let again = client.request(Method::GET, &path(&run_id, "offset=-1"));
-    let known = again.try_clone().unwrap().header("if-none-match", tag).send().await.unwrap();
-    assert_eq!((known.status(), next_offset(&known)), (StatusCode::NOT_MODIFIED, end));
+    let cached = again.try_clone().unwrap().header("if-none-match", tag).send().await.unwrap();
+    assert_eq!((cached.status(), next_offset(&cached)), (StatusCode::NOT_MODIFIED, end));
     let unknown = again.header("if-none-match", "\"other\"").send().await.unwrap();
     assert_eq!(unknown.status(), StatusCode::OK);
 }
 
-async fn a_long_poll_waits_and_then_says_that_there_is_nothing(deployment: Deployment) {
+async fn a_long_poll_waits_and_then_returns_nothing(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_LONG_POLL_MS", 300);
     let client = deployment.client();
     let run_id = waiting(&client).await;
@@ -188,7 +188,7 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
 }
 
-async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Deployment) {
+async fn a_drain_ends_connections_so_that_clients_reconnect(mut deployment: Deployment) {
     let client = deployment.client();
     let run_id = waiting(&client).await;
     let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
@@ -209,7 +209,7 @@ async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Depl
 
 async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=12000] [delay=0] hi").await;
+    let (run_id, native) = finished_run(&client, "[tokens=12000] [delay=0] hi").await;
     let (mut at, mut read, mut pieces) = ("-1".to_owned(), Vec::new(), 0);
     loop {
         let piece = get(&client, &run_id, &format!("offset={at}")).await;
@@ -232,10 +232,10 @@ async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     assert_eq!(pairs(&sse).into_iter().flat_map(|(items, _)| items).collect::<Vec<_>>(), native);
 }
 
-async fn who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended(mut deployment: Deployment) {
+async fn a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=200] [delay=20]").await;
-    let run_id = started["run"]["id"].as_str().unwrap();
+    let submission = client.start("[tokens=200] [delay=20]").await;
+    let run_id = submission["run"]["id"].as_str().unwrap();
     until("the run is at work", async || (client.run(run_id).await["status"] == "running").then_some(())).await;
     let waiting = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
     let refused = answer(waiting).await.unwrap_err();
@@ -243,9 +243,9 @@ async fn who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended(mut
     assert_eq!(client.run(run_id).await["status"], "completed");
 }
 
-async fn what_is_no_offset_is_refused(mut deployment: Deployment) {
+async fn an_invalid_offset_is_refused(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    let (run_id, _) = finished_run(&client, "[tokens=1]").await;
     let check = async |run_id: &str, query: &str, status: u16, code: &str| {
         let refused = answer(client.request(Method::GET, &path(run_id, query))).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (status, code), "{query}");
@@ -268,7 +268,7 @@ async fn what_is_no_offset_is_refused(mut deployment: Deployment) {
 
 async fn nobody_writes(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    let (run_id, _) = finished_run(&client, "[tokens=1]").await;
     for method in [Method::PUT, Method::POST, Method::DELETE, Method::PATCH] {
         let refused = client.request(method.clone(), &path(&run_id, "")).send().await.unwrap();
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
@@ -282,31 +282,32 @@ async fn native(client: &Client, run_id: &str) -> Vec<Value> {
     client.events(run_id, None).await.rest().await.into_iter().map(|frame| frame.data).collect()
 }
 
-async fn started(base: &str, run_id: &str, live: &str) -> Program {
-    Program::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
+async fn start_client(base: &str, run_id: &str, live: &str) -> ClientProgram {
+    ClientProgram::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
 }
 
 /// Follows a run that waits for an approval with the official client, which has everything then and waits too.
-async fn following(client: &Client, base: &str, live: &str) -> (String, Program) {
+async fn follow_waiting_run(client: &Client, base: &str, live: &str) -> (String, ClientProgram) {
     let run_id = waiting(client).await;
     streams_are_open(client, 0).await;
-    let program = started(base, &run_id, live).await;
+    let program = start_client(base, &run_id, live).await;
     streams_are_open(client, 1).await;
     (run_id, program)
 }
 
 async fn approve(client: &Client, run_id: &str) {
-    let asked = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
-    let path = format!("/v1/runs/{run_id}/approvals/{}", asked["items"][0]["id"].as_str().unwrap());
+    let approvals = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
+    let path = format!("/v1/runs/{run_id}/approvals/{}", approvals["items"][0]["id"].as_str().unwrap());
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
 }
 
 /// What the client has read again, from each offset that it was given, is the rest; answers how many these were.
-fn are_the_rests(rests: &Value, whole: &[Value]) -> usize {
+fn are_the_rests(rests: &Value, all_events: &[Value]) -> usize {
     let rests = rests.as_array().unwrap();
     for rest in rests {
-        let behind = whole.iter().filter(|event| offset(event).as_str() > rest["offset"].as_str().unwrap());
-        assert_eq!(rest["events"], behind.cloned().collect::<Value>(), "from {}", rest["offset"]);
+        let rest_of_events =
+            all_events.iter().filter(|event| offset(event).as_str() > rest["offset"].as_str().unwrap());
+        assert_eq!(rest["events"], rest_of_events.cloned().collect::<Value>(), "from {}", rest["offset"]);
     }
     rests.len()
 }
@@ -314,16 +315,21 @@ fn are_the_rests(rests: &Value, whole: &[Value]) -> usize {
 async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
-        let (run_id, program) = following(&client, client.base(), live).await;
+        let (run_id, program) = follow_waiting_run(&client, client.base(), live).await;
         approve(&client, &run_id).await;
-        let (given, end) = program.rest().await;
-        let whole = native(&client, &run_id).await;
-        assert_eq!(given, whole, "{live}");
-        let head = json!({"offset": offset(whole.last().unwrap()), "closed": true, "contentType": "application/json"});
+        let (received, end) = program.rest().await;
+        let all_events = native(&client, &run_id).await;
+        assert_eq!(received, all_events, "{live}");
+        let head =
+            json!({"offset": offset(all_events.last().unwrap()), "closed": true, "contentType": "application/json"});
         assert_eq!(end["head"], head, "{live}");
-        assert!(are_the_rests(&end["rests"], &whole) >= 2, "{live}: what comes is a batch of its own");
-        let (given, end) = started(client.base(), &run_id, live).await.rest().await;
-        assert_eq!((&given, are_the_rests(&end["rests"], &whole)), (&whole, 1), "{live}, of a run that is over");
+        assert!(are_the_rests(&end["rests"], &all_events) >= 2, "{live}: what comes is a batch of its own");
+        let (received, end) = start_client(client.base(), &run_id, live).await.rest().await;
+        assert_eq!(
+            (&received, are_the_rests(&end["rests"], &all_events)),
+            (&all_events, 1),
+            "{live}, of a run that is over"
+        );
     }
 }
 
@@ -331,17 +337,17 @@ async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
         let proxy = Proxy::before(client.base()).await;
-        let (run_id, mut program) = following(&client, &proxy.base, live).await;
+        let (run_id, mut program) = follow_waiting_run(&client, &proxy.base, live).await;
         proxy.reset();
         approve(&client, &run_id).await;
-        let mut given = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
+        let mut received = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
         // In the middle of an event.
-        proxy.reset_and_again_behind("\"type\":\"message.delta\"");
+        proxy.reset_and_again_after_text("\"type\":\"message.delta\"");
         proxy.until_breaks(1).await;
         let (rest, end) = program.rest().await;
-        given.extend(rest);
-        let whole = native(&client, &run_id).await;
-        assert_eq!(given, whole, "{live}");
-        are_the_rests(&end["rests"], &whole);
+        received.extend(rest);
+        let all_events = native(&client, &run_id).await;
+        assert_eq!(received, all_events, "{live}");
+        are_the_rests(&end["rests"], &all_events);
     }
 }

@@ -33,9 +33,9 @@ fn children(of: u32) -> Vec<u32> {
 }
 
 fn first_process(holdfast: &Holdfast) -> u32 {
-    let found = children(holdfast.id());
-    assert_eq!(found.len(), 1, "{found:?}");
-    found[0]
+    let child_ids = children(holdfast.id());
+    assert_eq!(child_ids.len(), 1, "{child_ids:?}");
+    child_ids[0]
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn sigterm_drains() {
 }
 
 #[tokio::test]
-async fn what_a_stdio_server_leaves_behind_is_not_kept() {
+async fn orphans_of_a_stdio_server_are_reaped() {
     let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 500);
     let mut holdfast = start_as_first(&embedded);
     let client = holdfast.client();

@@ -71,7 +71,7 @@ mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_
 
 mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
   api/src/wire/mod.rs 's/base < before/base > before/'
-mutant the-head-does-not-wait "--test e2e what_fails_before_it_speaks" \
+mutant the-head-does-not-wait "--test e2e a_run_that_fails_before_its_first_output_returns" \
   api/src/relay/head.rs 's/first.kind\(\) == RUN_FAILED/first.kind() == MESSAGE_DELTA/'
 mutant chunks-that-are-gone-are-counted "--test e2e a_resumed_answer_leaves_out" \
   api/src/routes/ai_chat/follow.rs 's/tail.is_none\(\) && known > 0/tail.is_some() \&\& known > 0/'

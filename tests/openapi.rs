@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Embedded, Program};
+use crate::support::{ClientProgram, Embedded};
 
 /// Seconds that the fuzzer has: what it finds, it finds within a minute.
 const FUZZED: u64 = 60;
@@ -10,7 +10,7 @@ const FUZZED: u64 = 60;
 async fn judged_by(program: &str, parameters: Value) {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
-    let (mut verdicts, _) = Program::start(program, &holdfast.base(), parameters).await.rest().await;
+    let (mut verdicts, _) = ClientProgram::start(program, &holdfast.base(), parameters).await.rest().await;
     verdicts.retain(|verdict| verdict["verdict"] != "at work");
     for verdict in &verdicts {
         let text = verdict["verdict"].as_str().unwrap();

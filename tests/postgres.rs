@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use test_servers::Postgres;
 
-use crate::support::{Blocks, Client, Gate, Holdfast, ScaledOut, Way, agent, fold, refusal, stream_of};
+use crate::support::{BlockStream, Client, Gate, GateMode, Holdfast, ScaledOut, agent, fold, refusal, stream_of};
 
 #[tokio::test]
 async fn a_run_finishes_although_postgres_is_restarted() {
@@ -67,7 +67,7 @@ async fn an_outage_longer_than_a_lease_is_no_workers_death() {
 }
 
 #[tokio::test]
-async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_was_on() {
+async fn a_reconnect_to_an_agents_run_needs_no_database_on_its_old_wire() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();
     let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
@@ -80,13 +80,13 @@ async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_w
     let mut before = Vec::new();
     for wire in ["native", "chat", "text", "agent", "ai-sdk"] {
         let query = format!("wire={wire}");
-        let blocks = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        let blocks = BlockStream::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
         before.push((query, blocks));
     }
     postgres.stop();
     stream.up_to("warning.raised").await;
     for (query, blocks) in before {
-        let again = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        let again = BlockStream::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
         assert_eq!(again, blocks, "{query}");
     }
 }
@@ -98,14 +98,14 @@ async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_ba
     let scaled = ScaledOut::on(database.url().to_owned(), None);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
-    client.ended(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
     postgres.stop();
     let failure = client.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (503, "database_away"));
     every_write_is_refused_for_now(&client).await;
     postgres.restart();
-    let started = client.start("[tokens=1]").await;
-    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    let submission = client.start("[tokens=1]").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 2);
 }
 
@@ -146,19 +146,19 @@ async fn every_write_is_refused_for_now(client: &Client) {
 #[tokio::test]
 async fn a_proxy_that_accepts_and_hangs_up_is_a_database_that_is_away() {
     let database = Postgres::database();
-    let gate = Gate::before(database.url(), Way::Open);
+    let gate = Gate::before(database.url(), GateMode::Open);
     let scaled = ScaledOut::on(gate.url().to_owned(), Some(database));
     let mut api = scaled.api();
     let client = api.client();
     client.start("hi").await;
-    gate.turn(Way::Closed);
+    gate.set_mode(GateMode::Closed);
     for _ in 0..20 {
         let refused = client.post("/v1/runs", json!({"input": "hi"})).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
     }
     let mut late = Holdfast::start(&mut scaled.command("api"));
     late.wait_for_log("the database cannot be reached yet");
-    gate.turn(Way::Open);
+    gate.set_mode(GateMode::Open);
     late.client().start("hi").await;
     client.start("hi").await;
 }
@@ -188,14 +188,14 @@ async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
 }
 
 #[tokio::test]
-async fn a_pooler_that_drops_the_search_path_is_refused_in_words() {
+async fn a_pooler_that_drops_the_search_path_is_refused_with_a_reason() {
     let database = Postgres::database();
-    let gate = Gate::before(database.url(), Way::Open);
+    let gate = Gate::before(database.url(), GateMode::Open);
     let scaled = ScaledOut::on(gate.url().to_owned(), None);
-    gate.turn(Way::WithoutOptions);
+    gate.set_mode(GateMode::WithoutOptions);
     for role in ["migrate", "api", "worker"] {
-        let said = refusal(&mut scaled.command(role));
-        assert!(said.contains("search_path") && said.contains("alter role"), "{said}");
+        let reason = refusal(&mut scaled.command(role));
+        assert!(reason.contains("search_path") && reason.contains("alter role"), "{reason}");
     }
     let name = database.url().rsplit('/').next().unwrap();
     database.execute(&format!("alter database {name} set search_path = kb"));
@@ -214,6 +214,6 @@ async fn a_run_whose_rows_a_failover_has_lost_frees_its_slot() {
     stream.up_to("message.delta").await;
     database.execute("delete from kb.chat_conversations");
     worker.wait_for_log("run is held by somebody else");
-    let started = client.start("[tokens=3] next").await;
-    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    let submission = client.start("[tokens=3] next").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }

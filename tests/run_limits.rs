@@ -10,8 +10,8 @@ use crate::{
 in_both_modes!(
     at_the_limit_of_tool_calls_the_model_answers_with_what_it_has,
     in_the_last_step_there_are_no_tools,
-    a_run_that_takes_too_long_fails_with_its_text_kept,
-    a_run_that_says_too_much_fails_with_its_text_kept,
+    a_run_that_takes_too_long_fails_and_keeps_its_text,
+    a_run_with_too_much_output_fails_and_keeps_its_text,
     waiting_for_people_counts_for_no_limit,
 );
 
@@ -48,7 +48,7 @@ async fn in_the_last_step_there_are_no_tools(mut deployment: Deployment) {
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Deployment) {
+async fn a_run_that_takes_too_long_fails_and_keeps_its_text(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 400}})).await;
     let frames = frames_of(&client, &agent_id, "[tokens=1000] [delay=20] hi").await;
@@ -63,7 +63,7 @@ async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Depl
     assert!(!fold(&frames).is_empty());
 }
 
-async fn a_run_that_says_too_much_fails_with_its_text_kept(mut deployment: Deployment) {
+async fn a_run_with_too_much_output_fails_and_keeps_its_text(mut deployment: Deployment) {
     let client = deployment.client();
     for (limit, most) in [("max_output_tokens", 9), ("max_total_tokens", 10)] {
         let mut limits = json!({});

@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde_json::json;
 
 use crate::support::{
-    Blocks, Client, Embedded, answer,
+    BlockStream, Client, Embedded, answer,
     tokens::{SECRET, claims, token},
     until,
 };
@@ -48,7 +48,7 @@ async fn refused(request: RequestBuilder) {
 }
 
 #[tokio::test]
-async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
+async fn a_user_holds_as_many_streams_as_it_may_on_any_route() {
     let embedded = checked().with("HOLDFAST_STREAMS_PER_USER", "2");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -112,13 +112,13 @@ async fn an_address_holds_as_many_streams_as_it_may() {
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_at_the_end_of_its_life_and_goes_on() {
+async fn a_stream_ends_at_its_longest_life_and_resumes() {
     let embedded = Embedded::new().with("HOLDFAST_STREAM_LIFE_MS", "400");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let run = client.post("/v1/runs", json!({"input": "[tokens=200] [delay=10] hi"})).await.unwrap();
     let run_id = run["run"]["id"].as_str().unwrap();
-    let (mut frames, mut after, mut cuts) = (Vec::new(), None, 0);
+    let (mut frames, mut after, mut breaks) = (Vec::new(), None, 0);
     loop {
         let mut events = client.events(run_id, after.as_deref()).await;
         let was_cut = loop {
@@ -128,20 +128,20 @@ async fn a_stream_is_cut_at_the_end_of_its_life_and_goes_on() {
                 Err(_) => break true,
             }
         };
-        cuts += usize::from(was_cut);
+        breaks += usize::from(was_cut);
         if !was_cut {
             break;
         }
-        after = frames.last().map(|frame: &crate::support::Frame| frame.id.clone());
+        after = frames.last().map(|frame: &crate::support::EventFrame| frame.id.clone());
     }
-    assert!(cuts >= 2, "two seconds have several lives of a stream");
-    let whole = client.events(run_id, None).await.rest().await;
-    let ids = |frames: &[crate::support::Frame]| frames.iter().map(|frame| frame.id.clone()).collect::<Vec<_>>();
-    assert_eq!(ids(&frames), ids(&whole), "nothing is missing and nothing comes twice");
+    assert!(breaks >= 2, "two seconds have several lives of a stream");
+    let all = client.events(run_id, None).await.rest().await;
+    let ids = |frames: &[crate::support::EventFrame]| frames.iter().map(|frame| frame.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&frames), ids(&all), "nothing is missing and nothing comes twice");
 
     let question =
         json!({"id": "c", "message": {"role": "user", "parts": [{"type": "text", "text": "[tokens=100] [delay=10]"}]}});
-    let answer = Blocks::open(post(&client, "/api/chat", question)).await.rest().await;
+    let answer = BlockStream::open(post(&client, "/api/chat", question)).await.rest().await;
     assert_eq!(answer.last().unwrap().data, "[DONE]", "the AI SDK does not come back by itself");
 }
 
@@ -163,7 +163,7 @@ async fn probes_and_operators_are_answered_when_every_connection_is_taken() {
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
-    let taken: Vec<_> = (0..2).map(|_| TcpStream::connect(host).unwrap()).collect();
+    let open_connections: Vec<_> = (0..2).map(|_| TcpStream::connect(host).unwrap()).collect();
     assert_eq!(status(host, "/v1/runs", None), 503);
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(status(host, path, None), 200, "{path}");
@@ -171,7 +171,7 @@ async fn probes_and_operators_are_answered_when_every_connection_is_taken() {
     let (user, operator) = (claims("ann", json!({})), claims("root", json!({"role": "operator"})));
     assert_eq!(status(host, "/v1/runs", Some(&token(&user))), 503);
     assert_eq!(status(host, "/v1/runs", Some(&token(&operator))), 200);
-    drop(taken);
+    drop(open_connections);
     until("an ordinary connection", || async { (status(host, "/v1/runs", None) == 200).then_some(()) }).await;
 }
 

@@ -24,8 +24,8 @@ async fn a_postgres_that_asks_for_a_certificate_is_used_and_another_authority_is
     answers(&scaled).await;
     let strange = Certificates::make();
     let check = |parameters: String| {
-        for said in refusals(&scaled, "DATABASE_URL", &format!("{url}?{parameters}")) {
-            assert!(said.contains("DATABASE_URL"), "{said}");
+        for reason in refusals(&scaled, "DATABASE_URL", &format!("{url}?{parameters}")) {
+            assert!(reason.contains("DATABASE_URL"), "{reason}");
         }
     };
     check(format!("sslmode=verify-full&{}", strange.parameters()));
@@ -42,8 +42,8 @@ async fn a_redis_that_asks_for_a_certificate_is_used_and_another_authority_is_re
     let strange = Certificates::make();
     let scaled = ScaledOut::new();
     let check = |parameters: String| {
-        for said in refusals(&scaled, "REDIS_URL", &format!("{url}?{parameters}")) {
-            assert!(said.contains("REDIS_URL"), "{said}");
+        for reason in refusals(&scaled, "REDIS_URL", &format!("{url}?{parameters}")) {
+            assert!(reason.contains("REDIS_URL"), "{reason}");
         }
     };
     check(strange.parameters());

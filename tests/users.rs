@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::{
     in_both_modes,
     support::{
-        Client, Deployment, Embedded, Failure, Holdfast, answer, fold, refusal,
+        Client, Deployment, Embedded, ErrorResponse, Holdfast, answer, fold, refusal,
         tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, signed_with, token},
     },
 };
 
 in_both_modes!(
-    everything_belongs_to_whom_the_token_names,
-    an_anonymous_user_is_whoever_has_the_secret,
+    data_belongs_to_the_user_that_the_token_names,
+    a_secret_identifies_an_anonymous_user,
     only_an_operators_token_writes_agents,
     only_operators_see_an_agents_instructions_in_a_trace,
 );
@@ -31,7 +31,7 @@ async fn me(client: &Client) -> Value {
     client.get("/v1/users/me").await.unwrap()
 }
 
-async fn refused(client: &Client) -> Failure {
+async fn refused(client: &Client) -> ErrorResponse {
     client.get("/v1/users/me").await.expect_err("it was let in")
 }
 
@@ -47,15 +47,15 @@ fn cookie(response: &Response) -> Option<String> {
     Some(pair.strip_prefix("__Host-holdfast_user=").unwrap().to_owned())
 }
 
-async fn everything_belongs_to_whom_the_token_names(mut deployment: Deployment) {
+async fn data_belongs_to_the_user_that_the_token_names(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
     let client = deployment.client();
     let (ann, bob) = (named(&client, "ann"), named(&client, "bob"));
     let expected = json!({"user": "ann", "kind": "jwt", "operator": false, "default_session": "session_ann"});
     assert_eq!(me(&ann).await, expected);
-    let started = ann.start("[tokens=3] hi").await;
-    let run = started["run"]["id"].as_str().unwrap();
-    assert_eq!(ann.ended(run).await["status"], "completed");
+    let submission = ann.start("[tokens=3] hi").await;
+    let run = submission["run"]["id"].as_str().unwrap();
+    assert_eq!(ann.wait_for_run(run).await["status"], "completed");
     assert_eq!(bob.get(&format!("/v1/runs/{run}")).await.unwrap_err().code, "run_not_found");
     // Another token of the same user is the same user.
     let again = client.token(&token(&claims("ann", json!({"exp": now() + 60, "jti": "2"}))));
@@ -64,7 +64,7 @@ async fn everything_belongs_to_whom_the_token_names(mut deployment: Deployment) 
     assert_eq!(count(&client.get("/v1/runs").await.unwrap()), 0, "a stranger sees nothing");
 }
 
-async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment) {
+async fn a_secret_identifies_an_anonymous_user(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
     let client = deployment.client();
     let post = client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=3] hi"}));
@@ -83,8 +83,8 @@ async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment)
     assert!(user.starts_with("anonymous_") && !user.contains(&secret[..8]), "{user}");
     assert_eq!((users[0]["kind"].as_str(), users[0]["operator"].as_bool()), (Some("anonymous"), Some(false)));
     assert!(users.iter().all(|other| *other == users[0]), "{users:?}");
-    let seen = answer(with_cookie(&format!("/v1/runs/{run}"))).await.unwrap();
-    assert_eq!(seen["id"].as_str(), Some(&*run));
+    let run_seen = answer(with_cookie(&format!("/v1/runs/{run}"))).await.unwrap();
+    assert_eq!(run_seen["id"].as_str(), Some(&*run));
     assert_eq!(count(&client.token(&secret).get("/v1/conversations").await.unwrap()), 1);
 
     let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
@@ -106,17 +106,17 @@ async fn only_operators_see_an_agents_instructions_in_a_trace(mut deployment: De
         (&operator, json!({"role": "system", "content": "private"})),
         (&named(&client, "ann"), json!({"role": "system", "content": "", "redacted": true})),
     ] {
-        let started =
+        let submission =
             client.post("/v1/runs", json!({"agent_id": agent["id"], "input": "[tokens=1] hi"})).await.unwrap();
-        let run_id = started["run"]["id"].as_str().unwrap();
-        client.ended(run_id).await;
+        let run_id = submission["run"]["id"].as_str().unwrap();
+        client.wait_for_run(run_id).await;
         let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
-        let path = format!("/v1/conversations/{}/checkpoints", started["conversation"]["id"].as_str().unwrap());
+        let path = format!("/v1/conversations/{}/checkpoints", submission["conversation"]["id"].as_str().unwrap());
         let newest = client.get(&path).await.unwrap()["items"][0]["id"].as_str().unwrap().to_owned();
         let checkpoint = client.get(&format!("{path}/{newest}")).await.unwrap();
         for first in [&trace["items"][0], &checkpoint["trace"][0]] {
-            let shown: Vec<_> = expected.as_object().unwrap().keys().map(|field| &first[field]).collect();
-            assert_eq!(shown, expected.as_object().unwrap().values().collect::<Vec<_>>(), "{first}");
+            let fields: Vec<_> = expected.as_object().unwrap().keys().map(|field| &first[field]).collect();
+            assert_eq!(fields, expected.as_object().unwrap().values().collect::<Vec<_>>(), "{first}");
         }
         assert_eq!((&trace["items"][1]["role"], &trace["items"][1]["position"]), (&json!("user"), &json!(2)));
     }
@@ -153,7 +153,7 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
+async fn an_invalid_token_is_refused_with_the_reason() {
     let embedded = checked();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -199,7 +199,7 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_when_its_token_expires_and_goes_on_with_a_new_one() {
+async fn a_stream_ends_when_its_token_expires_and_resumes_with_a_new_one() {
     let embedded = checked();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -238,9 +238,9 @@ async fn a_public_key_lets_in_its_own_algorithm_only() {
             let detail = refused(&client.token(&token)).await.body["detail"].as_str().unwrap().to_owned();
             assert!(detail.contains(&format!("algorithm (alg) is not {:?}", keys.algorithm)), "{detail}");
         }
-        let mut cut = keys.sign(&good);
-        cut.truncate(cut.len() - 4);
-        assert_eq!(refused(&client.token(&cut)).await.code, "invalid_token");
+        let mut unsigned = keys.sign(&good);
+        unsigned.truncate(unsigned.len() - 4);
+        assert_eq!(refused(&client.token(&unsigned)).await.code, "invalid_token");
     }
 }
 
@@ -293,7 +293,7 @@ async fn a_key_refuses_development_identities_and_answers_any_host_name() {
 }
 
 #[tokio::test]
-async fn without_anonymous_users_everybody_needs_a_token() {
+async fn without_anonymous_users_every_caller_needs_a_token() {
     let embedded = checked().with("HOLDFAST_ANONYMOUS", "false");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -316,18 +316,18 @@ async fn without_anonymous_users_everybody_needs_a_token() {
 }
 
 #[tokio::test]
-async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() {
+async fn only_new_callers_that_create_something_receive_a_cookie() {
     let embedded = checked();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let made = json!({"title": "mine"});
     let post = |client: &Client| client.request(Method::POST, "/v1/conversations").json(&made);
     let secret = cookie(&post(&client).send().await.unwrap()).unwrap();
-    let known = format!("__Host-holdfast_user={secret}");
+    let known_cookie = format!("__Host-holdfast_user={secret}");
     for request in [
         client.request(Method::GET, "/v1/runs"),
         client.request(Method::HEAD, "/v1/runs"),
-        post(&client).header("cookie", known),
+        post(&client).header("cookie", known_cookie),
         post(&client.token(&secret)),
         post(&named(&client, "ann")),
         client.request(Method::POST, "/v1/conversations").json(&json!({"title": ""})),
@@ -342,16 +342,16 @@ async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() 
     assert_eq!(response.json::<Value>().await.unwrap()["token"], secret);
     // What was committed is theirs, although its run has failed before it said anything.
     let failing = json!({"message": "[tokens=0] [fail]"});
-    let failed = client.request(Method::POST, "/api/chat/stream").json(&failing).send().await.unwrap();
-    assert_eq!(failed.status(), 500);
-    assert!(cookie(&failed).is_some());
+    let failed_response = client.request(Method::POST, "/api/chat/stream").json(&failing).send().await.unwrap();
+    assert_eq!(failed_response.status(), 500);
+    assert!(cookie(&failed_response).is_some());
     // A cookie that is none is as good as none.
     let broken = post(&client).header("cookie", "__Host-holdfast_user=short").send().await.unwrap();
     assert!(cookie(&broken).is_some());
 }
 
 #[test]
-fn a_key_that_was_not_filled_in_opens_no_door() {
+fn an_empty_key_admits_no_caller() {
     for variable in ["HOLDFAST_JWT_KEY", "HOLDFAST_JWT_KEY_FILE"] {
         let embedded = Embedded::new().with(variable, "");
         let sentence = refusal(&mut embedded.command());
@@ -360,7 +360,7 @@ fn a_key_that_was_not_filled_in_opens_no_door() {
 }
 
 #[tokio::test]
-async fn in_development_mode_everybody_is_believed_and_keys_are_ignored() {
+async fn in_development_mode_every_name_is_believed_and_keys_are_ignored() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -391,13 +391,13 @@ async fn a_session_is_named_by_its_header() {
 }
 
 #[test]
-fn settings_that_would_let_in_anybody_are_refused_by_name() {
+fn settings_that_would_admit_every_caller_are_refused_by_name() {
     let check = |settings: &[(&str, &str)], expected: &[&str]| {
         let mut command = Holdfast::command();
         command.env("HOLDFAST_DATA_DIR", "/dev/null/holdfast").envs(settings.iter().copied());
-        let said = refusal(&mut command);
-        assert!(expected.iter().all(|part| said.contains(part)), "{settings:?}: {said}");
-        assert!(!said.contains("MII"), "the key is quoted: {said}");
+        let message = refusal(&mut command);
+        assert!(expected.iter().all(|part| message.contains(part)), "{settings:?}: {message}");
+        assert!(!message.contains("MII"), "the key is quoted: {message}");
     };
     let key = ("HOLDFAST_JWT_KEY", SECRET);
     check(

@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::{history, untimed};
-use crate::support::{Client, Deployment, Program, Proxy};
+use crate::support::{Client, ClientProgram, Deployment, Proxy};
 
 const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
 /// A program of `tests/clients/ai-sdk` that talks in the chat `c`.
-async fn talks(sdk: &str, base: &str, text: &str) -> Program {
+async fn talks(sdk: &str, base: &str, text: &str) -> ClientProgram {
     with(sdk, base, json!({ "text": text })).await
 }
 
-async fn with(sdk: &str, base: &str, mut parameters: Value) -> Program {
+async fn with(sdk: &str, base: &str, mut parameters: Value) -> ClientProgram {
     parameters["sdk"] = sdk.into();
     parameters["chat"] = "c".into();
-    Program::start("ai-sdk", base, parameters).await
+    ClientProgram::start("ai-sdk", base, parameters).await
 }
 
 fn says(got: &Value) -> bool {
@@ -23,9 +23,9 @@ fn says(got: &Value) -> bool {
 }
 
 /// The messages that the program shows in the end, and what it was given meanwhile.
-async fn shown(program: Program) -> (Value, Vec<Value>) {
-    let (given, end) = program.rest().await;
-    (end["messages"].clone(), given)
+async fn final_messages(program: ClientProgram) -> (Value, Vec<Value>) {
+    let (received, end) = program.rest().await;
+    (end["messages"].clone(), received)
 }
 
 /// The messages without what a stream cannot say on every version: how an approval was answered, and how long the model
@@ -82,10 +82,10 @@ async fn survives(sdk: &str, mut deployment: Deployment) {
 async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, Vec<Value>) {
     let proxy = Proxy::before(deployment.client().base()).await;
     let mut program = talks(sdk, &proxy.base, LONG).await;
-    let mut given = program.up_to_nth(5, says).await;
-    proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
+    let mut received = program.up_to_nth(5, says).await;
+    proxy.reset_and_again_after_text("{\"type\":\"text-delta\"");
     proxy.until_breaks(1).await;
-    given.extend(program.up_to_nth(5, says).await);
+    received.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
     proxy.until_refused().await;
     let client = deployment.client();
@@ -93,9 +93,9 @@ async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, V
         is_taken_over(&client).await;
     }
     proxy.lead_to(client.base());
-    let (messages, rest) = shown(program).await;
-    given.extend(rest);
-    (messages, given)
+    let (messages, rest) = final_messages(program).await;
+    received.extend(rest);
+    (messages, received)
 }
 
 /// Waits until the second attempt has begun: whoever comes back before it also shows what it takes back.
@@ -110,16 +110,16 @@ async fn answers(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let tool = "[call=locate {\"city\":\"Ulm\"}]";
     let text = if sdk == "ai5" { format!("{tool} [tokens=30]") } else { format!("[approval] {tool} [tokens=30]") };
-    let (messages, given) = shown(talks(sdk, client.base(), &text).await).await;
-    assert_eq!(given.iter().filter(|got| got["call"]["city"] == "Ulm").count(), 1);
-    assert_eq!(given.iter().any(|got| got["asked"].is_string()), sdk != "ai5");
+    let (messages, received) = final_messages(talks(sdk, client.base(), &text).await).await;
+    assert_eq!(received.iter().filter(|got| got["call"]["city"] == "Ulm").count(), 1);
+    assert_eq!(received.iter().any(|got| got["asked"].is_string()), sdk != "ai5");
     is_the_history(&client, sdk, messages).await;
 }
 
 async fn is_denied(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let program = with(sdk, client.base(), json!({"text": "[approval] [tokens=3]", "approve": false})).await;
-    let (messages, _) = shown(program).await;
+    let (messages, _) = final_messages(program).await;
     let states: Vec<&Value> = messages[1]["parts"].as_array().unwrap().iter().map(|part| &part["state"]).collect();
     assert!(states.contains(&&json!("output-denied")), "{states:?}");
     assert_eq!(messages, what_is_known(&client).await);
@@ -128,7 +128,7 @@ async fn is_denied(sdk: &str, mut deployment: Deployment) {
 async fn stops(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let program = with(sdk, client.base(), json!({"text": "[tokens=5000] [delay=10]", "stop": true})).await;
-    let (messages, _) = shown(program).await;
+    let (messages, _) = final_messages(program).await;
     is_the_history(&client, sdk, messages).await;
 }
 
@@ -181,32 +181,32 @@ each_client! {
 #[tokio::test]
 async fn the_transport_that_counts_chunks_loses_nothing_scaled_out() {
     let mut deployment = Deployment::scaled_out();
-    let (messages, given) = shown_after_breaks("workflow", &mut deployment).await;
-    assert!(!given.iter().any(|got| got["resumed"].is_u64()), "{given:?}");
+    let (messages, received) = shown_after_breaks("workflow", &mut deployment).await;
+    assert!(!received.iter().any(|got| got["resumed"].is_u64()), "{received:?}");
     is_the_history(&deployment.client(), "workflow", messages).await;
 }
 
 /// It only ever appends, so it also keeps what a dead worker has said. Nothing of either is missing, and nothing comes twice.
 #[tokio::test]
-async fn the_transport_that_counts_chunks_keeps_what_a_dead_worker_has_said() {
+async fn the_transport_that_counts_chunks_keeps_the_text_of_a_dead_worker() {
     let mut deployment = Deployment::scaled_out();
     let client = deployment.client();
     let mut program = talks("workflow", client.base(), LONG).await;
     program.up_to_nth(10, says).await;
     deployment.kill_worker();
     deployment.client();
-    let (messages, given) = shown(program).await;
-    assert!(given.iter().all(says), "{given:?}");
+    let (messages, received) = final_messages(program).await;
+    assert!(received.iter().all(says), "{received:?}");
     let parts = messages[1]["parts"].as_array().unwrap();
     let attempt = parts.iter().position(|part| part["type"] == "data-attempt").expect("it is told of the new attempt");
-    let (before, behind) = parts.split_at(attempt);
-    let mut said = texts(before);
-    let taken_back = said.pop().unwrap();
-    said.extend(texts(behind));
+    let (before, after) = parts.split_at(attempt);
+    let mut shown_texts = texts(before);
+    let taken_back = shown_texts.pop().unwrap();
+    shown_texts.extend(texts(after));
     let history = history(&client, "c").await;
-    assert_eq!(said, texts(history[1]["parts"].as_array().unwrap()));
+    assert_eq!(shown_texts, texts(history[1]["parts"].as_array().unwrap()));
     // The scripted model says the same again.
-    assert!(!taken_back.is_empty() && said.last().unwrap().starts_with(taken_back), "{taken_back}");
+    assert!(!taken_back.is_empty() && shown_texts.last().unwrap().starts_with(taken_back), "{taken_back}");
 }
 
 fn texts(parts: &[Value]) -> Vec<&str> {

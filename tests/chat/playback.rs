@@ -24,7 +24,7 @@ pub struct Playback {
 
 struct Tape {
     streams: Mutex<mpsc::Receiver<Vec<String>>>,
-    answered: Notify,
+    answer_arrived: Notify,
     /// Whether messages are refused with 503.
     is_away: AtomicBool,
     /// The keys of the messages that came.
@@ -46,7 +46,7 @@ impl Playback {
         }
         let tape = Arc::new(Tape {
             streams: Mutex::new(receiver),
-            answered: Notify::new(),
+            answer_arrived: Notify::new(),
             is_away: AtomicBool::new(false),
             keys: Mutex::default(),
         });
@@ -91,14 +91,14 @@ async fn serve(socket: TcpStream, tape: Arc<Tape>) {
         let problem = r#"{"code":"already_decided","detail":"It is denied already."}"#;
         let answer = format!("HTTP/1.1 409 Conflict\r\n{head}content-type: application/problem+json\r\n\r\n{problem}");
         let _ = socket.write_all(answer.as_bytes()).await;
-        tape.answered.notify_one();
+        tape.answer_arrived.notify_one();
     } else {
         let head = format!("HTTP/1.1 200 OK\r\n{head}content-type: text/event-stream\r\nx-run-id: {RUN}\r\n\r\n");
         let _ = socket.write_all(head.as_bytes()).await;
         let frames = tape.streams.lock().await.recv().await.unwrap_or_default();
         for frame in frames {
             match frame.as_str() {
-                ANSWER => tape.answered.notified().await,
+                ANSWER => tape.answer_arrived.notified().await,
                 frame => socket.write_all(frame.as_bytes()).await.unwrap_or(()),
             }
         }

@@ -6,11 +6,11 @@ use futures::{Stream, StreamExt};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use super::{Broken, Client, PATIENCE};
+use super::{Client, TIMEOUT, UncleanEnd};
 
 /// What stands between two blank lines.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct StreamBlock {
     pub id: Option<String>,
     pub event: Option<String>,
     /// The `data:` lines, joined as SSE says.
@@ -19,7 +19,7 @@ pub struct Block {
     pub raw: String,
 }
 
-impl Block {
+impl StreamBlock {
     fn read(raw: &str) -> Self {
         let lines = |name: &'static str| raw.lines().filter_map(move |line| line.strip_prefix(name)).map(str::to_owned);
         let data: Vec<String> = lines("data: ").collect();
@@ -40,13 +40,13 @@ impl Block {
 }
 
 /// An open stream.
-pub struct Blocks {
+pub struct BlockStream {
     pub run_id: String,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: Vec<u8>,
 }
 
-impl Blocks {
+impl BlockStream {
     /// Sends a request for a stream.
     pub async fn open(request: RequestBuilder) -> Self {
         let response = request.header("accept", "text/event-stream").send().await.unwrap();
@@ -77,28 +77,28 @@ impl Blocks {
     }
 
     /// The next block; `None` at a clean end.
-    pub async fn next(&mut self) -> Result<Option<Block>, Broken> {
+    pub async fn next(&mut self) -> Result<Option<StreamBlock>, UncleanEnd> {
         let next = async {
             loop {
                 if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
                     let raw = String::from_utf8(self.buffer.drain(..end + 2).collect()).unwrap();
-                    match Block::read(raw.trim_end_matches('\n')) {
+                    match StreamBlock::read(raw.trim_end_matches('\n')) {
                         block if block.raw.starts_with("retry: ") => continue,
                         block => return Ok(Some(block)),
                     }
                 }
                 match self.bytes.next().await {
                     Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
-                    Some(Err(_)) => return Err(Broken),
+                    Some(Err(_)) => return Err(UncleanEnd),
                     None => return Ok(None),
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+        tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
     /// The next blocks, so many.
-    pub async fn take(&mut self, count: usize) -> Vec<Block> {
+    pub async fn take(&mut self, count: usize) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while blocks.len() < count {
             blocks.push(self.next().await.expect("the stream was broken off").expect("the stream has ended"));
@@ -114,11 +114,11 @@ impl Blocks {
                 self.buffer.extend_from_slice(&bytes);
             }
         };
-        tokio::time::timeout(PATIENCE, sent).await.expect("the stream went silent");
+        tokio::time::timeout(TIMEOUT, sent).await.expect("the stream went silent");
     }
 
     /// Everything up to the clean end.
-    pub async fn rest(mut self) -> Vec<Block> {
+    pub async fn rest(mut self) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while let Some(block) = self.next().await.expect("the stream was broken off") {
             blocks.push(block);

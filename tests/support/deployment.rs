@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Client, Embedded, Events, Frame, Holdfast, ScaledOut};
+use super::{Client, Embedded, EventFrame, EventStream, Holdfast, ScaledOut};
 
 /// Makes a test per mode of an async function that takes a `Deployment`.
 #[macro_export]
@@ -121,17 +121,17 @@ pub async fn agent(client: &Client, servers: Value, more: Value) -> String {
 }
 
 /// A stream of a run of this agent.
-pub async fn stream_of(client: &Client, agent_id: &str, input: &str) -> Events {
+pub async fn stream_of(client: &Client, agent_id: &str, input: &str) -> EventStream {
     let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
-    Events::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
+    EventStream::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
 }
 
 /// The whole of it.
-pub async fn frames_of(client: &Client, agent_id: &str, input: &str) -> Vec<Frame> {
+pub async fn frames_of(client: &Client, agent_id: &str, input: &str) -> Vec<EventFrame> {
     stream_of(client, agent_id, input).await.rest().await
 }
 
 /// The data of the frames of a type.
-pub fn of_kind<'a>(frames: &'a [Frame], kind: &str) -> Vec<&'a Value> {
+pub fn of_kind<'a>(frames: &'a [EventFrame], kind: &str) -> Vec<&'a Value> {
     frames.iter().filter(|frame| frame.event == kind).map(|frame| &frame.data).collect()
 }

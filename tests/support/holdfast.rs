@@ -13,15 +13,15 @@ use std::{
 };
 
 use tempfile::TempDir;
-use test_servers::{Database, Postgres, Redis};
+use test_servers::{Postgres, Redis, TestDatabase};
 
-use super::{Client, PATIENCE};
+use super::{Client, TIMEOUT};
 
 /// One process.
 pub struct Holdfast {
     child: Child,
     log: Receiver<String>,
-    seen: Vec<String>,
+    log_lines: Vec<String>,
     base: Option<String>,
     /// What it works on, which is removed when it has ended.
     _data: Option<Arc<TempDir>>,
@@ -57,20 +57,20 @@ impl Holdfast {
                 }
             }
         });
-        Self { child, log, seen: Vec::new(), base: None, _data: None }
+        Self { child, log, log_lines: Vec::new(), base: None, _data: None }
     }
 
     /// Waits for a line of the log.
     pub fn wait_for_log(&mut self, part: &str) -> String {
-        if let Some(line) = self.seen.iter().find(|line| line.contains(part)) {
+        if let Some(line) = self.log_lines.iter().find(|line| line.contains(part)) {
             return line.clone();
         }
         loop {
             let line = self
                 .log
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.seen));
-            self.seen.push(line.clone());
+                .recv_timeout(TIMEOUT)
+                .unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.log_lines));
+            self.log_lines.push(line.clone());
             if line.contains(part) {
                 return line;
             }
@@ -80,19 +80,21 @@ impl Holdfast {
     /// Waits for the first `n` lines of the log with this part.
     pub fn wait_for_logs(&mut self, part: &str, n: usize) -> Vec<String> {
         loop {
-            let lines: Vec<String> = self.seen.iter().filter(|line| line.contains(part)).take(n).cloned().collect();
+            let lines: Vec<String> =
+                self.log_lines.iter().filter(|line| line.contains(part)).take(n).cloned().collect();
             if lines.len() == n {
                 return lines;
             }
-            let line = self.log.recv_timeout(PATIENCE);
-            self.seen.push(line.unwrap_or_else(|_| panic!("only {lines:#?} have {part:?}: {:#?}", self.seen)));
+            let line = self.log.recv_timeout(TIMEOUT);
+            self.log_lines
+                .push(line.unwrap_or_else(|_| panic!("only {lines:#?} have {part:?}: {:#?}", self.log_lines)));
         }
     }
 
     /// All that it has logged so far.
     pub fn log_so_far(&mut self) -> String {
-        self.seen.extend(self.log.try_iter());
-        self.seen.join("\n")
+        self.log_lines.extend(self.log.try_iter());
+        self.log_lines.join("\n")
     }
 
     /// Where it listens, once it does.
@@ -134,7 +136,7 @@ impl Holdfast {
 
     /// Waits until it has ended by itself.
     pub fn exit(&mut self) -> ExitStatus {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
@@ -209,7 +211,7 @@ pub struct ScaledOut {
     pub database_url: String,
     pub redis: Redis,
     pub settings: Vec<(&'static str, String)>,
-    _database: Option<Database>,
+    _database: Option<TestDatabase>,
 }
 
 impl ScaledOut {
@@ -219,7 +221,7 @@ impl ScaledOut {
     }
 
     /// On a database of another server than the shared one.
-    pub fn on(database_url: String, database: Option<Database>) -> Self {
+    pub fn on(database_url: String, database: Option<TestDatabase>) -> Self {
         let settings = vec![("HOLDFAST_LEASE_MS", "1500".to_owned()), ("HOLDFAST_SWEEP_MS", "250".to_owned())];
         let scaled = Self { database_url, redis: Redis::start(), settings, _database: database };
         let migrated = scaled.command("migrate").output().unwrap();

@@ -3,18 +3,18 @@
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// One frame, with the bytes it came as.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct EventFrame {
     pub id: String,
     pub event: String,
     pub data: Value,
     pub raw: String,
 }
 
-impl Frame {
+impl EventFrame {
     pub fn is_terminal(&self) -> bool {
         matches!(self.event.as_str(), "run.completed" | "run.failed" | "run.cancelled")
     }
@@ -28,36 +28,36 @@ impl Frame {
 
 /// The connection ended without the end of the chunked body.
 #[derive(Debug)]
-pub struct Broken;
+pub struct UncleanEnd;
 
 /// An open stream.
-pub struct Events {
+pub struct EventStream {
     pub run_id: String,
     bytes: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: String,
     /// The beginning of a character that the network has cut.
-    cut: Vec<u8>,
+    partial: Vec<u8>,
 }
 
-impl Events {
+impl EventStream {
     pub fn new(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
-        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new(), cut: Vec::new() }
+        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new(), partial: Vec::new() }
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.cut.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.cut) {
+        self.partial.extend_from_slice(bytes);
+        let valid = match std::str::from_utf8(&self.partial) {
             Ok(text) => text.len(),
             Err(error) => error.valid_up_to(),
         };
-        let rest = self.cut.split_off(whole);
-        self.buffer.push_str(std::str::from_utf8(&self.cut).expect("it was just checked"));
-        self.cut = rest;
+        let rest = self.partial.split_off(valid);
+        self.buffer.push_str(std::str::from_utf8(&self.partial).expect("it was just checked"));
+        self.partial = rest;
     }
 
     /// The next event; `None` at a clean end.
-    pub async fn next(&mut self) -> Result<Option<Frame>, Broken> {
+    pub async fn next(&mut self) -> Result<Option<EventFrame>, UncleanEnd> {
         let next = async {
             loop {
                 if let Some((block, rest)) = self.buffer.split_once("\n\n") {
@@ -70,12 +70,12 @@ impl Events {
                 }
                 match self.bytes.next().await {
                     Some(Ok(bytes)) => self.take(&bytes),
-                    Some(Err(_)) => return Err(Broken),
+                    Some(Err(_)) => return Err(UncleanEnd),
                     None => return Ok(None),
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+        tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
     /// What has come of a block that has not ended.
@@ -84,7 +84,7 @@ impl Events {
     }
 
     /// Everything up to the clean end.
-    pub async fn rest(mut self) -> Vec<Frame> {
+    pub async fn rest(mut self) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await.expect("the stream was broken off") {
             frames.push(frame);
@@ -93,24 +93,24 @@ impl Events {
     }
 
     /// Everything until the server breaks the stream off, and what came last of it. A clean end in mid-run would be a lie.
-    pub async fn until_broken(mut self) -> (Vec<Frame>, String) {
+    pub async fn until_broken(mut self) -> (Vec<EventFrame>, String) {
         let mut frames = Vec::new();
         loop {
             match self.next().await {
                 Ok(Some(frame)) => frames.push(frame),
                 Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
-                Err(Broken) => return (frames, self.unfinished().to_owned()),
+                Err(UncleanEnd) => return (frames, self.unfinished().to_owned()),
             }
         }
     }
 
     /// Everything up to the first event of a kind, which comes last.
-    pub async fn up_to(&mut self, event: &str) -> Vec<Frame> {
+    pub async fn up_to(&mut self, event: &str) -> Vec<EventFrame> {
         self.up_to_nth(event, 1).await
     }
 
     /// Everything up to the n-th event of a kind, which comes last.
-    pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<Frame> {
+    pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while n > 0 {
             let frame = self
@@ -126,22 +126,22 @@ impl Events {
 }
 
 /// Heartbeats and `retry:` are no frames.
-fn parse(block: &str) -> Option<Frame> {
+fn parse(block: &str) -> Option<EventFrame> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let data: Value = serde_json::from_str(&field("data: ")?).expect("data is one line of JSON");
     let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with(':')).collect();
-    Some(Frame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
+    Some(EventFrame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
 }
 
 /// The text that a client shows in the end; fails where the ids do not prove that nothing is missing.
-pub fn fold(frames: &[Frame]) -> String {
-    let deltas = standing(frames).into_iter().filter(|frame| frame.event == "message.delta");
+pub fn fold(frames: &[EventFrame]) -> String {
+    let deltas = without_superseded(frames).into_iter().filter(|frame| frame.event == "message.delta");
     deltas.map(|frame| frame.data["text"].as_str().unwrap()).collect()
 }
 
 /// What no later attempt has superseded; fails where the ids do not prove that nothing is missing.
-pub fn standing(frames: &[Frame]) -> Vec<&Frame> {
-    let mut standing: Vec<&Frame> = Vec::new();
+pub fn without_superseded(frames: &[EventFrame]) -> Vec<&EventFrame> {
+    let mut current: Vec<&EventFrame> = Vec::new();
     let mut cursor = (0, 0);
     for frame in frames {
         let at = frame.position();
@@ -156,10 +156,10 @@ pub fn standing(frames: &[Frame]) -> Vec<&Frame> {
             "{at:?} (base {base:?}) does not follow {cursor:?}"
         );
         if let Some(base) = base {
-            standing.retain(|frame| frame.position() <= base);
+            current.retain(|frame| frame.position() <= base);
         }
-        standing.push(frame);
+        current.push(frame);
         cursor = at;
     }
-    standing
+    current
 }

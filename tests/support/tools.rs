@@ -12,7 +12,7 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// Tools `count` and `look`, which take an optional `note`. Calls arrive at the test, which answers them; a server that
 /// `answers_at_once` counts and answers by itself.
@@ -45,10 +45,10 @@ impl ToolServer {
         let effects = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&effects);
         let authorizations = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&authorizations);
+        let received = Arc::clone(&authorizations);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter), Arc::clone(&seen)));
+                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter), Arc::clone(&received)));
             }
         });
         Self { url, effects, arrivals, authorizations }
@@ -75,7 +75,7 @@ impl ToolServer {
 
     /// The next call that reaches the server.
     pub async fn arrival(&mut self) -> Arrival {
-        let arrival = tokio::time::timeout(PATIENCE, self.arrivals.recv()).await;
+        let arrival = tokio::time::timeout(TIMEOUT, self.arrivals.recv()).await;
         arrival.expect("no call has reached the server").unwrap()
     }
 
@@ -117,7 +117,7 @@ async fn serve(
     authorizations: Arc<Mutex<Vec<String>>>,
 ) {
     let mut socket = BufReader::new(socket);
-    while let Some((Headers { key, caller }, request)) = read_request(&mut socket, &authorizations).await {
+    while let Some((CallHeaders { key, caller }, request)) = read_request(&mut socket, &authorizations).await {
         let tool = |name: &str| {
             json!({"name": name, "description": name, "inputSchema":
             {"type": "object", "properties": {"note": {"type": "string"}}}})
@@ -127,7 +127,7 @@ async fn serve(
                 "serverInfo": {"name": "kb", "version": "1"}}),
             "tools/list" => json!({"tools": [tool("count"), tool("look")]}),
             "tools/call" => {
-                let (answer, answered) = oneshot::channel();
+                let (answer, answer_receiver) = oneshot::channel();
                 let arrival = Arrival {
                     tool: request["params"]["name"].as_str().unwrap().to_owned(),
                     arguments: request["params"]["arguments"].clone(),
@@ -138,9 +138,9 @@ async fn serve(
                     answer,
                 };
                 let _ = arrivals.send(arrival);
-                match answered.await {
+                match answer_receiver.await {
                     Ok(result) => result,
-                    // The test has let go of the call: it is never answered.
+                    // The test has let go of the call: it is never answer_receiver.
                     Err(_) => return std::future::pending().await,
                 }
             }
@@ -164,7 +164,7 @@ async fn serve(
 
 /// What a test wants to know of a request's head.
 #[derive(Default)]
-struct Headers {
+struct CallHeaders {
     key: String,
     caller: String,
 }
@@ -172,8 +172,8 @@ struct Headers {
 async fn read_request(
     socket: &mut BufReader<TcpStream>,
     authorizations: &Mutex<Vec<String>>,
-) -> Option<(Headers, Value)> {
-    let (mut length, mut headers) = (0, Headers::default());
+) -> Option<(CallHeaders, Value)> {
+    let (mut length, mut headers) = (0, CallHeaders::default());
     loop {
         let mut line = String::new();
         if socket.read_line(&mut line).await.unwrap_or(0) == 0 {

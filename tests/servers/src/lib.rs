@@ -13,7 +13,7 @@ mod supervised;
 
 pub use certificates::{CLIENT, Certificates};
 pub use nginx::Nginx;
-pub use postgres::{Database, Postgres};
+pub use postgres::{Postgres, TestDatabase};
 pub use promtool::promtool;
 pub use redis::Redis;
 

@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{free_port, installation::Installation, supervised::Supervised};
+use crate::{free_port, installation::Installation, supervised::SupervisedChild};
 
 /// The command of a server with all kinds of tools, on standard input and output.
 pub fn everything() -> Vec<String> {
@@ -31,7 +31,7 @@ pub fn time() -> Vec<String> {
 pub struct Everything {
     port: u16,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
 impl Everything {
@@ -59,7 +59,7 @@ impl Everything {
         let folder = self.folder.path();
         let port = format!("PORT={}", self.port);
         let command = ["env".into(), port, "node".into(), everything_script(), "streamableHttp".into()];
-        self.server = Some(Supervised::start(&command, "KILL", folder, &folder.join("everything.log")));
+        self.server = Some(SupervisedChild::start(&command, "KILL", folder, &folder.join("everything.log")));
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             std::thread::yield_now();
         }

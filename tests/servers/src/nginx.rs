@@ -4,18 +4,18 @@ use std::{fs, net::TcpStream, path::Path, process::Command};
 
 use tempfile::TempDir;
 
-use crate::{free_port, supervised::Supervised};
+use crate::{free_port, supervised::SupervisedChild};
 
 /// A running nginx.
 pub struct Nginx {
     port: u16,
-    _server: Supervised,
+    _server: SupervisedChild,
     _folder: TempDir,
 }
 
 /// What nginx's official image has around the configuration, with nothing outside of one folder. As root, its processes stay
 /// root, because nobody else may look into that folder.
-const AROUND: &str = "user root;
+const MAIN_CONFIGURATION: &str = "user root;
 daemon off;
 pid nginx.pid;
 error_log stderr;
@@ -53,14 +53,14 @@ impl Nginx {
             .replace("${HOLDFAST_LISTEN}", &format!("127.0.0.1:{port}"));
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file can be written");
         write("holdfast.conf", &filled_in);
-        write("nginx.conf", AROUND);
+        write("nginx.conf", MAIN_CONFIGURATION);
         let prefix = folder.path().display().to_string();
         let command = [&binary(), "-e", "stderr", "-p", &prefix, "-c", "nginx.conf"].map(str::to_owned);
         let log = folder.path().join("nginx.log");
-        let server = Supervised::start(&command, "TERM", folder.path(), &log);
+        let server = SupervisedChild::start(&command, "TERM", folder.path(), &log);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            assert!(!said.contains("[emerg]"), "nginx does not start: {said}");
+            let output = fs::read_to_string(&log).unwrap_or_default();
+            assert!(!output.contains("[emerg]"), "nginx does not start: {output}");
             std::thread::yield_now();
         }
         Self { port, _server: server, _folder: folder }

@@ -12,28 +12,28 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{CLIENT, Certificates, free_port, supervised::Supervised};
+use crate::{CLIENT, Certificates, free_port, supervised::SupervisedChild};
 
 /// A running server.
 pub struct Postgres {
     port: u16,
     certificates: Option<Certificates>,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
 /// A fresh, empty database.
-pub struct Database {
+pub struct TestDatabase {
     url: String,
 }
 
 /// The one user whose password is asked for, and is always wrong.
-const STRANGER: &str = "stranger";
+const REFUSED_USER: &str = "stranger";
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-impl Database {
+impl TestDatabase {
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -46,13 +46,13 @@ impl Database {
 
     /// The database's URL with a password that the server refuses.
     pub fn url_with_wrong_password(&self) -> String {
-        self.url.replacen("postgres@", &format!("{STRANGER}:wrong@"), 1)
+        self.url.replacen("postgres@", &format!("{REFUSED_USER}:wrong@"), 1)
     }
 }
 
 impl Postgres {
     /// A fresh database on the server that all tests of this process share.
-    pub fn database() -> Database {
+    pub fn database() -> TestDatabase {
         SHARED.get_or_init(Self::start).create_database()
     }
 
@@ -91,7 +91,7 @@ impl Postgres {
         let rules = data.join("pg_hba.conf");
         let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
         let by_certificate = format!("hostssl all {CLIENT} all cert\nhost all {CLIENT} all reject\n");
-        let rest = format!("host all {STRANGER} all scram-sha-256\n{trusting}");
+        let rest = format!("host all {REFUSED_USER} all scram-sha-256\n{trusting}");
         let all = if certificates.is_some() { by_certificate + &rest } else { rest };
         fs::write(&rules, all).expect("rules can be added");
         if let Some(certificates) = &certificates {
@@ -147,7 +147,7 @@ impl Postgres {
             }
         }
         let log = self.folder.path().join("postgres.log");
-        self.server = Some(Supervised::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
+        self.server = Some(SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
     }
 
     /// Ends the server without waiting for anybody.
@@ -156,11 +156,11 @@ impl Postgres {
     }
 
     /// A fresh database on this server.
-    pub fn create_database(&self) -> Database {
+    pub fn create_database(&self) -> TestDatabase {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let created = self.psql(&format!("create database {name}"));
         assert!(created.status.success(), "create database: {}", String::from_utf8_lossy(&created.stderr));
-        Database { url: self.url_of(&name) }
+        TestDatabase { url: self.url_of(&name) }
     }
 
     fn psql(&self, sql: &str) -> Output {
@@ -183,8 +183,8 @@ fn is_root() -> bool {
 
 /// PostgreSQL refuses to run as root.
 fn unprivileged_user() -> &'static str {
-    let known = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
-    if known { "postgres" } else { "nobody" }
+    let has_postgres_user = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
+    if has_postgres_user { "postgres" } else { "nobody" }
 }
 
 fn as_unprivileged(command: Vec<String>) -> Vec<String> {
@@ -204,8 +204,8 @@ fn binary(name: &str) -> String {
     folders.sort();
     folders.reverse();
     folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-    let found = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
-    found.unwrap_or_else(|| panic!("{name} is not installed; ./check says how to get it")).display().to_string()
+    let program = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
+    program.unwrap_or_else(|| panic!("{name} is not installed; ./check says how to get it")).display().to_string()
 }
 
 fn run(command: &mut Command) {

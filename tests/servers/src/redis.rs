@@ -7,14 +7,14 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Certificates, free_port, supervised::Supervised};
+use crate::{Certificates, free_port, supervised::SupervisedChild};
 
 /// A Redis of one test's own, which keeps nothing on disk.
 pub struct Redis {
     port: u16,
     tls: Option<Tls>,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
 /// Where the server also speaks TLS, with clients that show a certificate.
@@ -80,7 +80,7 @@ impl Redis {
                 command.extend([option.to_owned(), certificates.path(file).display().to_string()]);
             }
         }
-        self.server = Some(Supervised::start(&command, "TERM", folder, &folder.join("redis.log")));
+        self.server = Some(SupervisedChild::start(&command, "TERM", folder, &folder.join("redis.log")));
         while self.call("PING").is_none() {
             std::thread::yield_now();
         }

@@ -9,7 +9,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-pub struct Supervised {
+pub struct SupervisedChild {
     shell: Child,
     pid: u32,
 }
@@ -20,15 +20,15 @@ trap '' INT
 signal=$1; shift
 "$@" & child=$!
 echo $child > "$0/pid.part"; mv "$0/pid.part" "$0/supervised.pid"
-if read -r _; then told=yes; fi
+if read -r _; then was_dropped=yes; fi
 kill -"$signal" $child
 # One that is stopped takes no other signal before.
 kill -CONT $child 2>/dev/null
 wait $child
-[ "$told" ] || rm -rf "$0"
+[ "$was_dropped" ] || rm -rf "$0"
 "#;
 
-impl Supervised {
+impl SupervisedChild {
     /// Starts a program whose output goes to `log`. Everything in the folder is the program's own.
     pub fn start(command: &[String], signal: &str, folder: &Path, log: &Path) -> Self {
         let pid_file = folder.join("supervised.pid");
@@ -59,7 +59,7 @@ impl Supervised {
     }
 }
 
-impl Drop for Supervised {
+impl Drop for SupervisedChild {
     fn drop(&mut self) {
         if let Some(mut word) = self.shell.stdin.take() {
             let _ = word.write_all(b"end\n");
@@ -72,8 +72,8 @@ impl Drop for Supervised {
 mod tests {
     use super::*;
 
-    fn sleeper(folder: &Path) -> Supervised {
-        Supervised::start(&["sleep".into(), "1000".into()], "TERM", folder, &folder.join("sleep.log"))
+    fn sleeper(folder: &Path) -> SupervisedChild {
+        SupervisedChild::start(&["sleep".into(), "1000".into()], "TERM", folder, &folder.join("sleep.log"))
     }
 
     fn runs(pid: u32) -> bool {
