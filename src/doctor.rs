@@ -1,5 +1,5 @@
-//! `holdfast doctor`: whether a process could start with these settings. It reads all of them, connects to both stores, and
-//! changes nothing; so it can run beside the processes that it is to replace.
+//! `holdfast doctor`: checks whether a process could start with these settings. It reads all of them, connects to both
+//! stores, and changes nothing. So an operator can run it beside the processes that a deploy will replace.
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -13,13 +13,13 @@ use holdfast_worker::{Children, model::Models};
 
 use crate::{agents, cli::ServerSettings, roles};
 
-/// What is examined.
+/// Arguments of `holdfast doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
-    /// The role whose settings these are.
+    /// Role whose settings to check.
     #[arg(value_enum, default_value = "both")]
     role: ExaminedRole,
-    /// An older schema is no fault, because `holdfast migrate` comes next.
+    /// Accept an older schema, because `holdfast migrate` comes next.
     #[arg(long)]
     before_migrate: bool,
 }
@@ -32,7 +32,7 @@ enum ExaminedRole {
     Both,
 }
 
-/// Examines everything, prints a line for each part, and fails if one of them is wrong.
+/// Checks all parts and prints a line for each. Fails if at least one part is wrong.
 pub async fn run(args: DoctorArgs, settings: &ServerSettings) -> anyhow::Result<()> {
     let mut faults = 0;
     let mut report = |part: &str, finding: anyhow::Result<String>| match finding {

@@ -1,4 +1,4 @@
-//! The log: to standard error, as text or JSON. Foreign text in a field forges no line and moves no terminal.
+//! The log on standard error, as text or JSON. Text of others in a field can neither forge a line nor control a terminal.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use tracing_subscriber::{
 
 use crate::cli::{LogFormat, ServerSettings};
 
-/// Begins to log. A filter that cannot be read is replaced by the default, and the log says so.
+/// Starts the log. Replaces a filter that cannot be parsed by `info`, and logs a warning.
 pub fn start(settings: &ServerSettings) {
     let config = &settings.logging;
     let (filter, refused) = match EnvFilter::try_new(with_quiet_libraries(&config.log)) {
@@ -33,16 +33,16 @@ pub fn start(settings: &ServerSettings) {
         LogFormat::Json => builder.with_writer(|| VisibleLines(io::stderr())).json().flatten_event(true).init(),
     }
     if let Some(error) = refused {
-        tracing::warn!(%error, "HOLDFAST_LOG (or --log) cannot be read; using info");
+        tracing::warn!(%error, "failed to parse HOLDFAST_LOG (or --log); using info");
     }
 }
 
-/// The model client logs what providers send, which is the users' text.
+/// Adds levels for libraries. genai logs what providers send, which is the users' text, so it logs nothing here.
 fn with_quiet_libraries(filter: &str) -> String {
     format!("{filter},genai=off,rmcp=warn,sqlx=warn")
 }
 
-/// The default form of fields, with their hidden characters escaped. Only level and time keep their colours.
+/// Formats fields as the default does, and escapes their hidden characters. Only level and time keep their colours.
 struct VisibleFields;
 
 impl<'writer> FormatFields<'writer> for VisibleFields {
@@ -53,7 +53,7 @@ impl<'writer> FormatFields<'writer> for VisibleFields {
     }
 }
 
-/// Lines of JSON, with the hidden characters escaped that JSON allows in a string.
+/// Writes lines of JSON, and escapes the hidden characters that JSON allows in a string.
 struct VisibleLines<W>(W);
 
 impl<W: io::Write> io::Write for VisibleLines<W> {
@@ -111,7 +111,7 @@ mod tests {
 
     const FORGED: &str = "a\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}1A\u{202e}b";
 
-    /// Logs foreign text in every place that a field has.
+    /// Logs the forged text in each position of a log line.
     fn log_it(log: impl tracing::Subscriber + Send + Sync + 'static) {
         tracing::subscriber::with_default(log, || {
             let error = io::Error::other(FORGED);

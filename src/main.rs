@@ -1,8 +1,8 @@
 //! Holdfast, the executable: one program, many roles.
 //!
-//! `holdfast` alone is API and worker in one process; `api`, `worker` and `migrate` are for scaling out; `chat` is a client,
-//! `healthcheck` asks whether the others are well, `doctor` whether they could start. `guard` is what a worker starts for itself.
-//! Only composition happens here: `cli` reads the settings, `roles` puts the parts together.
+//! Plain `holdfast` is API and worker in one process; `api`, `worker` and `migrate` are for scaling out. `chat` is a client,
+//! `healthcheck` checks a running process, and `doctor` checks the settings of one. A worker starts `guard` for itself.
+//! This crate only composes: `cli` reads the settings, `roles` puts the parts together.
 
 mod agents;
 mod chat;
@@ -25,7 +25,7 @@ use holdfast_shared::telemetry;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Order matters: the environment holds secrets from the first moment.
+    // Order matters: the environment already holds secrets.
     privacy::hide_memory();
     let cli = cli::read();
     if let Some(ProcessRole::Guard) = cli.role {
@@ -55,7 +55,7 @@ async fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// Is what the process was started as, to its end.
+/// Runs the server in its role until it shuts down.
 async fn run_server(role: Option<ProcessRole>, settings: ServerSettings) -> anyhow::Result<()> {
     let name = match role {
         None => "embedded",
@@ -63,7 +63,7 @@ async fn run_server(role: Option<ProcessRole>, settings: ServerSettings) -> anyh
         Some(ProcessRole::Worker) => "worker",
         Some(ProcessRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
         Some(ProcessRole::Chat(_) | ProcessRole::Healthcheck(_) | ProcessRole::Doctor(_) | ProcessRole::Guard) => {
-            unreachable!("they are no roles of the server")
+            unreachable!("`run` has executed these commands before")
         }
     };
     let exporter = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;

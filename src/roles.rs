@@ -1,4 +1,4 @@
-//! The roles of a process, each composed of the same parts.
+//! The roles of a process. Each role composes the parts of API, worker and stores that it needs.
 
 use std::{error::Error, path::PathBuf, sync::Arc};
 
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{agents, cli::ServerSettings, start_deadline::StartDeadline};
 
-/// The three connections where API and workers meet.
-struct Connections {
+/// The connections to the three stores where API and workers meet.
+struct StoreConnections {
     storage: Storage,
     run_log: RunLog,
     pushes: mpsc::UnboundedReceiver<Push>,
     queue: Queue,
 }
 
-/// API and worker in one process.
+/// Runs API and worker in one process.
 pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
@@ -38,14 +38,14 @@ pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> 
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     log_address(&listener, &auth);
     let worker = make_worker(&connections, &settings, models, children);
-    // This process is the worker, too: its settings decide, whether they state a model or not.
+    // This process is also the worker, so its settings name the model, even by default.
     let model = settings.model.choice().ok();
     let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
 }
 
-/// The API alone.
+/// Runs an API alone. Fails without DATABASE_URL or REDIS_URL.
 pub async fn api(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
     let auth = Auth::new(&settings.users, &settings.api)?;
@@ -58,7 +58,7 @@ pub async fn api(settings: ServerSettings, shutdown: CancellationToken) -> anyho
     Ok(())
 }
 
-/// A worker alone.
+/// Runs a worker alone. Fails without DATABASE_URL or REDIS_URL.
 pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
@@ -68,7 +68,7 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     note_model(&connections.storage, &settings.model.choice()?).await;
     if let Some(address) = settings.run.metrics_addr {
-        // Whoever watches a drain sees it to its end.
+        // The metrics stay available until a drain has ended.
         let stop = CancellationToken::new();
         let serving = serve_metrics(address, metrics, connections.storage.clone(), stop.clone());
         let serving = async move {
@@ -88,13 +88,13 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
     Ok(())
 }
 
-/// The schema, brought up to date.
+/// Brings the schema up to date. Fails if the database stays away, or if a signal interrupts it.
 pub async fn migrate(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let deadline = StartDeadline::of(settings.stores.start_patience);
     let migrated =
         deadline.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
-    // Each migration is a transaction, so that one that is cut off leaves nothing.
+    // Each migration is a transaction, so an interrupted one changes nothing.
     match shutdown.run_until_cancelled(migrated).await {
         Some(migrated) => migrated?,
         None => bail!("interrupted before the schema was up to date; run `holdfast migrate` again"),
@@ -103,27 +103,27 @@ pub async fn migrate(settings: ServerSettings, shutdown: CancellationToken) -> a
     Ok(())
 }
 
-/// The stores of a role that needs both.
+/// Returns the stores of a role that needs both. Fails if the settings do not name both.
 pub fn scaled_out(settings: &ServerSettings, role: &str) -> anyhow::Result<Stores> {
     match settings.stores.stores()? {
         stores @ Stores::ScaledOut { .. } => Ok(stores),
         _ => bail!(
-            "`holdfast {role}` alone needs DATABASE_URL and REDIS_URL, where it meets the other processes; plain `holdfast` needs neither"
+            "`holdfast {role}` alone needs DATABASE_URL and REDIS_URL to meet the other processes; plain `holdfast` needs neither"
         ),
     }
 }
 
-/// Connects to the meeting connections; `None` if the process is to end before they are reached.
+/// Connects to the stores. Returns `None` if the process receives a signal before that.
 async fn connect(
     stores: &Stores,
     settings: &ServerSettings,
     role: Role,
     shutdown: &CancellationToken,
-) -> anyhow::Result<Option<Connections>> {
+) -> anyhow::Result<Option<StoreConnections>> {
     shutdown.run_until_cancelled(connect_stores(stores, settings, role)).await.transpose()
 }
 
-async fn connect_stores(stores: &Stores, settings: &ServerSettings, role: Role) -> anyhow::Result<Connections> {
+async fn connect_stores(stores: &Stores, settings: &ServerSettings, role: Role) -> anyhow::Result<StoreConnections> {
     let config = &settings.stores;
     let deadline = StartDeadline::of(config.start_patience);
     let unusable = "could not use the Redis that REDIS_URL names";
@@ -141,23 +141,23 @@ async fn connect_stores(stores: &Stores, settings: &ServerSettings, role: Role) 
     let (run_log, pushes) = deadline.reach("Redis", run_log::Error::is_away, log).await.context(unusable)?;
     let queue = || queue::connect(stores);
     let queue = deadline.reach("Redis", queue::Error::is_away, queue).await.context(unusable)?;
-    Ok(Connections { storage, run_log, pushes, queue })
+    Ok(StoreConnections { storage, run_log, pushes, queue })
 }
 
-/// Where APIs meet one another.
+/// Connects to the rate limit that all APIs share.
 async fn connect_rate_limit(stores: &Stores) -> anyhow::Result<RateLimit> {
     rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
 }
 
 fn make_api(
-    connections: Connections,
+    connections: StoreConnections,
     auth: Auth,
     rate_limit: RateLimit,
     settings: &ServerSettings,
     model: Option<ModelChoice>,
     metrics: Metrics,
 ) -> Api {
-    let Connections { storage, run_log, pushes, queue } = connections;
+    let StoreConnections { storage, run_log, pushes, queue } = connections;
     let quotas = settings.quotas.quotas(auth.is_development());
     Api {
         storage,
@@ -178,12 +178,12 @@ fn make_api(
     }
 }
 
-/// How a worker starts the MCP servers that are its children.
+/// Returns the rules by which a worker starts stdio MCP servers. Fails if the settings name an unknown user.
 pub fn children(settings: &ServerSettings) -> anyhow::Result<Arc<Children>> {
     Ok(Arc::new(Children::new(&settings.tools, Some(own_program()?))?))
 }
 
-/// This executable, also after a newer one has taken its place on the disk.
+/// Returns the path of this executable. On Linux it stays valid when a deploy replaces the file.
 fn own_program() -> anyhow::Result<PathBuf> {
     match cfg!(target_os = "linux") {
         true => Ok("/proc/self/exe".into()),
@@ -192,7 +192,7 @@ fn own_program() -> anyhow::Result<PathBuf> {
 }
 
 fn make_worker(
-    connections: &Connections,
+    connections: &StoreConnections,
     settings: &ServerSettings,
     models: Models,
     children: Arc<Children>,
@@ -214,7 +214,7 @@ fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSet
     match (storage.caution(), stores) {
         (Some(caution), _) => tracing::warn!(
             error = &caution.cause as &dyn Error,
-            "THE DATABASE CANNOT BE USED; as CHAT_MEMORY_FALLBACK says, everything is kept in memory and lost when this process ends"
+            "THE DATABASE CANNOT BE USED; because of CHAT_MEMORY_FALLBACK, everything is kept in memory and lost when this process ends"
         ),
         (None, Stores::Embedded { data_dir }) => {
             tracing::info!("database: SQLite, {}", data_dir.join("holdfast.db").display())
@@ -234,7 +234,7 @@ fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSet
     Ok(())
 }
 
-/// Notes the model for APIs, which only show it: a worker without this note works as well.
+/// Stores the model's name for APIs, which show it to clients. A failure is only logged, because the worker needs no such note.
 async fn note_model(storage: &Storage, choice: &ModelChoice) {
     if let Err(error) = storage.note_model(&choice.provider.to_string(), &choice.name).await {
         tracing::warn!(error = &error as &dyn Error, "failed to note the model; GET /v1/server may show an older one");
@@ -248,10 +248,10 @@ fn log_address(listener: &Listener, auth: &Auth) {
         tracing::info!("users: as their JWTs say{}", if auth.takes_anonymous() { ", or anonymous" } else { "" });
         return;
     }
-    tracing::info!("users: development mode, nobody is checked; set HOLDFAST_JWT_KEY for real users");
+    tracing::info!("users: development mode, every caller is believed; set HOLDFAST_JWT_KEY for real users");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "{address} can be reached from other machines, and HOLDFAST_DEVELOPMENT=true has the API believe every caller that sends a loopback Host header; publish the port on this machine only"
+            "{address} can be reached from other machines, and HOLDFAST_DEVELOPMENT=true makes the API believe every caller that sends a loopback Host header; publish the port on this machine only"
         );
     }
 }

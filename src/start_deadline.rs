@@ -1,7 +1,7 @@
-//! Patience at the start: database and Redis may come up later than this process.
+//! The deadline of a start: database and Redis may come up later than this process.
 //!
-//! Only what cannot be reached is waited for. A server that answers and refuses (a wrong password, an unknown database, an
-//! old schema) ends the start at once, because it will refuse again.
+//! A start only waits for a store that it cannot reach. A store that responds and refuses (a wrong password, an unknown
+//! database, an old schema) ends the start at once, because it will refuse again.
 
 use std::{error::Error, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The time that one start may wait, for all places together; its last try may take a little longer.
+/// The time that one start may wait for all stores together. The last attempt may exceed it.
 pub struct StartDeadline {
     total: Duration,
     since: Instant,
@@ -22,7 +22,8 @@ impl StartDeadline {
         Self { total, since: Instant::now() }
     }
 
-    /// Connects, and tries again for as long as the place is away.
+    /// Connects to a store, and retries while `is_away` holds for the error. Fails with the first other error, or when the
+    /// deadline has passed.
     pub async fn reach<T, E, F>(
         &self,
         store: &str,
@@ -46,9 +47,9 @@ impl StartDeadline {
                 let waited = self.total.as_millis();
                 return Err(error).context(format!("gave up after {waited} ms (HOLDFAST_START_PATIENCE_MS)"));
             }
-            // The same cause again and again would only hide when it began.
+            // Only the first line has the cause: repeated causes would hide when the outage began.
             let cause = (!std::mem::replace(&mut is_logged, true)).then_some(&error as &dyn Error);
-            tracing::warn!(error = cause, "{store} cannot be reached yet; trying again");
+            tracing::warn!(error = cause, "failed to reach {store}; trying again");
             tokio::time::sleep(pause.min(remaining)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }

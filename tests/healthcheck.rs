@@ -1,4 +1,4 @@
-//! `holdfast healthcheck`: what a container's health check is told.
+//! `holdfast healthcheck`: the results that a container's health check receives.
 
 use std::{net::TcpListener, process::Command};
 
@@ -6,7 +6,7 @@ use test_servers::{Postgres, free_port};
 
 use crate::support::{Embedded, Holdfast, ScaledOut, until};
 
-/// The exit status, and what it said.
+/// Returns the exit status and the output.
 fn healthcheck(who: Option<&str>, variable: &str, address: &str) -> (Option<i32>, String) {
     verdict(Holdfast::command().arg("healthcheck").args(who).env(variable, address))
 }
@@ -70,7 +70,7 @@ fn a_server_that_accepts_and_never_responds_is_not_well() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let (status, output_text) = healthcheck(None, "HOLDFAST_ADDR", &silent.local_addr().unwrap().to_string());
     assert_eq!(status, Some(1));
-    assert!(output_text.ends_with("(HOLDFAST_ADDR): no answer within 3 s"), "{output_text}");
+    assert!(output_text.ends_with("(HOLDFAST_ADDR): no response within 3 s"), "{output_text}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The database goes away in mid-run.
+//! The database is away during a run.
 
 use reqwest::Method;
 use serde_json::json;
@@ -17,11 +17,11 @@ async fn a_run_finishes_although_postgres_is_restarted() {
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 20).await;
     postgres.stop();
-    // Streaming goes on from memory, and says so once.
+    // The stream continues from memory, with one warning.
     frames.extend(stream.up_to("warning.raised").await);
     assert_eq!(frames.last().unwrap().data["code"], "database_away");
     frames.extend(stream.up_to_nth("message.delta", 20).await);
-    // Whoever comes back to a run that is followed here needs no database either.
+    // A client that resumes a run in this API's memory needs no database either.
     let met = frames[10..].to_vec();
     let again = client.events(&run_id, Some(&frames[9].id)).await.up_to_nth("message.delta", 20).await;
     assert_eq!(again, met[..again.len()]);
@@ -53,7 +53,7 @@ async fn an_outage_longer_than_a_lease_is_no_workers_death() {
         streams.push(stream);
     }
     postgres.stop();
-    // A worker tries to renew its leases for 667 ms, and again after 133 ms.
+    // A worker tries to renew its leases for 667 ms, and retries after 133 ms.
     for worker in [&mut one, &mut two] {
         worker.wait_for_logs("renewing leases takes too long", 4);
     }
@@ -109,7 +109,7 @@ async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_ba
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 2);
 }
 
-/// 503 with Retry-After, so that clients keep what they have to say.
+/// Checks that each write fails with 503 and Retry-After, so that clients retry.
 async fn every_write_is_refused_for_now(client: &Client) {
     let id = "01890000-0000-7000-8000-000000000000";
     let message = json!({"id": "m", "role": "user", "parts": [{"type": "text", "text": "hi"}]});
@@ -157,7 +157,7 @@ async fn a_proxy_that_accepts_and_hangs_up_is_a_database_that_is_away() {
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
     }
     let mut late = Holdfast::start(&mut scaled.command("api"));
-    late.wait_for_log("the database cannot be reached yet");
+    late.wait_for_log("failed to reach the database");
     gate.set_mode(GateMode::Open);
     late.client().start("hi").await;
     client.start("hi").await;
@@ -172,7 +172,7 @@ async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
     let client = api.client();
     client.start("hi").await;
     let name = url.rsplit('/').next().unwrap();
-    // Each connection keeps what its database said when it was made.
+    // Each connection keeps the state that its server reported when it was opened.
     database.execute(&format!("alter database {name} set default_transaction_read_only = on"));
     let end_all = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     database.execute(end_all);
@@ -181,7 +181,7 @@ async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
     }
     let ready = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
-    assert_eq!(ready.status(), 503, "the server answers, but takes no writes");
+    assert_eq!(ready.status(), 503, "the server accepts connections but no writes");
     database.execute(&format!("begin read write; alter database {name} reset default_transaction_read_only; commit"));
     client.start("hi").await;
     assert_eq!(client.get("/readyz").await.unwrap(), json!({"ready": true}));

@@ -1,4 +1,4 @@
-//! Where conversations are kept: what the start waits for, what it refuses, and when it goes on in memory.
+//! Stores: which outages a start waits for, which settings it refuses, and when it falls back to memory.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use test_servers::Postgres;
 
 use crate::support::{Client, Embedded, Holdfast, ScaledOut, of_kind, refusal};
 
-/// A database server and a deployment on it, whose schema is up to date.
+/// Starts a database server and a deployment on it, whose schema is up to date.
 fn on_its_own_postgres() -> (Postgres, ScaledOut) {
     let postgres = Postgres::start();
     let database = postgres.create_database();
@@ -24,9 +24,9 @@ async fn answers(client: &Client) {
     assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }
 
-/// The first lines of the log that tell of a try in vain.
-fn tries(holdfast: &mut Holdfast) -> Vec<String> {
-    holdfast.wait_for_logs("cannot be reached yet", 3)
+/// Returns the first log lines about failed attempts.
+fn failed_attempts(holdfast: &mut Holdfast) -> Vec<String> {
+    holdfast.wait_for_logs("failed to reach", 3)
 }
 
 #[tokio::test]
@@ -36,9 +36,15 @@ async fn every_role_waits_for_a_postgres_that_starts_later() {
     let [mut api, mut worker, mut migrate] =
         ["api", "worker", "migrate"].map(|role| Holdfast::start(&mut scaled.command(role)));
     for process in [&mut api, &mut worker, &mut migrate] {
-        let tries = tries(process);
-        assert!(tries[0].contains("WARN the database") && tries[0].contains("Connection refused"), "{tries:?}");
-        assert!(tries[1..].iter().all(|line| !line.contains("error=")), "the cause is told once: {tries:?}");
+        let failed_attempts = failed_attempts(process);
+        assert!(
+            failed_attempts[0].contains("WARN the database") && failed_attempts[0].contains("Connection refused"),
+            "{failed_attempts:?}"
+        );
+        assert!(
+            failed_attempts[1..].iter().all(|line| !line.contains("error=")),
+            "the cause is logged once: {failed_attempts:?}"
+        );
     }
     postgres.restart();
     assert!(migrate.exit().success());
@@ -51,8 +57,8 @@ async fn a_postgres_that_is_still_starting_up_is_waited_for() {
     let (mut postgres, scaled) = on_its_own_postgres();
     postgres.restart_unready();
     let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
-    let tries = tries(&mut holdfast);
-    assert!(tries[0].contains("the database system is not accepting connections"), "{tries:?}");
+    let failed_attempts = failed_attempts(&mut holdfast);
+    assert!(failed_attempts[0].contains("the database system is not accepting connections"), "{failed_attempts:?}");
     postgres.restart();
     answers(&holdfast.client()).await;
 }
@@ -62,8 +68,11 @@ async fn a_redis_that_starts_later_is_waited_for() {
     let mut scaled = ScaledOut::new();
     scaled.redis.kill();
     let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
-    let tries = tries(&mut holdfast);
-    assert!(tries[0].contains("WARN Redis") && tries[0].contains("Connection refused"), "{tries:?}");
+    let failed_attempts = failed_attempts(&mut holdfast);
+    assert!(
+        failed_attempts[0].contains("WARN Redis") && failed_attempts[0].contains("Connection refused"),
+        "{failed_attempts:?}"
+    );
     scaled.redis.restart();
     answers(&holdfast.client()).await;
 }
@@ -106,10 +115,10 @@ fn a_server_that_refuses_is_not_waited_for() {
 fn sigterm_ends_the_wait_at_once() {
     let (mut postgres, scaled) = on_its_own_postgres();
     postgres.stop();
-    // An interrupted `migrate` has not done what it was asked for.
+    // An interrupted `migrate` has failed.
     for (role, status) in [("api", 0), ("worker", 0), ("migrate", 1)] {
         let mut process = Holdfast::start(&mut scaled.command(role));
-        process.wait_for_log("cannot be reached yet");
+        process.wait_for_log("failed to reach");
         let since = Instant::now();
         process.signal("TERM");
         assert_eq!(process.exit().code(), Some(status), "{role}");
@@ -156,13 +165,16 @@ async fn without_a_usable_database_it_falls_back_to_memory_if_allowed_and_says_s
     fs::write(embedded.data_dir(), "a file where the folder should be").unwrap();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let reason = holdfast.wait_for_log("THE DATABASE CANNOT BE USED");
-    assert!(reason.contains("WARN") && reason.contains("kept in memory") && reason.contains("data folder"), "{reason}");
+    let log_line = holdfast.wait_for_log("THE DATABASE CANNOT BE USED");
+    assert!(
+        log_line.contains("WARN") && log_line.contains("kept in memory") && log_line.contains("data folder"),
+        "{log_line}"
+    );
     let ready = client.get("/readyz").await.unwrap();
     let warning = ready["warnings"][0].as_str().unwrap();
     assert!(warning.contains("kept in memory"), "{ready}");
     assert_eq!(ready, json!({"ready": true, "warnings": [warning]}));
-    // A conversation works, and each of its runs says once what its answer is worth.
+    // A conversation works, and each of its runs warns once that its answer is only in memory.
     let mut conversation_id = Value::Null;
     for _ in 0..2 {
         let body = json!({"input": "[tokens=3] hi", "conversation_id": conversation_id});
@@ -219,11 +231,11 @@ fn a_faulty_file_is_refused_or_replaced_by_memory() {
         embedded.command()
     };
     check(&folder, "unable to open");
-    // A disk that takes no more: files may grow to 8 KiB.
+    // A full disk: files may grow to 8 KiB.
     check(&|embedded| with_file_limit(embedded, "16"), "disk I/O error");
 }
 
-/// A process whose files have a largest size, in blocks of 512 bytes. A write beyond it fails like one to a full disk.
+/// Starts a process with a largest file size, in blocks of 512 bytes. A larger write fails as on a full disk.
 fn with_file_limit(embedded: &Embedded, blocks: &str) -> Command {
     let mut command = Command::new("sh");
     let script = format!(r#"trap '' XFSZ; ulimit -S -f {blocks}; exec "$0""#);
@@ -252,15 +264,15 @@ async fn a_disk_that_was_full_for_a_moment_takes_messages_again() {
     for _ in 0..3 {
         let refused = client.post("/v1/runs", json!({"input": "[tokens=3] hi"})).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
-        let (status, reason) = readiness().await;
-        assert_eq!((status, &reason["reason"]), (503, &json!("database")), "{reason}");
+        let (status, problem) = readiness().await;
+        assert_eq!((status, &problem["reason"]), (503, &json!("database")), "{problem}");
     }
     limit_files("unlimited");
     assert_eq!(readiness().await, (200, json!({"ready": true})));
     answers(&client).await;
 }
 
-/// A database of which only the header is left.
+/// Creates a database file of which only the header is intact.
 fn damaged_behind_its_header() -> Vec<u8> {
     let embedded = Embedded::new();
     embedded.start().wait_for_log("worker started");
@@ -284,7 +296,7 @@ fn the_fallback_hides_no_mistake() {
     }
 }
 
-/// Plain `holdfast` around servers.
+/// Returns the command of plain `holdfast` with PostgreSQL and Redis.
 fn both_roles(scaled: &ScaledOut) -> Command {
     let mut command = Holdfast::command();
     command.env("DATABASE_URL", &scaled.database_url).env("REDIS_URL", scaled.redis.url());

@@ -1,4 +1,5 @@
-//! Where the asking of the reader stands: one question at a time, whose answer the server has to hear.
+//! The state of one question to the reader, from the prompt until the run has the answer. The chat asks one question at a
+//! time.
 
 use std::time::Duration;
 
@@ -17,21 +18,21 @@ use super::{
 pub enum AnswerState {
     #[default]
     Idle,
-    /// The reader is to answer.
+    /// The chat waits for the reader's answer.
     Open(RunQuestion),
-    /// The answer is on its way.
+    /// The chat is sending the answer.
     Sent(EventId, JoinHandle<Result<(), ProblemDetails>>),
-    /// The server has an answer; the event that says so is to come. Until then the question is not asked again.
+    /// The server has an answer, but its event has not arrived. The chat does not repeat the question meanwhile.
     Acknowledged(EventId),
 }
 
-/// How the server has taken an answer.
+/// The server's response to an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AnswerReceipt {
     Accepted,
-    /// Another answer, or the end of the wait, came before it.
+    /// Another answer or the end of the wait came first.
     TooLate(String),
-    /// It cannot be used: the question stands.
+    /// The server refused the answer, and the question is still open.
     Refused(String),
 }
 
@@ -40,7 +41,7 @@ impl AnswerState {
         matches!(self, Self::Idle)
     }
 
-    /// What the reader is to answer.
+    /// Returns the question that waits for the reader.
     pub fn open(&self) -> Option<&RunQuestion> {
         match self {
             Self::Open(question) => Some(question),
@@ -48,21 +49,21 @@ impl AnswerState {
         }
     }
 
-    /// Sends the reader's line as the answer to what is open.
-    pub fn answer(&mut self, client: &ChatClient, run: Uuid, line: &str) {
+    /// Sends the reader's line as the answer to the open question, if there is one.
+    pub fn send(&mut self, client: &ChatClient, run: Uuid, line: &str) {
         if let Self::Open(question) = self {
             let task = tokio::spawn(send(client.clone(), run, question.path(), question.answer(line)));
             *self = Self::Sent(question.id, task);
         }
     }
 
-    /// Waits until the server has heard the answer that is on its way.
+    /// Waits for the server's response to a sent answer; for ever, if the reader has sent none.
     pub async fn receipt(&mut self) -> AnswerReceipt {
         let Self::Sent(id, task) = self else { return std::future::pending().await };
         let receipt = match task.await {
             Ok(Ok(())) => AnswerReceipt::Accepted,
             Ok(Err(problem)) => AnswerReceipt::from(problem),
-            Err(error) => AnswerReceipt::Refused(format!("could not send the answer: {error}")),
+            Err(error) => AnswerReceipt::Refused(format!("failed to send the answer: {error}")),
         };
         *self = match receipt {
             AnswerReceipt::Accepted | AnswerReceipt::TooLate(_) => Self::Acknowledged(*id),
@@ -71,7 +72,7 @@ impl AnswerState {
         receipt
     }
 
-    /// What the server says to an answer that is still on its way when the run has ended.
+    /// Waits up to `time` for the response to an answer that is still on its way when the run has ended.
     pub async fn final_receipt(&mut self, time: Duration) -> Option<AnswerReceipt> {
         match self {
             Self::Sent(..) => tokio::time::timeout(time, self.receipt()).await.ok(),
@@ -79,7 +80,7 @@ impl AnswerState {
         }
     }
 
-    /// Takes note of what is still asked; whether a question that the reader was to answer is closed by it.
+    /// Compares the state with the questions that are still open. Returns whether the reader's question is no longer open.
     pub fn settle(&mut self, questions: &[RunQuestion]) -> bool {
         let is_asked = |id: EventId| questions.iter().any(|question| question.id == id);
         match self {
@@ -91,7 +92,7 @@ impl AnswerState {
                 *self = Self::Idle;
                 false
             }
-            // What becomes of an answer on its way is worth knowing, whatever has come before it.
+            // The chat still reports the response to a sent answer.
             Self::Idle | Self::Open(_) | Self::Sent(..) | Self::Acknowledged(_) => false,
         }
     }
@@ -109,7 +110,7 @@ impl From<ProblemDetails> for AnswerReceipt {
     fn from(problem: ProblemDetails) -> Self {
         match problem.code.as_str() {
             "already_decided" | "already_completed" => {
-                Self::TooLate("somebody has answered already; the first answer counts".to_owned())
+                Self::TooLate("another client has answered already; the first answer counts".to_owned())
             }
             "expired" | "run_not_waiting" => Self::TooLate(problem.detail),
             _ => Self::Refused(problem.detail),
@@ -117,7 +118,7 @@ impl From<ProblemDetails> for AnswerReceipt {
     }
 }
 
-/// Sends an answer until the server has heard it.
+/// Sends an answer, and retries while the server is away. Fails if the server refuses the answer.
 async fn send(client: ChatClient, run: Uuid, path: String, answer: Value) -> Result<(), ProblemDetails> {
     let mut backoff = Backoff::default();
     loop {

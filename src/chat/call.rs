@@ -1,12 +1,11 @@
-//! Tool calls in words: a quiet line when one begins and when it ends, and the arguments to the letter for whoever has
-//! to agree to them.
+//! Tool calls in words: a line at the start and at the end of a call, and exact arguments for a reader who must approve them.
 
 use holdfast_shared::hidden::{visible, visible_json};
 use serde_json::Value;
 
 use super::client::RunFailure;
 
-/// Characters of arguments or output that a line shows.
+/// Longest excerpt of arguments or output in a line, in characters.
 const MOST: usize = 120;
 
 pub fn started(name: &str, input: &Value) -> String {
@@ -22,13 +21,12 @@ pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &RunFailure>
     }
 }
 
-/// JSON in which every character can be seen: what a terminal would swallow, or would let look like something else,
-/// is escaped.
+/// Returns JSON in which every character is visible. It escapes characters that a terminal would hide or misrepresent.
 pub fn exact(input: &Value) -> String {
     visible_json(&input.to_string()).into_owned()
 }
 
-/// The beginning of a text, without line breaks.
+/// Returns the beginning of a text without line breaks, with an ellipsis if it was truncated.
 pub fn one_line(text: &str) -> String {
     let words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1);
     let mut chars = words.flat_map(str::chars);
@@ -66,7 +64,7 @@ mod tests {
         let check = |text: &str, expected: &str| {
             let text_form = exact(&Value::from(text));
             assert_eq!(text_form, expected);
-            assert_eq!(serde_json::from_str::<Value>(&text_form).unwrap(), text, "it means something else");
+            assert_eq!(serde_json::from_str::<Value>(&text_form).unwrap(), text, "the escaped JSON has another value");
         };
         check("rm -r\nü 🦀", r#""rm -r\nü 🦀""#);
         check("\x1b[2J\x7f\u{9b}1m", r#""\u001b[2J\u007f\u009b1m""#);

@@ -1,6 +1,6 @@
-//! The requests that the chat makes, and what a failure means: worth another try, or an answer for the reader.
+//! The HTTP requests of the chat. A failure says whether a retry may succeed or the reader must know.
 //!
-//! One try per call; `stream` and `answer` decide when the next one comes.
+//! Each function sends one request; `stream`, `answer_state` and `cancel` decide when to retry.
 
 use std::{
     error::Error,
@@ -20,66 +20,66 @@ use uuid::Uuid;
 
 use super::call::one_line;
 
-/// Heartbeats come every 15 s, so after this long without a byte nobody is there.
+/// The server sends a heartbeat every 15 s, so a stream is dead after this time without a byte.
 pub const SILENCE: Duration = Duration::from_secs(45);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For answers that are not streams.
+/// Time-out of responses that are no streams.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pauses between the tries of the very first connection.
+/// Pauses between the attempts of the first connection.
 const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1000)];
 
-/// A Holdfast server, as one user.
+/// A client of a Holdfast server, as one user.
 #[derive(Debug, Clone)]
 pub struct ChatClient {
     http: reqwest::Client,
     url: String,
     identity: ClientIdentity,
-    /// The secret of the anonymous user that this is, once the server has told it.
+    /// The secret of the anonymous user, from the first response of the server.
     anonymous: Arc<OnceLock<SecretString>>,
 }
 
-/// Who is speaking, and how the server is told.
+/// The identity of the user, as the client sends it to the server.
 #[derive(Debug, Clone)]
 pub enum ClientIdentity {
-    /// A server that checks its users is shown a token.
+    /// A token, for a server that checks tokens.
     Token(SecretString),
-    /// A server in development mode believes a name.
+    /// A name, for a server in development mode.
     Name(String),
-    /// Nobody in particular. A server that knows such users tells which one it is with the first answer.
+    /// No identity. A server with anonymous users sends a secret with its first response.
     Anonymous,
 }
 
-/// Why there was no useful answer.
+/// The reason for which a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestFailure {
-    /// The server is away, or not well: the same request may succeed later.
+    /// The server is away or has failed; a retry may succeed.
     Away(String),
-    /// The server has answered, and would answer the same again.
+    /// The server refused the request, and would refuse a retry.
     Refused(ProblemDetails),
 }
 
-/// Why the server does not do what it was asked to.
+/// The problem of a refused request (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ProblemDetails {
-    /// For programs; empty where none was given.
+    /// Code for programs; empty if the server sent none.
     #[serde(default)]
     pub code: String,
-    /// For people.
+    /// Text for people.
     pub detail: String,
 }
 
-/// A message on its way; sent twice under its key it is still one message.
+/// A message to send. The server stores it once, even if the client sends it twice under its key.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// If absent, the session that the client names, or the speaker's own.
+    /// If absent, the message goes to the client's session, or to the user's own session.
     pub conversation: Option<Uuid>,
-    /// The agent of a conversation that is made.
+    /// The agent of a new conversation.
     pub agent: Option<Uuid>,
     pub text: String,
     pub key: Uuid,
 }
 
-/// A run that is followed. Without a stream it has ended, and nothing is to come.
+/// A run and its stream of events. Without a stream, the run has ended and the client has all its events.
 pub struct RunStream {
     pub run: Uuid,
     pub stream: Option<Response>,
@@ -93,14 +93,14 @@ pub struct HistoryLine {
 }
 
 impl HistoryLine {
-    /// Its beginning, and who has said it.
+    /// Returns the author and the beginning of the message.
     pub fn summary(&self) -> String {
         let author = if self.role == "User" { "you" } else { "answer" };
         format!("[{author}: {}]", one_line(&self.content))
     }
 }
 
-/// A run, as far as the chat shows it.
+/// The part of a run that the chat shows.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunResult {
     pub status: String,
@@ -121,7 +121,7 @@ pub struct RunFailure {
 }
 
 impl ClientIdentity {
-    /// A token goes before a name, which a server that checks its users refuses.
+    /// Prefers the token, because a server that checks tokens refuses a name.
     pub fn of(token: Option<SecretString>, username: Option<String>) -> Self {
         match (token, username) {
             (Some(token), _) => Self::Token(token),
@@ -149,7 +149,8 @@ impl ClientIdentity {
 }
 
 impl ChatClient {
-    /// A client that talks in this session, or else in the one that is the speaker's by default.
+    /// Returns a client that uses this session, or else the user's default session. Fails if a name has characters that a
+    /// header cannot carry.
     pub fn new(url: &Url, identity: ClientIdentity, session: Option<&str>) -> Result<Self, String> {
         let mut headers = HeaderMap::from_iter(identity.header()?);
         if let Some(name) = session {
@@ -158,7 +159,7 @@ impl ChatClient {
             headers.insert(HeaderName::from_static("x-session-id"), name);
         }
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
-        let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
+        let http = http.map_err(|error| format!("failed to prepare requests: {}", cause(&error)))?;
         let url = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self { http, url, identity, anonymous: Arc::default() })
     }
@@ -167,8 +168,8 @@ impl ChatClient {
         &self.url
     }
 
-    /// Finds out whether somebody is there, and whether the conversation exists. Gives up after three tries: only a
-    /// server that has answered before is worth waiting for.
+    /// Checks that the server responds and that the conversation exists. Fails after three attempts: the chat waits only
+    /// for a server that has responded before.
     pub async fn connect(&self, conversation: Option<Uuid>) -> Result<(), String> {
         let path = conversation.map_or("/healthz".to_owned(), |id| format!("/v1/conversations/{id}"));
         let mut pauses = FIRST_PAUSES.into_iter();
@@ -181,15 +182,15 @@ impl ChatClient {
             };
             let Some(pause) = pauses.next() else {
                 let url = &self.url;
-                return Err(format!("could not reach {url} ({reason}): start it with `holdfast`, or give --url"));
+                return Err(format!("failed to reach {url} ({reason}): start it with `holdfast`, or give --url"));
             };
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Says something, and follows the run that answers from its first event on.
+    /// Sends a message. Returns the run that answers it, with a stream from its first event on.
     pub async fn post(&self, post: &Post) -> Result<RunStream, RequestFailure> {
-        // Questions are events, so the agent's own mode of streaming will not do.
+        // The stream needs all events, because questions are events; the agent's own stream mode may omit them.
         let (path, body) = match (post.conversation, post.agent) {
             (Some(id), _) => {
                 (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text}))
@@ -206,14 +207,14 @@ impl ChatClient {
         Ok(run_stream)
     }
 
-    /// What was said in the session before, oldest first.
+    /// Returns the messages of the session, oldest first.
     pub async fn history(&self) -> Result<Vec<HistoryLine>, RequestFailure> {
         let response = send(self.get_request("/v1/sessions/-/history").timeout(ANSWER_TIMEOUT)).await?;
         self.remember_user(response.headers());
         response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))
     }
 
-    /// Follows a run from the first event after the cursor on.
+    /// Returns a stream of the run's events after the cursor.
     pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<RunStream, RequestFailure> {
         let request = self.get_request(&format!("/v1/runs/{run}/events?stream_mode=events"));
         open(request.header("last-event-id", cursor.to_string())).await
@@ -225,26 +226,26 @@ impl ChatClient {
         response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))
     }
 
-    /// Asks for the end of a run; its events tell when it has come.
+    /// Requests the cancellation of a run; the run's events report its end.
     pub async fn cancel(&self, run: Uuid) -> Result<(), RequestFailure> {
         let request = self.post_request(&format!("/v1/runs/{run}/cancel")).timeout(ANSWER_TIMEOUT);
         send(request).await.map(|_| ())
     }
 
-    /// Answers what a run has asked.
+    /// Sends the answer to a question of the run.
     pub async fn answer(&self, run: Uuid, path: &str, answer: &Value) -> Result<(), RequestFailure> {
         let request = self.post_request(&format!("/v1/runs/{run}/{path}")).timeout(ANSWER_TIMEOUT);
         send(request.json(answer)).await.map(|_| ())
     }
 
-    /// The command that sends an answer from a shell.
+    /// Returns a shell command that sends an answer.
     pub fn curl(&self, run: Uuid, path: &str, answer: &Value) -> String {
         let quoted = |text: &str| text.replace('\'', r"'\''");
         let user = match &self.identity {
-            // The token stays where it is.
+            // The command names the variable, so that it does not show the token.
             ClientIdentity::Token(_) => r#" -H "authorization: Bearer $HOLDFAST_TOKEN""#.to_owned(),
             ClientIdentity::Name(name) => format!(" -H 'x-user: {}'", quoted(name)),
-            // Nobody else has it, and without it the run can be answered by nobody.
+            // Only this process has the secret, and an answer needs it.
             ClientIdentity::Anonymous => self
                 .anonymous
                 .get()
@@ -254,7 +255,7 @@ impl ChatClient {
         format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
     }
 
-    /// Stays the anonymous user that the server has made of it: its conversations are that user's.
+    /// Keeps the secret of the anonymous user, who owns the conversations of this client.
     fn remember_user(&self, headers: &HeaderMap) {
         if let Some(secret) = secret_cookie(headers) {
             let _ = self.anonymous.set(secret);
@@ -281,7 +282,7 @@ impl ChatClient {
     }
 }
 
-/// What a browser would keep as a cookie.
+/// Returns the secret of an anonymous user from the cookies of a response.
 fn secret_cookie(headers: &HeaderMap) -> Option<SecretString> {
     let pairs = headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok()?.split(';').next());
     pairs.filter_map(|pair| pair.strip_prefix("__Host-holdfast_user=")).next().map(SecretString::from)
@@ -300,12 +301,12 @@ async fn open(request: RequestBuilder) -> Result<RunStream, RequestFailure> {
         (Some(run), _) if is_stream => Ok(RunStream { run, stream: Some(response) }),
         _ => {
             let url = response.url();
-            Err(refused(format!("{url} did not answer with a run's events: is it a Holdfast server?")))
+            Err(refused(format!("{url} did not respond with a run's events: is it a Holdfast server?")))
         }
     }
 }
 
-/// The answer, if it is one of success.
+/// Returns the response if its status is a success; otherwise fails with its problem.
 async fn send(request: RequestBuilder) -> Result<Response, RequestFailure> {
     let response = request.send().await.map_err(|error| match error.is_builder() || error.is_redirect() {
         true => refused(cause(&error)),
@@ -318,12 +319,12 @@ async fn send(request: RequestBuilder) -> Result<Response, RequestFailure> {
     let url = response.url().clone();
     let problem = response.json::<ProblemDetails>().await.ok();
     if status.is_server_error() {
-        let detail = problem.map_or_else(|| format!("it answers {status}"), |problem| problem.detail);
+        let detail = problem.map_or_else(|| format!("it responds with {status}"), |problem| problem.detail);
         return Err(RequestFailure::Away(detail));
     }
     Err(match problem {
         Some(problem) => RequestFailure::Refused(problem),
-        None => refused(format!("{url} answers {status}: is it a Holdfast server?")),
+        None => refused(format!("{url} responds with {status}: is it a Holdfast server?")),
     })
 }
 
@@ -335,7 +336,7 @@ pub fn silent() -> RequestFailure {
     RequestFailure::Away(format!("nothing came for {} s", SILENCE.as_secs()))
 }
 
-/// The innermost reason: what the network said, rather than who heard it.
+/// Returns the innermost cause of an error, which is the network's own message.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn Error = error;
     while let Some(source) = innermost.source() {

@@ -1,5 +1,5 @@
-//! One message and its answer: shows updates as they come, asks the reader what the run asks, and cancels the run when
-//! the reader interrupts.
+//! One message and its answer. An exchange shows updates as they arrive, asks the reader the run's questions, and cancels
+//! the run when the reader presses Ctrl-C.
 
 use std::{io, time::Duration};
 
@@ -20,39 +20,40 @@ use super::{
     stream::{self, Update},
 };
 
-/// After this long without an event, the events have caught up.
+/// After this time without an event, the exchange has received all earlier events.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// What is waited for at most when all else is over.
+/// Longest wait for a request that is still on its way when the exchange ends.
 const FINAL_WAIT: Duration = Duration::from_millis(250);
 
-/// How it went.
+/// The outcome of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeOutcome {
-    /// To the end.
+    /// The run completed.
     Complete,
     /// The run failed or was cancelled, or the message was refused.
     Incomplete,
-    /// The reader has cancelled the run.
+    /// The run was cancelled by the reader.
     Cancelled,
-    /// The reader did not wait for the end.
+    /// The reader pressed Ctrl-C twice and did not wait for the end.
     Interrupted,
-    /// The run asks, and nobody is there to answer; it waits on.
+    /// The run asks, and the input has no answer. The run continues to wait.
     Waiting,
 }
 
-/// What is known of an answer on its way.
+/// The state of one message and its answer.
 pub struct Exchange<'a> {
     client: &'a ChatClient,
     screen: &'a mut Screen,
-    /// The conversation that the message is part of; known from the start, or with the first event.
+    /// The message's conversation. A new conversation has its id from the first event on.
     conversation: &'a mut Option<Uuid>,
-    /// The agent of a conversation that is made for the message.
+    /// The agent of a new conversation.
     agent: Option<Uuid>,
     fold: Fold,
     run: Option<Uuid>,
     outage: Outage,
-    /// When the events have caught up, if none comes until then: what is not answered by then is worth asking.
+    /// When all earlier events have arrived, unless another event comes before. The reader answers only questions that are
+    /// still open at that time.
     quiet_at: Option<Instant>,
     answer: AnswerState,
     cancel: Cancel,
@@ -79,7 +80,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Sends the message and shows the answer, to the end of its run or to a question that nobody answers.
+    /// Sends the message and shows the answer, until the run ends or asks a question that the input does not answer. Fails
+    /// if the output cannot be written.
     pub async fn run(
         mut self,
         text: String,
@@ -120,7 +122,7 @@ impl<'a> Exchange<'a> {
                 reason = self.outage.lasts() => {
                     self.screen.notice(&match self.run {
                         Some(_) => format!("reconnecting … ({reason})"),
-                        None => format!("not sent yet; it is sent when the server answers again ({reason})"),
+                        None => format!("not sent yet; the chat sends it when the server responds again ({reason})"),
                     })?;
                     self.outage = Outage::Announced;
                 }
@@ -133,7 +135,7 @@ impl<'a> Exchange<'a> {
                 line = lines.answer(), if self.answer.open().is_some() => match (line, self.run) {
                     (Some(line), Some(run)) => {
                         self.screen.note_enter();
-                        self.answer.answer(self.client, run, &line);
+                        self.answer.send(self.client, run, &line);
                     }
                     _ => return self.end_waiting(),
                 },
@@ -142,7 +144,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Shows an update; answers with the end, if this is it.
+    /// Shows an update. Returns the outcome if the update ends the exchange.
     fn take(&mut self, update: Update) -> io::Result<Option<ExchangeOutcome>> {
         match update {
             Update::Connected(run) => {
@@ -174,7 +176,7 @@ impl<'a> Exchange<'a> {
             }
         }
         if self.answer.settle(self.fold.questions()) {
-            self.screen.notice("[nobody has to answer this any more]")?;
+            self.screen.notice("[this question is no longer open]")?;
         }
         Ok(self.fold.outcome().map(|outcome| match (outcome, self.cancel.is_sent()) {
             (Outcome::Completed, _) => ExchangeOutcome::Complete,
@@ -200,7 +202,7 @@ impl<'a> Exchange<'a> {
         is_wanted && self.quiet_at.is_some() && !self.fold.questions().is_empty()
     }
 
-    /// Puts the first open question to the reader.
+    /// Asks the reader the first open question.
     fn ask(&mut self, lines: &mut InputLines) -> io::Result<()> {
         if let Some(question) = self.fold.questions().first() {
             self.screen.question(&question.text())?;
@@ -210,10 +212,10 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Says what is open and how it can be answered elsewhere.
+    /// Prints the open questions and the commands that answer them from a shell.
     fn end_waiting(&mut self) -> io::Result<ExchangeOutcome> {
         if let Some(run) = self.run {
-            self.screen.notice(&format!("[run {run} waits until it is answered]"))?;
+            self.screen.notice(&format!("[run {run} waits for an answer]"))?;
             for question in self.fold.questions() {
                 self.screen.error(&question.text())?;
                 self.screen.error(&self.client.curl(run, &question.path(), &question.example()))?;
@@ -223,7 +225,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn show_receipt(&mut self, receipt: AnswerReceipt) -> io::Result<()> {
-        // The event that resolves it may have come before the server's word.
+        // The event that resolves the question may have arrived before the response.
         self.answer.settle(self.fold.questions());
         match receipt {
             AnswerReceipt::Accepted => Ok(()),

@@ -7,19 +7,19 @@ use std::{
 
 use tokio::sync::mpsc;
 
-/// Lines that may wait, which have been typed while an answer comes.
+/// Longest queue of lines that the reader types while an answer arrives.
 const AHEAD: usize = 64;
 
-/// Lines in order, to the end of the input.
+/// The lines of standard input, in order.
 pub struct InputLines {
     lines: mpsc::Receiver<String>,
-    /// Messages that were typed before a question was asked.
+    /// Lines that the reader typed before a question; they are messages.
     ahead: VecDeque<String>,
 }
 
 impl InputLines {
-    /// Reads on a thread of its own: a read from a terminal cannot be interrupted, and must keep neither an interrupt
-    /// from being seen nor the process from ending.
+    /// Starts a thread that reads lines. A read from a terminal cannot be interrupted, so it must block neither Ctrl-C nor
+    /// the end of the process.
     pub fn read() -> Self {
         let (sender, lines) = mpsc::channel(AHEAD);
         std::thread::spawn(move || {
@@ -33,7 +33,7 @@ impl InputLines {
         Self { lines, ahead: VecDeque::new() }
     }
 
-    /// The next message.
+    /// Returns the next message, or `None` at the end of the input.
     pub async fn message(&mut self) -> Option<String> {
         match self.ahead.pop_front() {
             Some(line) => Some(line),
@@ -41,18 +41,18 @@ impl InputLines {
         }
     }
 
-    /// Sets aside what was typed before a question is asked: nobody agrees to what they have not seen.
+    /// Moves the lines that the reader has typed so far to the messages. A line that precedes a question must not answer it.
     pub fn set_aside(&mut self) {
         self.ahead.extend(std::iter::from_fn(|| self.lines.try_recv().ok()));
     }
 
-    /// What was typed after that.
+    /// Returns the next line after the question, or `None` at the end of the input.
     pub async fn answer(&mut self) -> Option<String> {
         self.lines.recv().await
     }
 }
 
-/// The next line without its end, however it ends and whatever bytes are in it.
+/// Returns the next line without its line break, or `None` at the end of the input. It replaces bytes that are no UTF-8.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     match input.read_until(b'\n', &mut line) {

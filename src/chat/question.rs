@@ -1,6 +1,6 @@
-//! What a run asks the reader: whether a call may be made, or what a tool that is the client's to execute answers.
+//! The questions of a run: whether a worker may make a call, or what the result of a client tool is.
 //!
-//! `fold` knows which questions are open, `asking` puts them to the reader.
+//! `fold` knows which questions are open, and `answer_state` asks the reader.
 
 use holdfast_shared::{event_id::EventId, hidden::visible};
 use serde_json::{Value, json};
@@ -8,27 +8,27 @@ use uuid::Uuid;
 
 use super::call;
 
-/// One question.
+/// One question of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunQuestion {
-    /// The event that has asked. What is asked again after a crash is another question.
+    /// The event that asked. A repetition of the question after a crash has another id.
     pub id: EventId,
     pub call_id: String,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// What it is to be called with.
+    /// The arguments of the call.
     pub input: Value,
     pub asked: QuestionKind,
 }
 
-/// What is asked about the call.
+/// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// May it be made?
+    /// May a worker make the call?
     Approval(Uuid),
-    /// It may have been made, by a worker that died: may it be made again?
+    /// A worker died while it made the call: may another worker repeat the call?
     Repetition(Uuid),
-    /// What is its result?
+    /// What is the result of the call?
     Result,
 }
 
@@ -42,7 +42,7 @@ impl QuestionKind {
 }
 
 impl RunQuestion {
-    /// The question in words. What is agreed to is shown to the letter.
+    /// Returns the question in words, with the exact arguments that the reader would approve.
     pub fn text(&self) -> String {
         let (name, input) = (visible(&self.name), call::exact(&self.input));
         match self.asked {
@@ -58,7 +58,7 @@ impl RunQuestion {
         }
     }
 
-    /// What stands before the reader's answer.
+    /// Returns the prompt of the reader's answer.
     pub fn prompt(&self) -> &'static str {
         match self.asked {
             QuestionKind::Approval(_) | QuestionKind::Repetition(_) => "Approve? [y/N/reason] ",
@@ -66,7 +66,7 @@ impl RunQuestion {
         }
     }
 
-    /// Where the answer goes, in the run's part of the API.
+    /// Returns the path of the answer below the run's path.
     pub fn path(&self) -> String {
         match self.asked {
             QuestionKind::Approval(id) | QuestionKind::Repetition(id) => format!("approvals/{id}"),
@@ -74,7 +74,7 @@ impl RunQuestion {
         }
     }
 
-    /// The answer that a line is.
+    /// Returns the request body for a line of the reader.
     pub fn answer(&self, line: &str) -> Value {
         let line = line.trim();
         match (self.asked, line.to_lowercase().as_str()) {
@@ -86,7 +86,7 @@ impl RunQuestion {
         }
     }
 
-    /// An answer for whoever wants to give it by hand.
+    /// Returns a sample request body for a shell command.
     pub fn example(&self) -> Value {
         match self.asked {
             QuestionKind::Approval(_) | QuestionKind::Repetition(_) => json!({"decision": "approve"}),
@@ -95,7 +95,7 @@ impl RunQuestion {
     }
 }
 
-/// What became of an approval, in words.
+/// Returns the outcome of an approval in words.
 pub fn resolved(tool: &str, decision: &str, reason: Option<&str>, edited_input: Option<&Value>) -> String {
     let words = match decision {
         "approved" | "denied" => decision.to_owned(),

@@ -1,6 +1,6 @@
-//! Following one message's run to its end, over as many connections as that takes.
+//! Follows one message's run to its end, over any number of connections.
 //!
-//! A task of its own, so that whoever shows the updates can wait for other things at the same time.
+//! It runs in its own task, so that the exchange can wait for input at the same time.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use super::{
     frames::{Event, Frames, Place},
 };
 
-/// What there is to know about a message that was sent. The last one is a terminal event, `Ended` or `Refused`.
+/// An update about a message. The last update is a terminal event, `Ended` or `Refused`.
 #[derive(Debug)]
 pub enum Update {
-    /// The server has the message, and its run is followed.
+    /// The server has the message, and this run answers it.
     Connected(Uuid),
-    /// The next event: none is missing before it, none comes twice.
+    /// The next event. No event is missing before it, and none is repeated.
     Event(Event),
-    /// The server is away; the next try follows by itself.
+    /// The server is away; the task retries.
     Lost(String),
-    /// The run had ended, and its events were not to be had.
+    /// The run has ended, and the server no longer has its events.
     Ended(RunResult),
-    /// The server does not want the request.
+    /// The server refused the request.
     Refused(String),
 }
 
-/// Sends a message and follows its run.
+/// Starts a task that sends a message and follows its run; returns its updates.
 pub fn follow(client: ChatClient, post: Post) -> mpsc::Receiver<Update> {
     let (updates, receiver) = mpsc::channel(64);
     let reader = RunReader { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
@@ -39,9 +39,9 @@ pub fn follow(client: ChatClient, post: Post) -> mpsc::Receiver<Update> {
 struct RunReader {
     client: ChatClient,
     post: Post,
-    /// Known once the server has answered; until then the message is sent again.
+    /// The run's id from the first response. Without it, each attempt sends the message again.
     run: Option<Uuid>,
-    /// The last event that was passed on.
+    /// The last event in the updates.
     cursor: EventId,
     backoff: Backoff,
     updates: mpsc::Sender<Update>,
@@ -62,7 +62,7 @@ impl RunReader {
         }
     }
 
-    /// One connection; fine if it has brought the run's end.
+    /// Reads one connection. Fails unless the connection delivered the end of the run.
     async fn read_stream(&mut self) -> Result<(), RequestFailure> {
         let run_stream = match self.run {
             None => self.client.post(&self.post).await?,
@@ -88,7 +88,7 @@ impl RunReader {
         }
     }
 
-    /// Whether the run has ended with this event.
+    /// Sends an event as an update if it is the next one. Returns whether it ends the run; fails if events are missing.
     async fn pass_on(&mut self, event: Event) -> Result<bool, RequestFailure> {
         match event.place(self.cursor) {
             Place::Known => return Ok(false),
@@ -100,7 +100,7 @@ impl RunReader {
             }
             Place::Next => self.cursor = event.id,
         }
-        // Only progress counts: a server that breaks off at once is not asked faster and faster.
+        // Only an event resets the pauses, so that a server that accepts and breaks off gets fewer requests.
         self.backoff = Backoff::default();
         let ends_run = event.is_terminal();
         self.send(Update::Event(event)).await;
@@ -108,12 +108,12 @@ impl RunReader {
     }
 
     async fn send(&self, update: Update) {
-        // Nobody listens any more when the chat ends, and then this task ends as well.
+        // The receiver is gone when the chat ends; the task ends then too.
         let _ = self.updates.send(update).await;
     }
 }
 
-/// Pauses between tries: doubling, with a little chance, so that the clients of a server do not come back as one.
+/// Pauses between attempts. Each is twice the last, with jitter, so that clients do not reconnect at the same moment.
 #[derive(Debug)]
 pub struct Backoff {
     pause: Duration,
@@ -125,7 +125,7 @@ impl Backoff {
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.pause;
         self.pause = (pause * 2).min(Self::LONGEST);
-        // The last bytes of such an id are random.
+        // The last bytes of a version 7 UUID are random.
         let chance = u32::from(Uuid::now_v7().as_bytes()[15]);
         pause + pause * chance / 1024
     }

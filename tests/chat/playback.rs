@@ -1,4 +1,4 @@
-//! A server that plays a run's events back as a test needs them, also in ways that a real one cannot be made to.
+//! A server that plays prepared events of a run, also in an order that a real server cannot be made to send.
 
 use std::sync::{
     Arc,
@@ -13,10 +13,10 @@ use tokio::{
 
 const RUN: &str = "01900000-0000-7000-8000-000000000002";
 
-/// What stands in a stream where it goes on only when an answer has come.
+/// Marks the position in a stream at which the server waits for an answer.
 pub const ANSWER: &str = "answer";
 
-/// Plays one stream per connection that follows the run, and then breaks it off. Answers come too late.
+/// A server that plays one stream for each connection and then breaks it off. It refuses answers as too late.
 pub struct Playback {
     pub base: String,
     tape: Arc<Tape>,
@@ -25,14 +25,14 @@ pub struct Playback {
 struct Tape {
     streams: Mutex<mpsc::Receiver<Vec<String>>>,
     answer_arrived: Notify,
-    /// Whether messages are refused with 503.
+    /// Whether the server refuses messages with 503.
     is_away: AtomicBool,
-    /// The keys of the messages that came.
+    /// The idempotency keys of all messages.
     keys: Mutex<Vec<String>>,
 }
 
 impl Playback {
-    /// Of each event, the id, the type, and the rest of its payload.
+    /// Starts a server with these streams. An event is its id, its type, and the rest of its payload.
     pub async fn start(streams: &[&[(&str, &str, &str)]]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -59,12 +59,12 @@ impl Playback {
         Self { base, tape }
     }
 
-    /// Refuses messages with 503 from now on, or takes them again.
+    /// Sets whether the server refuses messages with 503.
     pub fn set_away(&self, is_away: bool) {
         self.tape.is_away.store(is_away, Ordering::SeqCst);
     }
 
-    /// The keys of the messages that came, refused ones too.
+    /// Returns the idempotency keys of all messages, including refused ones.
     pub async fn keys(&self) -> Vec<String> {
         self.tape.keys.lock().await.clone()
     }
@@ -105,7 +105,7 @@ async fn serve(socket: TcpStream, tape: Arc<Tape>) {
     }
 }
 
-/// Reads a request with its body; answers its path and its Idempotency-Key.
+/// Reads a request with its body; returns its path and its Idempotency-Key.
 async fn read_request(socket: &mut BufReader<TcpStream>) -> (String, Option<String>) {
     let mut head = Vec::new();
     while !head.last().is_some_and(|line: &String| line.trim().is_empty()) {

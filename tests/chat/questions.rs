@@ -1,4 +1,4 @@
-//! Runs that ask: what the terminal shows, and what becomes of what is typed.
+//! Questions of runs in the terminal client, and the lines that answer them.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{Client, Embedded, Holdfast, until};
 const APPROVE: &str = "Approve? [y/N/reason] ";
 const ANSWER_IT: &str = "Answer? [empty declines] ";
 
-/// A server and a terminal that is ready for a message, as ann.
+/// Starts a server and a terminal of the user ann that is ready for a message.
 fn begin(embedded: &Embedded) -> (Holdfast, Client, Terminal) {
     let mut holdfast = embedded.start();
     let mut terminal = Terminal::interactive(&holdfast.base());
@@ -26,7 +26,7 @@ async fn only_run(client: &Client) -> String {
     runs["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// What people have decided, in the order of the questions.
+/// Returns the decisions in the order of the questions.
 async fn decisions(client: &Client) -> Vec<(String, Option<String>)> {
     let approvals = client.get(&format!("/v1/runs/{}/approvals", only_run(client).await)).await.unwrap();
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -85,9 +85,9 @@ async fn a_question_that_is_answered_elsewhere_is_closed() {
     let path = format!("/v1/runs/{run}/approvals/{}", approvals["items"][0]["id"].as_str().unwrap());
     client.post(&path, json!({"decision": "deny", "reason": "by phone"})).await.unwrap();
     terminal.wait_for("[scripted__approval is denied: by phone]");
-    terminal.wait_for("[nobody has to answer this any more]");
+    terminal.wait_for("[this question is no longer open]");
     terminal.wait_for("> ");
-    // What is typed now is a message again.
+    // The next line is a message again.
     terminal.type_in("[tokens=2] y\n");
     terminal.wait_for("This is ");
     terminal.wait_for("> ");
@@ -155,7 +155,7 @@ async fn an_answer_reaches_a_server_that_was_away() {
     terminal.wait_for(APPROVE);
     holdfast.kill();
     terminal.wait_for("reconnecting");
-    // The question is still there to be answered.
+    // The question is still open.
     terminal.wait_for(APPROVE);
     terminal.type_in("y\n");
     let mut holdfast = embedded.start();
@@ -186,10 +186,10 @@ async fn in_a_pipe_a_run_that_asks_is_left_waiting() {
     let (stdout, stderr, status) = pipe(&holdfast.base(), asking);
     assert_eq!((stdout.as_str(), status), ("", Some(1)), "{stderr}");
     let run = only_run(&client).await;
-    assert!(stderr.contains(&format!("[run {run} waits until it is answered]")), "{stderr}");
+    assert!(stderr.contains(&format!("[run {run} waits for an answer]")), "{stderr}");
     assert!(stderr.contains(r#"{"action":"send it"}"#) && stderr.contains("Which colour?"), "{stderr}");
     assert_eq!(client.run(&run).await["status"], "waiting");
-    // What it says can be done.
+    // The printed command works.
     let commands: Vec<&str> = stderr.lines().filter(|line| line.starts_with("curl ")).collect();
     assert_eq!(commands.len(), 2, "{stderr}");
     for command in commands {
@@ -230,8 +230,8 @@ async fn a_late_answer_is_reported() {
     assert!(printed.contains("may have taken effect") && printed.contains(r#"{"sum":5}"#), "{printed}");
     terminal.type_in("y\n");
     let printed = terminal.wait_for("> ");
-    assert!(printed.contains("[somebody has answered already; the first answer counts]"), "{printed}");
-    assert!(printed.contains("[kb__pay is denied: paid]") && !printed.contains("nobody has to"), "{printed}");
+    assert!(printed.contains("[another client has answered already; the first answer counts]"), "{printed}");
+    assert!(printed.contains("[kb__pay is denied: paid]") && !printed.contains("no longer open"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Sessions in the terminal, and messages that the server does not take yet.
+//! Sessions in the terminal client, and messages that the server refuses at first.
 
 use serde_json::Value;
 
