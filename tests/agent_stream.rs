@@ -1,4 +1,4 @@
-//! The agent stream: its frames, its sessions, and what a client learns of failures.
+//! The agent stream: its frames, its sessions, and the failures that a client receives.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -34,12 +34,12 @@ fn request(client: &Client, body: Value) -> RequestBuilder {
     client.request(Method::POST, "/api/agent/stream").json(&body)
 }
 
-/// A message from a board.
+/// Returns the body of a message from a board.
 fn message_body(message: &str) -> Value {
     json!({"message": message, "context_type": "board"})
 }
 
-/// The same in a session.
+/// Returns the body of a message in a session.
 fn session_body(session: &str, message: &str) -> Value {
     json!({"message": message, "context_type": "board", "session_id": session})
 }
@@ -55,14 +55,14 @@ async fn rejoin_frames(client: &Client, run_id: &str, query: &str, after: Option
     }
 }
 
-/// The frames of a whole stream, without its `[DONE]`.
+/// Returns the frames of a complete stream, without its `[DONE]`.
 fn frames(blocks: &[StreamBlock]) -> Vec<Value> {
     let (last, blocks) = blocks.split_last().expect("the stream is empty");
     assert_eq!(last.data, "[DONE]");
     blocks.iter().map(StreamBlock::json).collect()
 }
 
-/// The types of frames, without what is told between what the agent says and does.
+/// Returns the types of frames, without states of the agent and usage of the context.
 fn types(frames: &[Value]) -> Vec<&str> {
     let kinds = frames.iter().map(|frame| frame["type"].as_str().unwrap());
     kinds.filter(|kind| !["agent_state", "context_usage"].contains(kind)).collect()
@@ -72,7 +72,7 @@ fn states(frames: &[Value]) -> Vec<&str> {
     of_type(frames, "agent_state").into_iter().map(|frame| frame["state"].as_str().unwrap()).collect()
 }
 
-/// The answer that frames show.
+/// Returns the answer's text in the frames.
 fn text(frames: &[Value]) -> String {
     frames.iter().filter_map(|frame| frame["content"].as_str()).collect()
 }
@@ -85,7 +85,7 @@ fn raw(blocks: &[StreamBlock]) -> Vec<&str> {
     blocks.iter().map(|block| block.raw.as_str()).collect()
 }
 
-/// The session that a stream begins with; the rest of it is left.
+/// Returns the session in the first frame of a stream, and drops the stream.
 async fn session(client: &Client, body: Value) -> Value {
     stream(client, body).await.take(1).await[0].json()["session"].clone()
 }
@@ -126,7 +126,7 @@ async fn a_run_resumes_after_every_frame(mut deployment: Deployment) {
     let mut stream = stream(&client, session_body("tide", message)).await;
     let run_id = stream.run_id.clone();
     let (mut all_blocks, mut rests) = (Vec::new(), Vec::new());
-    // A frame without an id is not the last of its event, and nowhere to stop.
+    // A frame without an id is not the last one of its event, so a client cannot resume after it.
     while let Some(block) = stream.next().await.unwrap() {
         if let Some(id) = block.id.clone() {
             let (client, run_id) = (client.clone(), run_id.clone());
@@ -186,7 +186,7 @@ async fn messages_streams_carry_the_complete_message_and_the_end(mut deployment:
     assert_eq!(text(&received), stored_answer(&client, &run_id).await);
     let pieces = frames(&rejoin_frames(&client, &run_id, "&stream_mode=events", None).await);
     assert_eq!((of_type(&pieces, "text").len(), text(&pieces)), (5, text(&received)));
-    // A run without pieces has steps, calls and one text.
+    // Without deltas, a stream has steps, calls and one text.
     let submission = client.post("/v1/runs", json!({"input": "[tokens=5] [delay=1]", "stream": false})).await.unwrap();
     let all_blocks = frames(&rejoin_frames(&client, submission["run"]["id"].as_str().unwrap(), "", None).await);
     assert_eq!((of_type(&all_blocks, "text").len(), of_type(&all_blocks, "agent_state").len()), (1, 1));
@@ -196,10 +196,10 @@ async fn a_run_that_fails_before_its_first_output_returns_no_stream(mut deployme
     let client = deployment.client();
     let request = request(&client, message_body("[tokens=0] [fail]")).header("idempotency-key", "k");
     let again = request.try_clone().unwrap();
-    let failure = answer(request).await.expect_err("it was answered");
+    let failure = answer(request).await.expect_err("it was accepted");
     assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
-    assert_eq!(answer(again).await.expect_err("it was answered"), failure, "the same key is the same failure");
-    // Who comes back by the run's id is told by a frame.
+    assert_eq!(answer(again).await.expect_err("it was accepted"), failure, "the same key is the same failure");
+    // A client that rejoins by the run's id receives the failure as a frame.
     let run_id = failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned();
     assert_eq!(types(&frames(&rejoin_frames(&client, &run_id, "", None).await)), ["session", "error"]);
 }
@@ -315,13 +315,13 @@ async fn a_session_continues(mut deployment: Deployment) {
     let again = session(&client, session_body("tide", "[tokens=1]")).await;
     assert_eq!((&again["id"], &again["conversation_id"]), (&json!("tide"), &first["conversation_id"]));
     assert_ne!(again["run_id"], first["run_id"]);
-    // It is the session of that name, however it is named.
+    // Body, header and path name the same session.
     let named = request(&client, message_body("[tokens=1]")).header("x-session-id", "tide");
     let named = BlockStream::open(named).await.take(1).await[0].json()["session"].clone();
     assert_eq!((&named["id"], &named["conversation_id"]), (&json!("tide"), &first["conversation_id"]));
     let native = client.post("/v1/sessions/tide/messages", json!({"content": "[tokens=1]"})).await.unwrap();
     assert_eq!(native["run"]["conversation_id"], first["conversation_id"]);
-    // The body wins.
+    // The body takes precedence.
     let other = request(&client, session_body("ebb", "[tokens=1]")).header("x-session-id", "tide");
     let other = BlockStream::open(other).await.take(1).await[0].json()["session"].clone();
     assert_eq!(other["id"], "ebb");
@@ -337,11 +337,11 @@ async fn an_unnamed_session_continues_under_its_assigned_id(mut deployment: Depl
     let id = first["id"].as_str().unwrap();
     let again = session(&client, session_body(id, "[tokens=1]")).await;
     assert_eq!((&again["id"], &again["conversation_id"]), (&first["id"], &first["conversation_id"]));
-    // To somebody else it is a name like any other.
+    // For another user the id is an ordinary name.
     let bob = client.user("bob");
-    let (count, unknown) = (session(&bob, session_body(id, "hi")).await, "01890000-0000-7000-8000-000000000000");
-    assert_eq!(count["id"], id);
-    assert_ne!(count["conversation_id"], first["conversation_id"]);
+    let (bobs_session, unknown) = (session(&bob, session_body(id, "hi")).await, "01890000-0000-7000-8000-000000000000");
+    assert_eq!(bobs_session["id"], id);
+    assert_ne!(bobs_session["conversation_id"], first["conversation_id"]);
     assert_eq!(session(&bob, session_body(unknown, "hi")).await["id"], unknown);
 }
 
@@ -380,7 +380,7 @@ async fn the_servers_history_is_the_truth(mut deployment: Deployment) {
     stream(&client, body).await.rest().await;
     let history = client.get("/v1/sessions/tide/history").await.unwrap();
     assert_eq!((history.as_array().unwrap().len(), &history[0]["content"]), (2, &json!("[tokens=1] truly")));
-    // A history that is no list is as unknown as any other field.
+    // The server ignores a history that is no list, as it ignores any unknown field.
     let mut body = session_body("tide", "[tokens=1] again");
     body["conversation_history"] = json!("none");
     stream(&client, body).await.rest().await;
@@ -403,23 +403,23 @@ async fn the_context_is_kept_with_the_run(mut deployment: Deployment) {
 
 async fn the_same_key_is_the_same_run(mut deployment: Deployment) {
     let client = deployment.client();
-    let call_frame = |body: Value, after: Option<&str>| {
+    let post_request = |body: Value, after: Option<&str>| {
         let request = request(&client, body).header("idempotency-key", "k");
         after.into_iter().fold(request, |request, id| request.header("last-event-id", id))
     };
     let body = session_body("tide", "[tokens=3] [delay=1]");
-    let first = BlockStream::open(call_frame(body.clone(), None)).await;
+    let first = BlockStream::open(post_request(body.clone(), None)).await;
     let run_id = first.run_id.clone();
     let first = first.rest().await;
-    let again = BlockStream::open(call_frame(body.clone(), first[0].id.as_deref())).await;
+    let again = BlockStream::open(post_request(body.clone(), first[0].id.as_deref())).await;
     assert_eq!(again.run_id, run_id);
     assert_eq!(raw(&again.rest().await), raw(&first[1..]));
     let last = first.last().unwrap().id.as_deref();
-    assert_eq!(call_frame(body.clone(), last).send().await.unwrap().status(), 204);
+    assert_eq!(post_request(body.clone(), last).send().await.unwrap().status(), 204);
     for field in ["message", "session_id", "context_type", "entity_id", "projectFocus"] {
         let mut other = body.clone();
         other[field] = json!("other");
-        let failure = answer(call_frame(other, None)).await.expect_err("it was accepted");
+        let failure = answer(post_request(other, None)).await.expect_err("it was accepted");
         assert_eq!((failure.status, failure.code.as_str()), (422, "idempotency_key_reused"), "{field}");
     }
 }
@@ -434,7 +434,7 @@ async fn a_run_may_take_as_long_as_the_route_says(deployment: Deployment) {
     let reason = received.last().unwrap()["error"].as_str().unwrap();
     assert!(reason.contains("max_duration_ms, which is 400"), "{reason}");
     assert_eq!(client.run(&run_id).await["error"]["code"], "limit_exceeded");
-    // The same session on another route has the deployment's limit, and an agent its own.
+    // On another route the session has the deployment's limit, and an agent has its own limit.
     let native = client.post("/v1/sessions/tide/messages", json!({"content": long})).await.unwrap();
     assert_eq!(client.wait_for_run(native["run"]["id"].as_str().unwrap()).await["status"], "completed");
     let patient = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 60_000}})).await;

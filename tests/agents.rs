@@ -1,4 +1,4 @@
-//! Agents: their definitions, the conversations that have one, and what a run of theirs leaves behind.
+//! Agents: their definitions, their conversations, and the traces of their runs.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ in_both_modes!(
     metadata_goes_from_run_to_run,
 );
 
-fn refused(result: Result<Value, ErrorResponse>) -> (u16, String) {
+fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");
     (failure.status, failure.code)
 }
@@ -33,7 +33,7 @@ fn id(value: &Value) -> String {
     value["id"].as_str().unwrap().to_owned()
 }
 
-/// Starts a run and answers it when it has ended.
+/// Starts a run, waits for its end, and returns it.
 async fn run(client: &Client, body: Value) -> Value {
     let submission = client.post("/v1/runs", body).await.unwrap();
     client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await
@@ -66,14 +66,14 @@ async fn agents_are_defined_listed_changed_and_deleted(mut deployment: Deploymen
     for result in
         [client.get(&location).await, client.delete(&location).await, client.patch(&location, json!({})).await]
     {
-        assert_eq!(refused(result), (404, "agent_not_found".into()));
+        assert_eq!(failure_of(result), (404, "agent_not_found".into()));
     }
 }
 
 async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let stdio = json!({"name": "a", "mcp_servers": [{"name": "s", "transport": "stdio", "command": "true"}]});
-    assert_eq!(refused(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
+    assert_eq!(failure_of(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
     for (definition, code) in [
         (json!({}), "invalid_body"),
         (json!(["a"]), "invalid_body"),
@@ -86,11 +86,14 @@ async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
         (json!({"name": "a", "mcp_servers": [{"name": "s", "transport": "sse", "url": "http://a"}]}), "invalid_body"),
         (json!({"name": "a", "tools": {"s__t": {"effect": "once"}}}), "invalid_agent"),
     ] {
-        assert_eq!(refused(client.post("/v1/agents", definition.clone()).await), (400, code.into()), "{definition}");
+        assert_eq!(failure_of(client.post("/v1/agents", definition.clone()).await), (400, code.into()), "{definition}");
     }
     let made = client.post("/v1/agents", json!({"name": "a"})).await.unwrap();
     let path = format!("/v1/agents/{}", id(&made));
-    assert_eq!(refused(client.patch(&path, json!({"limits": {"max_steps": 0}})).await), (400, "invalid_agent".into()));
+    assert_eq!(
+        failure_of(client.patch(&path, json!({"limits": {"max_steps": 0}})).await),
+        (400, "invalid_agent".into())
+    );
     assert_eq!(client.get(&path).await.unwrap(), made);
     assert!(items(&client, "/v1/agents").await.len() == 1, "nothing that was refused is kept");
 }
@@ -103,15 +106,15 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
     let path = format!("/v1/agents/{agent_id}");
     let redacted = client.get(&path).await.unwrap();
     assert_eq!(redacted["mcp_servers"][0]["auth"]["bearer"], json!({"redacted": true}));
-    // Sent back as it was shown, it stays what it was.
+    // A client that sends a redacted secret back does not change it.
     let patched = client.patch(&path, json!({"mcp_servers": redacted["mcp_servers"]})).await.unwrap();
     let run_record = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
     assert_eq!(run_record["status"], "completed");
     assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
-    // Whoever sends it elsewhere must know it.
+    // A client that changes the server's address must send the secret again.
     let elsewhere =
         json!([{"name": "kb", "transport": "rpc", "url": "http://elsewhere/", "auth": {"bearer": {"redacted": true}}}]);
-    assert_eq!(refused(client.patch(&path, json!({"mcp_servers": elsewhere})).await), (400, "invalid_agent".into()));
+    assert_eq!(failure_of(client.patch(&path, json!({"mcp_servers": elsewhere})).await), (400, "invalid_agent".into()));
     let run_id = id(&run_record);
     let everything_shown = [
         json!(patched),
@@ -122,7 +125,7 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
             client.events(&run_id, None).await.rest().await.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>()
         ),
     ];
-    assert!(everything_shown.iter().all(|redacted| !redacted.to_string().contains("hunter2")));
+    assert!(everything_shown.iter().all(|text| !text.to_string().contains("hunter2")));
     assert!(!deployment.log().contains("hunter2"), "it is in the log");
 }
 
@@ -150,7 +153,7 @@ async fn a_deleted_agent_is_hidden_and_its_conversations_continue(mut deployment
     let conversation = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
     client.delete(&format!("/v1/agents/{agent_id}")).await.unwrap();
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
+        failure_of(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
         (400, "agent_not_found".into())
     );
     let run_record = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
@@ -213,15 +216,15 @@ async fn the_trace_has_everything_and_the_conversation_has_the_messages(mut depl
     );
     assert!(trace[2]["usage"]["output_tokens"].as_u64().unwrap() > 0, "usage is kept per step");
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/messages")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/messages")).await),
         (404, "run_not_found".into())
     );
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/tool_calls")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/tool_calls")).await),
         (404, "run_not_found".into())
     );
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/approvals")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/approvals")).await),
         (404, "run_not_found".into())
     );
 }
@@ -249,7 +252,7 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
         checkpoints[..4]
     );
 
-    // Behind the first model call of the second run: its tool was asked for and not called yet.
+    // This checkpoint is after the first model call of the second run, and before the tool call.
     let point = of_second[1];
     let state = client.get(&format!("{path}/checkpoints/{}", id(point))).await.unwrap();
     assert_eq!(
@@ -262,12 +265,12 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(forked["forked_conversation_id"], point["conversation_id"]);
     let contents = async |conversation: &str| {
         let messages = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
-        messages.iter().map(|messages| messages["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        messages.iter().map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let (source, copies) = (contents(&conversation).await, contents(&id(&forked)).await);
     assert_eq!(copies[..3], source[..3]);
     assert_eq!(copies[3..], ["Calling scripted__echo. "]);
-    // Both go on by themselves.
+    // Both conversations continue independently.
     let went_on = run(&client, json!({"conversation_id": forked["id"], "input": "[tokens=1] elsewhere"})).await;
     assert_eq!(
         went_on["usage"]["input_tokens"].as_u64().unwrap() as usize,
@@ -276,12 +279,12 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(contents(&conversation).await, source);
     let again =
         client.post(&format!("/v1/conversations/{}/fork", id(&forked)), json!({"checkpoint_id": point["id"]})).await;
-    assert_eq!(refused(again), (404, "checkpoint_not_found".into()));
+    assert_eq!(failure_of(again), (404, "checkpoint_not_found".into()));
     for path in [format!("{path}/checkpoints"), format!("{path}/checkpoints/{}", id(point))] {
-        assert_eq!(refused(client.user("eve").get(&path).await), (404, "conversation_not_found".into()));
+        assert_eq!(failure_of(client.user("eve").get(&path).await), (404, "conversation_not_found".into()));
     }
     let stolen = client.user("eve").post(&format!("{path}/fork"), json!({"checkpoint_id": point["id"]})).await;
-    assert_eq!(refused(stolen), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(stolen), (404, "conversation_not_found".into()));
 }
 
 async fn metadata_goes_from_run_to_run(mut deployment: Deployment) {
@@ -294,7 +297,7 @@ async fn metadata_goes_from_run_to_run(mut deployment: Deployment) {
     assert_eq!(newest["metadata"], json!({"topic": "tides", "turn": 2}));
     for metadata in [json!("text"), json!({"long": "x".repeat(16_384)})] {
         let refusal = client.post("/v1/runs", json!({"input": "hi", "metadata": metadata})).await;
-        assert_eq!(refused(refusal), (400, "invalid_metadata".into()));
+        assert_eq!(failure_of(refusal), (400, "invalid_metadata".into()));
     }
 }
 
@@ -315,15 +318,15 @@ async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
         run(&client, json!({"conversation_id": first["conversation_id"], "input": input})).await;
     }
     assert_eq!(first["model"], "openai/gpt-other");
-    let approvals = upstream.requests();
+    let requests = upstream.requests();
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let prompt = turn("system", "Be brief.");
-    assert_eq!(approvals[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
+    assert_eq!(requests[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
     assert_eq!(
-        approvals[2]["messages"],
+        requests[2]["messages"],
         json!([prompt, turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
     );
-    assert_eq!((approvals[0]["model"].as_str(), approvals[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
+    assert_eq!((requests[0]["model"].as_str(), requests[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
 }
 
 #[tokio::test]
@@ -358,7 +361,7 @@ async fn an_agent_uses_only_the_variables_that_are_listed() {
     run(&client, input.clone()).await;
     assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
     drop(holdfast);
-    // A worker that no longer lists it sends it nowhere, whatever was defined before.
+    // A worker that no longer lists the variable sends it nowhere, also for old definitions.
     let (sent, mut holdfast) = (server.authorizations().len(), embedded.start());
     let run_record = run(&holdfast.client(), input).await;
     let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&run_record))).await;
@@ -385,11 +388,11 @@ async fn a_file_of_agents_is_a_deployment() {
     let (one, two) = (named(&agents, "one").unwrap(), named(&agents, "two").unwrap());
     assert_eq!((one["origin"].as_str(), two["mcp_servers"][0]["command"].as_str()), (Some("file"), Some("true")));
     let path = format!("/v1/agents/{}", id(&one));
-    assert_eq!(refused(client.patch(&path, json!({"description": "d"})).await), (409, "agent_in_file".into()));
-    assert_eq!(refused(client.delete(&path).await), (409, "agent_in_file".into()));
+    assert_eq!(failure_of(client.patch(&path, json!({"description": "d"})).await), (409, "agent_in_file".into()));
+    assert_eq!(failure_of(client.delete(&path).await), (409, "agent_in_file".into()));
     let conversation = client.post("/v1/conversations", json!({"agent_id": one["id"]})).await.unwrap();
     holdfast.kill();
-    // The first is gone from the file, the second has changed, and both keep their ids.
+    // The file lacks the first agent and has changed the second; both keep their ids.
     write("agents:\n  - name: two\n    description: changed\n");
     let (holdfast, client) = start();
     let agents = items(&client, "/v1/agents").await;

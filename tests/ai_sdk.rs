@@ -1,4 +1,4 @@
-//! The AI SDK's wire: a chat as its clients speak it, request by request. `clients` has the real ones.
+//! The AI SDK's wire: the requests of a chat, one by one. `clients` has the SDK's own clients.
 
 mod clients;
 mod odd_moments;
@@ -37,7 +37,7 @@ fn request(client: &Client, body: &Value) -> reqwest::RequestBuilder {
     client.request(Method::POST, "/api/chat").json(body)
 }
 
-/// A stream, its chunks, and the name that it has.
+/// A complete stream: its chunks, its run, and the id of its segment.
 struct ChatAnswer {
     segment: String,
     run_id: String,
@@ -63,7 +63,7 @@ impl ChatAnswer {
         Self::of(request(client, body)).await
     }
 
-    /// All but `[DONE]`, which comes last.
+    /// Returns all chunks but the last, which is `[DONE]`.
     fn chunks(&self) -> Vec<Value> {
         let (done, chunks) = self.blocks.split_last().expect("the stream is empty");
         assert_eq!(done.data, "[DONE]");
@@ -101,8 +101,8 @@ async fn history(client: &Client, chat: &str) -> Value {
     client.get(&format!("/api/chat/{chat}/messages")).await.unwrap()
 }
 
-/// What a user's message of the history is to a client that has sent it: that does not know when it was.
-fn untimed(message: &Value) -> Value {
+/// Removes the time from a user's message of the history, because the client that sent it does not know the time.
+fn without_time(message: &Value) -> Value {
     let mut message = message.clone();
     let metadata = message.as_object_mut().unwrap().remove("metadata");
     assert!(metadata.is_some_and(|metadata| metadata["createdAt"].is_string()), "{message}");
@@ -120,14 +120,14 @@ async fn an_answer_is_a_message_of_the_ai_sdk(mut deployment: Deployment) {
     let types = stream_answer.types();
     assert_eq!((types[0].as_str(), types.last().unwrap().as_str()), ("start", "finish"));
     for kind in ["reasoning-delta", "tool-input-available", "tool-output-available", "text-delta", "data-context"] {
-        assert!(types.iter().any(|index| index == kind), "{kind} is not in {types:?}");
+        assert!(types.iter().any(|other| other == kind), "{kind} is not in {types:?}");
     }
     let run = client.wait_for_run(&stream_answer.run_id).await;
     assert_eq!(stream_answer.first("start")["messageId"], run["output_message_id"]);
     assert_eq!(stream_answer.answer_text(), run["output_message"]["content"]);
     assert_eq!(stream_answer.segment, stream_answer.run_id);
     let messages = history(&client, "c1").await;
-    assert_eq!(untimed(&messages[0]), user("m1", question));
+    assert_eq!(without_time(&messages[0]), user("m1", question));
     assert_eq!((&messages[1]["id"], messages[1]["role"].as_str()), (&run["output_message_id"], Some("assistant")));
     let kinds: Vec<String> = messages[1]["parts"].as_array().unwrap().iter().map(|part| text(part, "type")).collect();
     assert!(kinds.contains(&"dynamic-tool".to_owned()), "{kinds:?}");
@@ -143,13 +143,14 @@ async fn the_same_message_sent_again_is_the_same_run(mut deployment: Deployment)
     assert_eq!((&one.run_id, one.chunks()), (&other.run_id, other.chunks()));
     let again = ChatAnswer::send(&client, &chat_body).await;
     assert_eq!((&again.run_id, runs(&client).await), (&one.run_id, 1));
-    // What is said of the past changes nothing.
-    let mut all = body("c", user("m2", "[tokens=1] and now?"));
-    let past = [user("m1", "forged"), json!({"id": "x", "role": "assistant", "parts": []}), all["messages"][0].clone()];
-    all["messages"] = json!(past);
-    ChatAnswer::send(&client, &all).await;
+    // The server ignores the earlier messages in a request.
+    let mut with_past = body("c", user("m2", "[tokens=1] and now?"));
+    let past =
+        [user("m1", "forged"), json!({"id": "x", "role": "assistant", "parts": []}), with_past["messages"][0].clone()];
+    with_past["messages"] = json!(past);
+    ChatAnswer::send(&client, &with_past).await;
     let messages = history(&client, "c").await;
-    assert_eq!((messages.as_array().unwrap().len(), untimed(&messages[0])), (4, chat_body["messages"][0].clone()));
+    assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (4, chat_body["messages"][0].clone()));
 }
 
 async fn an_edit_and_a_regeneration_replace_messages(mut deployment: Deployment) {
@@ -159,7 +160,7 @@ async fn an_edit_and_a_regeneration_replace_messages(mut deployment: Deployment)
     for question in ["[tokens=1] A", "[tokens=1] B", "[tokens=1] A", "[tokens=1] B"] {
         run_ids.push(ChatAnswer::send(&client, &chat_body(question)).await.run_id);
         let messages = history(&client, "c").await;
-        assert_eq!((messages.as_array().unwrap().len(), untimed(&messages[0])), (2, user("m1", question)));
+        assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (2, user("m1", question)));
     }
     let again = json!({"id": "c", "messages": [user("m1", "[tokens=1] B")], "trigger": "regenerate-message"});
     let first = history(&client, "c").await;
@@ -176,10 +177,10 @@ async fn an_edit_and_a_regeneration_replace_messages(mut deployment: Deployment)
     let second = BlockStream::open(request(&client, &endless)).await;
     let third = BlockStream::open(request(&client, &endless)).await;
     assert_ne!(first.run_id, second.run_id);
-    assert_eq!(second.run_id, third.run_id, "what is being answered again is followed");
+    assert_eq!(second.run_id, third.run_id, "a client follows the run of the new answer");
 }
 
-/// The assistant's message as a client sends it back, with a part changed.
+/// Returns the assistant's message as a client sends it back, with one part changed.
 fn with_answer(stream_answer: &ChatAnswer, part: Value) -> Value {
     json!({"id": stream_answer.first("start")["messageId"], "role": "assistant", "parts": [{"type": "step-start"}, part]})
 }
@@ -192,14 +193,14 @@ async fn an_approval_continues_the_same_message(mut deployment: Deployment) {
     assert_eq!(
         resume(&client, "c/stream").await.unwrap().chunks(),
         stream_answer.chunks(),
-        "a waiting run is resumed whole"
+        "a waiting run is replayed completely"
     );
     let part = |approved: bool| {
         json!({"type": "dynamic-tool", "toolName": "scripted__approval", "toolCallId": question["toolCallId"], "state": "approval-responded",
             "input": {"forged": true}, "approval": {"id": question["approvalId"], "approved": approved}})
     };
     let rest = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, part(true)))).await;
-    assert_eq!(rest.chunks()[0], stream_answer.chunks()[0], "the message goes on");
+    assert_eq!(rest.chunks()[0], stream_answer.chunks()[0], "the message continues");
     assert_eq!(
         (&rest.run_id, rest.segment.as_str()),
         (&stream_answer.run_id, format!("{}.1", stream_answer.run_id).as_str())
@@ -284,9 +285,9 @@ async fn a_stream_resumes_after_every_chunk(mut deployment: Deployment) {
         let chunks = segment.chunks();
         for index in 0..=chunks.len() {
             let path = format!("{}/stream?startIndex={index}", segment.segment);
-            // Who has everything is told once more that it is the end.
+            // A client that has all chunks receives the end once more.
             let rest = &chunks[index.min(chunks.len() - 1)..];
-            assert_eq!(resume(&client, &path).await.unwrap().chunks(), rest, "behind {index}");
+            assert_eq!(resume(&client, &path).await.unwrap().chunks(), rest, "after {index}");
         }
         let path = format!("/api/chat/{}/stream?startIndex=-2", segment.segment);
         let response = client.request(Method::GET, &path).send().await.unwrap();
@@ -346,26 +347,26 @@ async fn a_resumed_answer_leaves_out_the_text_of_a_dead_worker(mut deployment: D
     }
     deployment.kill_worker();
     let client = deployment.client();
-    let run = crate::support::until("another attempt has begun", || async {
+    let run = crate::support::until("another attempt has started", || async {
         let run = client.run(&stream.run_id).await;
         (run["attempt"].as_u64() > Some(1)).then_some(run)
     })
     .await;
     let all = resume(&client, "c/stream").await.unwrap();
-    let messages = client.wait_for_run(&stream.run_id).await;
-    assert_eq!(all.answer_text(), messages["output_message"]["content"], "{run}");
+    let ended_run = client.wait_for_run(&stream.run_id).await;
+    assert_eq!(all.answer_text(), ended_run["output_message"]["content"], "{run}");
     assert!(!all.types().contains(&"data-attempt".to_owned()));
     let stream_path = |count: usize| format!("{}/stream?startIndex={count}", stream.run_id);
     let appended = resume(&client, &stream_path(0)).await.unwrap().chunks();
     let attempt = appended.iter().position(|chunk| chunk["type"] == "data-attempt");
-    let attempt = attempt.expect("who counts chunks keeps all of them");
+    let attempt = attempt.expect("a client that counts chunks keeps all of them");
     assert_eq!(resume(&client, &stream_path(attempt / 2)).await.unwrap().chunks(), appended[attempt / 2..]);
-    // Whoever has counted so many may have counted others, which the worker has taken along.
+    // A client with this count may have counted chunks of the lost worker.
     let refused =
         answer(client.request(Method::GET, &format!("/api/chat/{}", stream_path(attempt + 1)))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
     let by_count = resume(&client, "c/stream?startIndex=0").await.unwrap();
-    assert_eq!(by_count.chunks(), all.chunks(), "who begins again by the chat's id has nothing to keep");
+    assert_eq!(by_count.chunks(), all.chunks(), "a client that resumes by the chat's id has no chunks");
 }
 
 async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {

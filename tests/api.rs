@@ -1,4 +1,4 @@
-//! The native API: what each call answers, and how bad input is told.
+//! The native API: the responses of its routes, and its errors for bad input.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn fields(value: &Value) -> Vec<&str> {
     fields
 }
 
-fn refused(result: Result<Value, ErrorResponse>) -> (u16, String) {
+fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");
     assert!(failure.body["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{failure:?}");
     (failure.status, failure.code)
@@ -47,8 +47,8 @@ async fn conversations_are_made_listed_renamed_and_deleted() {
     assert_eq!(renamed["title"], "为什么会这样？");
     assert_eq!(client.patch(&path, json!({"title": null})).await.unwrap()["title"], Value::Null);
     assert_eq!(client.delete(&path).await.unwrap(), Value::Null);
-    assert_eq!(refused(client.get(&path).await), (404, "conversation_not_found".into()));
-    assert_eq!(refused(client.delete(&path).await), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(client.get(&path).await), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(client.delete(&path).await), (404, "conversation_not_found".into()));
     assert_eq!(client.get("/v1/conversations").await.unwrap(), json!({"items": [], "next": null}));
 }
 
@@ -186,7 +186,7 @@ async fn waiting_ends_with_the_run_or_at_its_time_out() {
     client.cancel(id).await;
     assert_eq!(client.wait_for_run(id).await["status"], "cancelled");
     assert_eq!(
-        refused(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await),
+        failure_of(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await),
         (400, "invalid_query".into())
     );
 }
@@ -199,21 +199,21 @@ async fn lists_come_in_pages_without_gap_or_double() {
         made.push(client.post("/v1/conversations", json!({"title": format!("{index}")})).await.unwrap()["id"].clone());
     }
     made.reverse();
-    let (mut run_ids, mut cursor) = (Vec::new(), String::new());
+    let (mut listed_ids, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = client.get(&format!("/v1/conversations?limit=3{cursor}")).await.unwrap();
-        run_ids.extend(page["items"].as_array().unwrap().iter().map(|item| item["id"].clone()));
+        listed_ids.extend(page["items"].as_array().unwrap().iter().map(|item| item["id"].clone()));
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    // Several may have the same millisecond: then the id decides, which grows with time.
-    assert_eq!(run_ids.len(), 7);
-    assert!(made.iter().all(|id| run_ids.contains(id)));
+    // Several runs may start in one millisecond; the order is then that of their ids, which grow with time.
+    assert_eq!(listed_ids.len(), 7);
+    assert!(made.iter().all(|id| listed_ids.contains(id)));
     let far = format!("/v1/conversations?cursor=-300000000000000.{}", made[0].as_str().unwrap());
     for path in ["/v1/conversations?cursor=x", "/v1/runs?cursor=x", &far] {
-        assert_eq!(refused(client.get(path).await), (400, "invalid_cursor".into()));
+        assert_eq!(failure_of(client.get(path).await), (400, "invalid_cursor".into()));
     }
     for path in [
         "/v1/conversations?limit=0",
@@ -222,7 +222,7 @@ async fn lists_come_in_pages_without_gap_or_double() {
         "/v1/runs?status=odd",
         "/v1/runs?stauts=queued",
     ] {
-        assert_eq!(refused(client.get(path).await), (400, "invalid_query".into()), "{path}");
+        assert_eq!(failure_of(client.get(path).await), (400, "invalid_query".into()), "{path}");
     }
     client.get("/v1/conversations?limit=200").await.unwrap();
 }
@@ -251,12 +251,12 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
     let unknown = "01890000-0000-7000-8000-000000000000";
-    let refuse = async |body: Value| refused(client.post(&path, body).await);
+    let refuse = async |body: Value| failure_of(client.post(&path, body).await);
     assert_eq!(refuse(json!({"content": ""})).await, (400, "empty_content".into()));
     assert_eq!(refuse(json!({"content": " \n\t\u{3000}"})).await, (400, "empty_content".into()));
     assert_eq!(refuse(json!({"content": "a\u{0}b"})).await, (400, "invalid_content".into()));
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"title": "a\u{0}b"})).await),
+        failure_of(client.post("/v1/conversations", json!({"title": "a\u{0}b"})).await),
         (400, "invalid_content".into())
     );
     assert_eq!(refuse(json!({})).await, (400, "invalid_body".into()));
@@ -265,25 +265,28 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     assert_eq!(refuse(json!({"content": "x", "mode": "queue"})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!([])).await, (400, "invalid_body".into()));
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await),
         (400, "invalid_body".into())
     );
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await),
         (404, "conversation_not_found".into())
     );
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
         (400, "agent_not_found".into())
     );
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
+        failure_of(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
         (400, "agent_not_found".into())
     );
-    assert_eq!(refused(client.post("/v1/conversations", json!({"title": " "})).await), (400, "invalid_title".into()));
+    assert_eq!(
+        failure_of(client.post("/v1/conversations", json!({"title": " "})).await),
+        (400, "invalid_title".into())
+    );
     let raw = async |method: Method, path: &str, media_type: &str, body: &str| {
         let request = client.request(method, path).header("content-type", media_type).body(body.to_owned());
-        refused(crate::support::answer(request).await)
+        failure_of(crate::support::answer(request).await)
     };
     assert_eq!(raw(Method::POST, &path, "application/json", "{\"content\": ").await, (400, "invalid_json".into()));
     assert_eq!(raw(Method::POST, &path, "application/json", "\u{0}").await, (400, "invalid_json".into()));
@@ -317,10 +320,10 @@ async fn every_cursor_that_was_never_issued_is_refused() {
     assert_eq!(status(last).await, 204);
     for cursor in ["x", "1", "1-x", "2-1", "9-1", "1-99"] {
         assert_eq!(status(cursor).await, 400, "{cursor}");
-        let problem = refused(client.get(&format!("/v1/runs/{id}/events?after={cursor}")).await);
+        let problem = failure_of(client.get(&format!("/v1/runs/{id}/events?after={cursor}")).await);
         assert_eq!(problem, (400, "invalid_event_id".into()));
     }
-    // The header wins over the query.
+    // The header takes precedence over the query.
     let response = client.request(Method::GET, &format!("/v1/runs/{id}/events?after=x")).header("last-event-id", last);
     assert_eq!(response.send().await.unwrap().status(), 204);
 }
@@ -334,7 +337,7 @@ async fn events_past_their_time_are_gone_and_the_result_is_kept() {
     let id = submission["run"]["id"].as_str().unwrap().to_owned();
     client.wait_for_run(&id).await;
     holdfast.wait_for_log("removed what is past its time");
-    // The hot log in this process may still have them; after a restart only the database counts.
+    // The run log in this process may still have the events; after a restart only the database has them.
     holdfast.kill();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -352,12 +355,12 @@ async fn the_openapi_document_describes_every_route() {
     let (_embedded, _holdfast, client) = start();
     let document = client.get("/openapi.json").await.unwrap();
     let routes = document["paths"].as_object().unwrap();
-    let mut run_ids: Vec<String> = routes
+    let mut operations: Vec<String> = routes
         .iter()
         .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| format!("{method} {path}")))
         .collect();
-    run_ids.sort();
-    insta::assert_snapshot!(run_ids.join("\n"));
+    operations.sort();
+    insta::assert_snapshot!(operations.join("\n"));
 }
 
 #[tokio::test]
@@ -365,7 +368,7 @@ async fn the_frames_of_a_run_are_as_documented() {
     let (_embedded, _holdfast, client) = start();
     let frames = client.stream("[tokens=2] [think] hi").await.rest().await;
     let mut text = frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>().join("\n\n");
-    // Ids and times differ from run to run; equal ids get equal names.
+    // Ids and times differ between test runs. The snapshot replaces equal ids by equal names.
     let mut names: Vec<String> = Vec::new();
     let is_id = |word: &str| word.len() == 36 && word.chars().filter(|c| *c == '-').count() == 4;
     for word in text.clone().split('"').filter(|word| is_id(word)) {

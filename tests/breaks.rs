@@ -1,6 +1,6 @@
-//! A run of every kind of event, and whatever can break breaks at each kind. What a client gets by coming back is the whole.
+//! A run with every kind of event, in which one part breaks at each kind. A client that reconnects receives the complete run.
 //!
-//! That it can come back after every single event is in `resume.rs`.
+//! `resume.rs` shows that a client can resume after every single event.
 
 use crate::{
     in_both_modes,
@@ -11,7 +11,7 @@ in_both_modes!(a_run_is_complete_whenever_its_worker_dies, a_run_is_complete_how
 
 const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=20] [delay=100] hi"#;
 
-/// In the order in which a run has them: a step with a tool call, and one that reasons and answers.
+/// The kinds in the order of a run: a step with a tool call, and a step that reasons and answers.
 const KINDS: [&str; 12] = [
     "run.queued",
     "attempt.started",
@@ -27,8 +27,8 @@ const KINDS: [&str; 12] = [
     "run.completed",
 ];
 
-/// A run that was read up to its end, and everything of it that a client got.
-async fn is_whole(client: &Client, run_id: &str, frames: &[EventFrame]) {
+/// Checks that a client that has read the run to its end has all of it.
+async fn is_complete(client: &Client, run_id: &str, frames: &[EventFrame]) {
     let run = client.wait_for_run(run_id).await;
     assert_eq!(run["status"], "completed");
     assert_eq!(run["output_message"]["content"], fold(frames));
@@ -38,8 +38,8 @@ async fn is_whole(client: &Client, run_id: &str, frames: &[EventFrame]) {
     assert_eq!(without_superseded(&replayed), without_superseded(frames));
 }
 
-/// Reads a run up to each kind of event, lets something break there, and comes back.
-async fn broken_at_every_kind(
+/// Reads a run up to each kind of event, breaks something there, and resumes.
+async fn break_at_every_kind(
     mut client: Client,
     mut breaks: impl AsyncFnMut() -> Client,
 ) -> (Client, String, Vec<EventFrame>) {
@@ -66,9 +66,9 @@ async fn a_run_is_complete_whenever_its_worker_dies(deployment: Deployment) {
         deployment.kill_worker();
         deployment.client()
     };
-    let (client, run_id, frames) = broken_at_every_kind(client, breaks).await;
-    is_whole(&client, &run_id, &frames).await;
-    // Not only the connections have died. How often the run was ahead of the deaths is the machine's affair.
+    let (client, run_id, frames) = break_at_every_kind(client, breaks).await;
+    is_complete(&client, &run_id, &frames).await;
+    // Some kills hit a running attempt. How many came too late depends on the machine.
     assert!(client.run(&run_id).await["attempt"].as_u64() > Some(2));
 }
 
@@ -80,8 +80,8 @@ async fn a_run_is_complete_whenever_its_api_dies() {
         deployment.kill_api();
         deployment.client()
     };
-    let (client, run_id, frames) = broken_at_every_kind(client, breaks).await;
-    is_whole(&client, &run_id, &frames).await;
+    let (client, run_id, frames) = break_at_every_kind(client, breaks).await;
+    is_complete(&client, &run_id, &frames).await;
     assert_eq!(client.run(&run_id).await["attempt"], 1, "the worker has noticed nothing");
 }
 
@@ -94,12 +94,12 @@ async fn a_run_is_complete_whenever_redis_is_flushed() {
         scaled.redis.flush_all();
         client.clone()
     };
-    let (client, run_id, frames) = broken_at_every_kind(client.clone(), breaks).await;
-    is_whole(&client, &run_id, &frames).await;
+    let (client, run_id, frames) = break_at_every_kind(client.clone(), breaks).await;
+    is_complete(&client, &run_id, &frames).await;
     assert_eq!(client.run(&run_id).await["attempt"], 1, "the worker has noticed nothing");
 }
 
-/// The events that come before the connection breaks, or all.
+/// Returns the events before the connection breaks, or all.
 async fn until_it_breaks(client: &Client, run_id: &str, cursor: &str) -> Vec<EventFrame> {
     let mut frames = Vec::new();
     let Ok(response) = client.events_request(run_id, Some(cursor)).send().await else { return frames };
@@ -121,7 +121,7 @@ async fn a_run_is_complete_however_often_its_connection_breaks(mut deployment: D
     let submission = client.start(INPUT).await;
     let run_id = submission["run"]["id"].as_str().unwrap();
     let mut frames: Vec<EventFrame> = Vec::new();
-    // The head has some 300 bytes, so the first break within it, and the others everywhere in the frames.
+    // The response head has about 300 bytes, so the first break is in the head, and the others are in the frames.
     for bytes in (100..).step_by(41) {
         proxy.reset_and_again_after_bytes(bytes);
         let cursor = frames.last().map_or("0-0".to_owned(), |frame| frame.id.clone());
@@ -131,5 +131,5 @@ async fn a_run_is_complete_however_often_its_connection_breaks(mut deployment: D
         }
     }
     assert!(proxy.resets() > 10, "{}", proxy.resets());
-    is_whole(&client, run_id, &frames).await;
+    is_complete(&client, run_id, &frames).await;
 }

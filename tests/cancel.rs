@@ -1,4 +1,4 @@
-//! Cancelling: in every state, from anywhere, against everything.
+//! Cancellation: of runs in every state, from any API, and during outages.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ async fn a_queued_run_is_cancelled_at_once() {
     let frames = client.events(run_id, None).await.rest().await;
     assert_eq!(frames.iter().map(|frame| frame.event.as_str()).collect::<Vec<_>>(), ["run.queued", "run.cancelled"]);
     fold(&frames);
-    // An ended run is answered unchanged, and no worker takes it up.
+    // A cancel of an ended run returns it unchanged, and no worker claims it.
     assert_eq!(client.cancel(run_id).await, run);
     let _worker = scaled.worker();
     let other = client.start("[tokens=1]").await;
@@ -46,7 +46,7 @@ async fn a_streaming_run_is_cancelled_from_another_api_and_keeps_its_text() {
         (Some("cancelled"), Some("cancelled"))
     );
     assert_eq!(run["output_message"]["content"], fold(&frames));
-    // The worker itself has ended it, in the attempt that it held.
+    // The worker ended the run in its own attempt.
     assert_eq!(run["attempt"], 1);
 }
 
@@ -66,7 +66,7 @@ async fn a_run_of_a_dead_worker_is_cancelled() {
     let run = client.run(&run_id).await;
     assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("cancelled"), Some(2)));
     assert_eq!(run["output_message"]["content"], fold(&frames));
-    assert!(!fold(&frames).is_empty(), "what was archived is kept");
+    assert!(!fold(&frames).is_empty(), "the archived text is kept");
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn without_redis_a_cancel_is_effective_within_five_seconds() {
     );
 }
 
-/// Cancels runs at about the moment when they complete.
+/// Cancels runs at about the moment at which they complete.
 async fn races(client: &Client, rounds: usize) {
     let mut ends = Vec::new();
     for round in 0..rounds {

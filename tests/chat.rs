@@ -1,4 +1,4 @@
-//! The terminal client, as a person and as a pipe use it.
+//! The terminal client, with a person and in a pipe.
 
 mod playback;
 mod questions;
@@ -16,7 +16,7 @@ use crate::support::{
     until,
 };
 
-/// A running client: what it prints can be waited for.
+/// A running client in a pseudoterminal. A test can wait for its output.
 struct Terminal {
     child: Child,
     printed: Receiver<u8>,
@@ -38,7 +38,7 @@ impl Terminal {
         Self { child, printed, screen_text: String::new() }
     }
 
-    /// In a terminal of its own, as a person would start it.
+    /// Starts a client in its own terminal, as a person does.
     fn interactive(base: &str) -> Self {
         Self::interactive_with(base, "")
     }
@@ -54,7 +54,7 @@ impl Terminal {
         stdin.flush().unwrap();
     }
 
-    /// Waits until something is printed that was not there before; answers what came up to it.
+    /// Waits until the client prints this text again; returns the output up to it.
     fn wait_for(&mut self, part: &str) -> String {
         while !self.screen_text.contains(part) {
             match self.printed.recv_timeout(TIMEOUT) {
@@ -73,7 +73,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Sends lines through a pipe; answers standard output and the exit status.
+/// Sends lines through a pipe; returns standard output and the exit status.
 fn pipe(base: &str, lines: &str) -> (String, String, Option<i32>) {
     pipe_with(base, &[], lines)
 }
@@ -171,7 +171,7 @@ async fn it_continues_when_the_server_goes_away_and_comes_back() {
     let base = holdfast.base();
     let piped = std::thread::spawn(move || pipe(&base, "[tokens=60] [delay=30] hi\n"));
     let client = holdfast.client();
-    until("the answer has begun", || async {
+    until("the answer has started", || async {
         let runs = client.get("/v1/runs").await.unwrap();
         (runs["items"][0]["status"] == "running").then_some(())
     })

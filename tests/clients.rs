@@ -1,22 +1,22 @@
-//! Clients that others wrote: each follows a run while its connections are reset and the process behind them is killed.
+//! Third-party clients: each follows a run while its connections are reset and the API's process is killed.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Client, ClientProgram, Deployment, EventFrame, Proxy, answer, fold, without_superseded};
 
-/// Reasoning, a tool call, a question, so that the run waits for the client to be there, and then an answer that goes on for
-/// longer than it takes to come back.
+/// A run with reasoning, a tool call and a question, so that it waits for the client. Its answer takes longer than a
+/// reconnection.
 const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
 
-/// Behind this, a client of the native wire has read the id of an event that it does not get.
+/// After this text, a client of the native wire has read the id of an event whose data it does not receive.
 const IN_A_FRAME: &str = "event: message.delta\n";
 
 pub fn is_delta(event: &Value) -> bool {
     event["type"] == "message.delta"
 }
 
-/// What the API gives as JSON: all events of an ended run.
+/// Returns all events of an ended run as JSON.
 async fn log(client: &Client, run_id: &str) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     let mut after = "0-0".to_owned();
@@ -42,20 +42,20 @@ fn frames_of(events: &[Value]) -> Vec<EventFrame> {
     frames.collect()
 }
 
-/// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
+/// Checks that no event is missing or repeated, and that the final text is the stored answer.
 pub async fn is_exact(client: &Client, received: &[Value], end: &Value) {
     let run_id = received[0]["run_id"].as_str().unwrap();
     let frames = frames_of(received);
     let stored_answer = client.wait_for_run(run_id).await["output_message"]["content"].clone();
-    assert_eq!(stored_answer, fold(&frames), "what the events say");
-    assert_eq!(stored_answer, *end, "what the client shows");
-    // What was superseded may be in no log any more. All else is the log, event for event.
+    assert_eq!(stored_answer, fold(&frames), "text of the events");
+    assert_eq!(stored_answer, *end, "text of the client");
+    // The log may lack superseded events. All other events must be equal to those of the log.
     let log = frames_of(&log(client, run_id).await);
     assert_eq!(without_superseded(&frames), without_superseded(&log));
 }
 
-/// Kills the process under a client that has begun, and resets its connections, at once and in the middle of an event. Answers
-/// what the client was given, and what it makes of it.
+/// Kills the process of a client's stream, and resets the client's connections, also in the middle of an event. Returns the
+/// client's reports and its result.
 async fn survives(
     mut program: ClientProgram,
     proxy: &Proxy,
@@ -80,7 +80,7 @@ async fn survives(
     (received, end)
 }
 
-/// A client that follows a run by its id.
+/// Checks a client that follows a run by its id.
 async fn follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();
@@ -91,7 +91,7 @@ async fn follows(name: &str) {
     is_exact(&deployment.client(), &received, &end).await;
 }
 
-/// A client that also starts the run.
+/// Checks a client that also starts the run.
 async fn starts_and_follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let proxy = Proxy::before(deployment.client().base()).await;
@@ -103,7 +103,7 @@ async fn starts_and_follows(name: &str) {
     assert_eq!(runs["items"].as_array().unwrap().len(), 1);
 }
 
-/// The client of Durable Streams, whose end has the answer and more.
+/// Checks the client of Durable Streams, whose result has more than the answer.
 async fn follows_durably(live: &str) {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();

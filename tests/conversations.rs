@@ -1,4 +1,4 @@
-//! Conversations: sessions, the standing one with an agent, briefings, edits and rollbacks.
+//! Conversations: sessions, the standing conversation with an agent, briefings, edits and rollbacks.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ fn contents(messages: &[Value]) -> Vec<&Value> {
     messages.iter().map(|message| &message["content"]).collect()
 }
 
-/// Says something and waits for the answer; answers `{message, run}`.
+/// Sends a message and waits for the answer; returns `{message, run}`.
 async fn say(client: &Client, conversation: &str, body: Value) -> Value {
     let mut response = client.post(&format!("/v1/conversations/{conversation}/messages"), body).await.unwrap();
     response["run"] = client.wait_for_run(text(&response["run"], "id")).await;
@@ -140,13 +140,13 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
     };
     let body = json!({"input": "[tokens=1] one", "agent_id": agent_id});
     let submission: Value = serde_json::from_str(&post("/v1/runs", body, "application/json").await).unwrap();
-    assert_eq!(submission["conversation"]["agent_id"], agent_id.as_str(), "the session begins with this agent");
+    assert_eq!(submission["conversation"]["agent_id"], agent_id.as_str(), "the session starts with this agent");
     client.wait_for_run(text(&submission["run"], "id")).await;
     let streamed = post("/api/chat/stream", json!({"message": "[tokens=1] two"}), "text/event-stream").await;
     assert!(streamed.contains(text(&submission["conversation"], "id")), "{streamed}");
     let history = client.get("/v1/sessions/plans/history").await.unwrap();
-    let response = ["[tokens=1] one", "This ", "[tokens=1] two", "This "];
-    assert_eq!(history.as_array().unwrap().iter().map(|line| &line["content"]).collect::<Vec<_>>(), response);
+    let expected = ["[tokens=1] one", "This ", "[tokens=1] two", "This "];
+    assert_eq!(history.as_array().unwrap().iter().map(|line| &line["content"]).collect::<Vec<_>>(), expected);
     let refused = post("/v1/runs", json!({"input": " "}), "application/json").await;
     assert!(refused.contains("empty_content"), "{refused}");
 }
@@ -154,10 +154,10 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
 async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployment: Deployment) {
     let client = deployment.client();
     let say = || client.post("/v1/sessions/new/messages", json!({"content": "[tokens=1]"}));
-    let response = futures::future::join_all((0..50).map(|_| say())).await;
-    let conversations: BTreeSet<String> = response
+    let responses = futures::future::join_all((0..50).map(|_| say())).await;
+    let conversations: BTreeSet<String> = responses
         .iter()
-        .map(|response| text(&response.as_ref().unwrap()["run"], "conversation_id").to_owned())
+        .map(|responses| text(&responses.as_ref().unwrap()["run"], "conversation_id").to_owned())
         .collect();
     assert_eq!(conversations.len(), 1);
     let page = client.get("/v1/sessions/new/messages?limit=200").await.unwrap();
@@ -240,9 +240,9 @@ async fn a_briefing_is_talked_about_in_the_standing_conversation(mut deployment:
     assert_eq!(client.get("/v1/briefings").await.unwrap()["items"], json!([briefing]));
     let path = format!("/v1/briefings/{}/actions/start_conversation", text(&briefing, "id"));
     let start = || client.post(&path, json!({}));
-    let submission = futures::future::join_all((0..10).map(|_| start())).await;
-    let first = submission[0].as_ref().unwrap();
-    assert!(submission.iter().all(|other| other.as_ref().unwrap() == first), "{submission:?}");
+    let submissions = futures::future::join_all((0..10).map(|_| start())).await;
+    let first = submissions[0].as_ref().unwrap();
+    assert!(submissions.iter().all(|other| other.as_ref().unwrap() == first), "{submissions:?}");
     let conversation = text(first, "conversation_id");
     assert_eq!(put(&client, &agent_id).await["id"], conversation);
     let cards = messages_of(&client, conversation, "").await;
@@ -358,8 +358,8 @@ async fn an_edit_can_be_undone(mut deployment: Deployment) {
     assert_eq!(messages[0]["version"], json!({"number": 2, "count": 2, "previous": question["id"], "next": null}));
     assert_eq!(messages[1]["version"]["number"], 2);
     let history = client.get(&format!("/api/chat/{id}/messages")).await.unwrap();
-    for (message, title_shown) in messages.iter().zip(history.as_array().unwrap()) {
-        assert_eq!(title_shown["metadata"]["version"], message["version"]);
+    for (message, in_history) in messages.iter().zip(history.as_array().unwrap()) {
+        assert_eq!(in_history["metadata"]["version"], message["version"]);
     }
     let restore = async |message: &str| {
         answer(client.request(Method::POST, &format!("/v1/conversations/{id}/messages/{message}/restore"))).await
@@ -367,7 +367,7 @@ async fn an_edit_can_be_undone(mut deployment: Deployment) {
     let restored = restore(text(&question, "id")).await.unwrap();
     assert_eq!((&restored["id"], &restored["superseded_at"]), (&question["id"], &Value::Null));
     assert_eq!(contents(&messages_of(&client, id, "").await), [&json!("[tokens=1] one"), &json!("This ")]);
-    // Its place is taken by a message that is not there either.
+    // The message that replaced it is gone too.
     let refused = restore(text(&messages[1]["version"], "previous")).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "message_not_restorable"));
     let refused = restore("01890000-0000-7000-8000-000000000000").await.unwrap_err();
@@ -398,7 +398,7 @@ async fn an_answer_that_is_being_made_can_be_made_again(mut deployment: Deployme
     let client = deployment.client();
     let submission = client.start("[tokens=400] [delay=20] one").await;
     let (run, conversation) = (text(&submission["run"], "id"), text(&submission["conversation"], "id"));
-    until("it has said something", || async {
+    until("the run has output", || async {
         let run = client.run(run).await;
         (run["status"] == "running").then_some(())
     })
@@ -430,7 +430,7 @@ async fn a_rollback_supersedes_the_run_that_it_interrupts(mut deployment: Deploy
     let live = client.post(&path, json!({"content": "[tokens=400] [delay=20] four"})).await.unwrap();
     let again = json!({"replace_from": live["message"]["id"], "mode": "rollback"});
     let again = client.post(&path, again).await.unwrap();
-    assert_eq!(again["message"]["id"], live["message"]["id"], "a question that is to be answered again stays");
+    assert_eq!(again["message"]["id"], live["message"]["id"], "a question stays when its answer is made again");
     client.cancel(text(&again["run"], "id")).await;
     client.wait_for_run(text(&again["run"], "id")).await;
     let messages = messages_of(&client, conversation, "").await;

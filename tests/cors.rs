@@ -1,4 +1,4 @@
-//! Front ends on other origins, and what every answer tells browsers and caches.
+//! Front ends on other origins, and the headers of every response for browsers and caches.
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
@@ -63,7 +63,7 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
     ];
     for answer in answers {
         assert_eq!(header(&answer, "access-control-allow-origin").as_deref(), Some(FRONT), "{}", answer.url());
-        assert_eq!(header(&answer, "access-control-allow-credentials"), None, "nobody has asked for it");
+        assert_eq!(header(&answer, "access-control-allow-credentials"), None, "the request did not ask for it");
         assert!(lists(&answer, "vary", "origin"), "{}", answer.url());
         for name in ["location", "retry-after", "x-run-id", "stream-next-offset", "x-workflow-run-id"] {
             assert!(lists(&answer, "access-control-expose-headers", name), "{name} of {}", answer.url());

@@ -1,4 +1,4 @@
-//! `holdfast doctor`: a bad setting is found before a process starts with it.
+//! `holdfast doctor` finds bad settings before a process starts with them.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use test_servers::Postgres;
 
 use crate::support::{Embedded, Holdfast, ScaledOut};
 
-/// The exit status, and what the command printed.
+/// Returns the exit status and the output of the command.
 fn doctor(command: &mut Command, args: &[&str]) -> (Option<i32>, String) {
     let output = command.args(args).output().unwrap();
     let printed = [output.stdout, output.stderr].concat();

@@ -1,5 +1,5 @@
-//! Durable Streams: a run is read at any offset, followed by long poll and by SSE, and found again after a broken connection,
-//! by the official client too.
+//! Durable Streams: clients read a run at any offset, follow it by long poll and by SSE, and resume it after a broken
+//! connection. The official client does the same.
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ in_both_modes!(
     a_long_run_comes_in_pieces,
     an_invalid_offset_is_refused,
     a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends,
-    nobody_writes,
+    writes_are_refused,
     the_official_client_follows_to_the_end,
     the_official_client_survives_a_reset,
 );
@@ -39,7 +39,7 @@ fn next_offset(response: &Response) -> String {
     header(response, "stream-next-offset").unwrap().to_owned()
 }
 
-/// Whether the answer says that it is up to date, and that the stream is closed.
+/// Returns whether the response is up to date, and whether the stream is closed.
 fn flags(response: &Response) -> (bool, bool) {
     (header(response, "stream-up-to-date") == Some("true"), header(response, "stream-closed") == Some("true"))
 }
@@ -49,7 +49,7 @@ async fn events(response: Response) -> Vec<Value> {
     response.json().await.unwrap()
 }
 
-/// The offset behind an event of the native wire.
+/// Returns the offset after an event of the native wire.
 fn offset(event: &Value) -> String {
     let (attempt, n) = event["id"].as_str().unwrap().split_once('-').unwrap();
     format!("{:0>10}_{:0>10}", attempt, n)
@@ -61,13 +61,13 @@ async fn finished_run(client: &Client, input: &str) -> (String, Vec<Value>) {
     (run_id, frames.into_iter().map(|frame| frame.data).collect())
 }
 
-async fn waiting(client: &Client) -> String {
+async fn start_waiting_run(client: &Client) -> String {
     let mut stream = client.stream("[approval=send it] [tokens=100] [delay=15]").await;
     stream.up_to("agent.state").await;
     stream.run_id.clone()
 }
 
-/// Waits until so many streams are open, or polls wait.
+/// Waits until this number of streams and polls is open.
 async fn streams_are_open(client: &Client, count: usize) {
     until("so many streams are open", async || {
         let metrics = client.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
@@ -76,7 +76,7 @@ async fn streams_are_open(client: &Client, count: usize) {
     .await;
 }
 
-/// The pairs of an SSE body: what `data` has, and what `control` says behind it.
+/// Returns the pairs of an SSE body: the items of `data`, and the `control` after them.
 fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
     let (mut pairs, mut items) = (Vec::new(), Vec::new());
     for block in body.split("\n\n").filter(|block| !block.is_empty()) {
@@ -95,10 +95,10 @@ fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
 async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
     let client = deployment.client();
     let (run_id, native) = finished_run(&client, "[tokens=9] [think] hi").await;
-    let all_events = get(&client, &run_id, "offset=-1").await;
-    assert_eq!((next_offset(&all_events), flags(&all_events)), (offset(native.last().unwrap()), (true, true)));
-    assert_eq!(header(&all_events, "x-content-type-options"), Some("nosniff"));
-    assert_eq!(events(all_events).await, native);
+    let response = get(&client, &run_id, "offset=-1").await;
+    assert_eq!((next_offset(&response), flags(&response)), (offset(native.last().unwrap()), (true, true)));
+    assert_eq!(header(&response, "x-content-type-options"), Some("nosniff"));
+    assert_eq!(events(response).await, native);
     assert_eq!(events(get(&client, &run_id, "").await).await, native, "without an offset, from the start");
     let offsets: Vec<String> = native.iter().map(offset).collect();
     assert!(offsets.is_sorted());
@@ -145,9 +145,13 @@ async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deploymen
 async fn a_long_poll_waits_and_then_returns_nothing(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_LONG_POLL_MS", 300);
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let all = get(&client, &run_id, "offset=-1&live=long-poll").await;
-    assert_eq!((all.status(), flags(&all)), (StatusCode::OK, (true, false)), "what is there is not waited for");
+    assert_eq!(
+        (all.status(), flags(&all)),
+        (StatusCode::OK, (true, false)),
+        "a poll does not wait for existing events"
+    );
     let (tail, cursor) = (next_offset(&all), header(&all, "stream-cursor").unwrap().parse::<u64>().unwrap());
     let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
     assert_eq!((next_offset(&head), flags(&head)), (tail.clone(), (true, false)));
@@ -163,7 +167,7 @@ async fn a_long_poll_waits_and_then_returns_nothing(deployment: Deployment) {
     assert_eq!(events(before).await, [json!(null); 0]);
     client.cancel(&run_id).await;
     let after = client.request(Method::GET, &poll).header("if-none-match", before_tag).send().await.unwrap();
-    assert_eq!(flags(&after), (true, true), "what has changed has another tag");
+    assert_eq!(flags(&after), (true, true), "a changed stream has another tag");
     let kinds: Vec<Value> = events(after).await.into_iter().map(|event| event["type"].clone()).collect();
     assert_eq!(kinds.last().unwrap(), "run.cancelled");
 }
@@ -171,7 +175,7 @@ async fn a_long_poll_waits_and_then_returns_nothing(deployment: Deployment) {
 async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_DURABLE_SSE_MS", 150).with("HOLDFAST_HEARTBEAT_MS", 40);
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let sse = get(&client, &run_id, "offset=-1&live=sse").await;
     assert_eq!(
         (header(&sse, "content-type"), header(&sse, "cache-control")),
@@ -190,7 +194,7 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
 
 async fn a_drain_ends_connections_so_that_clients_reconnect(mut deployment: Deployment) {
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
     let first = sse.chunk().await.unwrap().unwrap();
     let poll = tokio::spawn({
@@ -237,8 +241,8 @@ async fn a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends(
     let submission = client.start("[tokens=200] [delay=20]").await;
     let run_id = submission["run"]["id"].as_str().unwrap();
     until("the run is at work", async || (client.run(run_id).await["status"] == "running").then_some(())).await;
-    let waiting = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
-    let refused = answer(waiting).await.unwrap_err();
+    let start_waiting_run = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
+    let refused = answer(start_waiting_run).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (400, "invalid_event_id"));
     assert_eq!(client.run(run_id).await["status"], "completed");
 }
@@ -266,7 +270,7 @@ async fn an_invalid_offset_is_refused(mut deployment: Deployment) {
     }
 }
 
-async fn nobody_writes(mut deployment: Deployment) {
+async fn writes_are_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let (run_id, _) = finished_run(&client, "[tokens=1]").await;
     for method in [Method::PUT, Method::POST, Method::DELETE, Method::PATCH] {
@@ -286,9 +290,9 @@ async fn start_client(base: &str, run_id: &str, live: &str) -> ClientProgram {
     ClientProgram::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
 }
 
-/// Follows a run that waits for an approval with the official client, which has everything then and waits too.
+/// Starts a run that waits for an approval, and the official client, which then has all events and also waits.
 async fn follow_waiting_run(client: &Client, base: &str, live: &str) -> (String, ClientProgram) {
-    let run_id = waiting(client).await;
+    let run_id = start_waiting_run(client).await;
     streams_are_open(client, 0).await;
     let program = start_client(base, &run_id, live).await;
     streams_are_open(client, 1).await;
@@ -301,7 +305,7 @@ async fn approve(client: &Client, run_id: &str) {
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
 }
 
-/// What the client has read again, from each offset that it was given, is the rest; answers how many these were.
+/// Checks that the client has read the rest from each of its offsets; returns the number of offsets.
 fn are_the_rests(rests: &Value, all_events: &[Value]) -> usize {
     let rests = rests.as_array().unwrap();
     for rest in rests {
@@ -323,7 +327,7 @@ async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
         let head =
             json!({"offset": offset(all_events.last().unwrap()), "closed": true, "contentType": "application/json"});
         assert_eq!(end["head"], head, "{live}");
-        assert!(are_the_rests(&end["rests"], &all_events) >= 2, "{live}: what comes is a batch of its own");
+        assert!(are_the_rests(&end["rests"], &all_events) >= 2, "{live}: new events arrive in their own batch");
         let (received, end) = start_client(client.base(), &run_id, live).await.rest().await;
         assert_eq!(
             (&received, are_the_rests(&end["rests"], &all_events)),
@@ -341,7 +345,7 @@ async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
         proxy.reset();
         approve(&client, &run_id).await;
         let mut received = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
-        // In the middle of an event.
+        // The connection breaks in the middle of an event.
         proxy.reset_and_again_after_text("\"type\":\"message.delta\"");
         proxy.until_breaks(1).await;
         let (rest, end) = program.rest().await;

@@ -1,4 +1,4 @@
-//! A worker dies around a tool call: nothing that must not happen twice does.
+//! A worker dies around a tool call: no effect that must happen once happens twice.
 
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ in_both_modes!(
     a_call_that_takes_workers_down_fails_its_run,
 );
 
-/// A run that calls `kb__count` once, of an agent that says this about the tool.
-async fn counting(client: &Client, server: &ToolServer, policy: Value) -> EventStream {
+/// Starts a run that calls `kb__count` once. The agent has this policy for the tool.
+async fn start_counting_run(client: &Client, server: &ToolServer, policy: Value) -> EventStream {
     let agent_id = agent(client, json!([server.describe()]), json!({"tools": {"kb__count": policy}})).await;
     let body = json!({"agent_id": agent_id, "input": "[tokens=2] [call=kb__count {\"note\": \"one\"}]"});
     let request = client.request(reqwest::Method::POST, "/v1/runs").header("accept", "text/event-stream");
     EventStream::new(request.json(&body).send().await.unwrap())
 }
 
-/// What the client sees from this cursor on, once the worker is back.
+/// Starts the worker again; returns the run's stream after the last frame.
 async fn resume_after_death(deployment: &mut Deployment, run_id: &str, frames: &[EventFrame]) -> (Client, EventStream) {
     let client = deployment.client();
     let stream = client.events(run_id, Some(&frames.last().unwrap().id)).await;
@@ -44,10 +44,10 @@ fn outcome(frames: &[EventFrame]) -> &Value {
 
 async fn a_call_that_was_about_to_be_made_is_made_once(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({"effect": "once"})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "once"})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
-    // It has reached the server, but done nothing yet: as far as the worker can know, it may have.
+    // The call has reached the server without an effect, but the worker cannot know that.
     drop(server.arrival().await);
     deployment.kill_worker();
     let (client, mut stream) = resume_after_death(&mut deployment, &run_id, &frames).await;
@@ -74,7 +74,7 @@ async fn a_call_that_was_about_to_be_made_is_made_once(mut deployment: Deploymen
 
 async fn a_call_that_may_have_been_made_is_not_made_again_without_approval(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     let arrival = server.arrival().await;
@@ -89,7 +89,7 @@ async fn a_call_that_may_have_been_made_is_not_made_again_without_approval(mut d
 
 async fn a_call_that_a_human_denies_to_repeat_stays_unknown(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     let arrival = server.arrival().await;
@@ -110,16 +110,16 @@ async fn a_call_that_a_human_denies_to_repeat_stays_unknown(mut deployment: Depl
 
 async fn a_call_whose_outcome_was_on_its_way_is_not_made_again(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     let arrival = server.arrival().await;
     arrival.take_effect();
     arrival.answer("counted");
-    // The answer may or may not have been noted by now; either way nothing is called again.
+    // The worker may or may not have stored the outcome; in both cases it does not repeat the call.
     deployment.kill_worker();
     let (client, mut stream) = resume_after_death(&mut deployment, &run_id, &frames).await;
-    let run = until("the run has come to rest", || async {
+    let run = until("the run has stopped", || async {
         let run = client.run(&run_id).await;
         (run["status"] == "waiting" || run["status"] == "completed").then_some(run)
     })
@@ -143,7 +143,7 @@ async fn a_known_outcome_outlives_the_worker(mut deployment: Deployment) {
     arrival.take_effect();
     arrival.answer("counted");
     let mut frames = client.events(&run_id, None).await.up_to("step.completed").await;
-    // The next step is under way, and its outcome is in the database.
+    // The next step has started, so the outcome is in the database.
     until("the outcome is durable", || async {
         let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
         (calls["items"][0]["status"] == "completed").then_some(())
@@ -163,7 +163,7 @@ async fn a_known_outcome_outlives_the_worker(mut deployment: Deployment) {
 
 async fn an_idempotent_call_is_repeated_under_its_key(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     let first = server.arrival().await;
@@ -178,7 +178,7 @@ async fn an_idempotent_call_is_repeated_under_its_key(mut deployment: Deployment
 
 async fn a_read_only_call_is_repeated(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({"effect": "read_only"})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "read_only"})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     drop(server.arrival().await);
@@ -190,7 +190,7 @@ async fn a_read_only_call_is_repeated(mut deployment: Deployment) {
 
 async fn a_call_that_takes_workers_down_fails_its_run(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    let mut stream = counting(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
+    let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
     let run_id = stream.run_id.clone();
     let frames = stream.up_to("tool_call.started").await;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Why a model ended its answer, wherever an answer is shown.
+//! The reason for which a model ended its answer, on all routes that show an answer.
 
 use reqwest::Method;
 use serde_json::{Value, json};

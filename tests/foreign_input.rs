@@ -1,4 +1,4 @@
-//! What callers send and the server bounds: schemas, hosts, bodies, and the pages that they ask for.
+//! Bounds on the input of callers: schemas, hosts, bodies, and page sizes.
 
 use std::io::{Read, Write};
 
@@ -117,7 +117,7 @@ async fn bodies_in_flight_are_limited_per_caller() {
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
-    // The body never comes: `expect` says when the server has begun to read it.
+    // The body never arrives. The response to `expect` shows that the server has started to read it.
     let begin = |user: &str, bytes: usize| {
         let mut socket = std::net::TcpStream::connect(host).unwrap();
         let head = format!(

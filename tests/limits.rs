@@ -1,4 +1,4 @@
-//! Every limit at its edge.
+//! Each limit, at its exact value and one above.
 
 use std::io::{Read, Write};
 

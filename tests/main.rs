@@ -1,4 +1,4 @@
-//! End to end: the real executable, private servers, a file per story.
+//! End-to-end tests: the real executable, private servers, and one file for each subject.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,4 +1,4 @@
-//! A real provider's protocol, end to end: what it is asked, and how its failures reach the user.
+//! A real provider's protocol, end to end: the requests to it, and how its failures reach the user.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn the_model_sees_the_last_messages_and_never_a_later_one() {
     let client = holdfast.client();
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
-    // All are posted before the first is answered, most likely; what each sees is the same in any case.
+    // Most likely all messages arrive before the first answer. The input of each run does not depend on that.
     let mut runs = Vec::new();
     for text in ["one", "two", "three"] {
         runs.push(

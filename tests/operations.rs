@@ -1,4 +1,4 @@
-//! What an operator is given: metrics, a dashboard, alerts, and pages that explain them.
+//! Metrics, the dashboard, the alerts, and the pages that explain them to operators.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -14,7 +14,7 @@ fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The metrics of a process, which promtool takes as they are.
+/// Returns the metrics of a process, after promtool has checked them.
 async fn metrics(url: &str) -> String {
     let response = reqwest::get(format!("{url}/metrics")).await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4");
@@ -24,26 +24,26 @@ async fn metrics(url: &str) -> String {
     metrics
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 fn value(metrics: &str, series: &str) -> f64 {
     let line = metrics.lines().find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
     let line = line.unwrap_or_else(|| panic!("no {series} in {metrics}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Waits until a series of a process has reached a value.
+/// Waits until a series of a process has at least this value.
 async fn until_at_least(url: &str, series: &str, least: f64) {
     until(&format!("{series} is {least}"), || async { (value(&metrics(url).await, series) >= least).then_some(()) })
         .await;
 }
 
-/// The names that are described.
+/// Returns the names of the described metrics.
 fn names(metrics: &str) -> BTreeSet<String> {
     let described = |line: &str| Some(line.strip_prefix("# HELP ")?.split(' ').next()?.to_owned());
     metrics.lines().filter_map(described).collect()
 }
 
-/// The metrics that a text names, without what histograms add to their names.
+/// Returns the metrics that a text names, without the suffixes of histograms.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|at: char| !at.is_ascii_alphanumeric() && at != '_');
     let ours = words.filter(|word| word.starts_with("holdfast_") || word.starts_with("process_"));
@@ -54,7 +54,7 @@ fn named(text: &str) -> BTreeSet<String> {
     ours.map(base).collect()
 }
 
-/// The expressions of the dashboard's panels.
+/// Returns the expressions of the dashboard's panels.
 fn expressions() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&file("docs/grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -155,9 +155,9 @@ async fn a_run_that_waits_for_a_worker_has_an_age_and_one_after_another_has_none
     running.up_to("message.delta").await;
     let conversation = client.run(&running.run_id).await["conversation_id"].as_str().unwrap().to_owned();
     client.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "next"})).await.unwrap();
-    let api_metrics = metrics(&api.base()).await;
-    assert_eq!(value(&api_metrics, "holdfast_runs{status=\"queued\"}"), 1.0);
-    assert_eq!(value(&api_metrics, "holdfast_oldest_queued_run_seconds"), 0.0);
+    let metrics_after = metrics(&api.base()).await;
+    assert_eq!(value(&metrics_after, "holdfast_runs{status=\"queued\"}"), 1.0);
+    assert_eq!(value(&metrics_after, "holdfast_oldest_queued_run_seconds"), 0.0);
     drop(worker);
 }
 
@@ -180,7 +180,7 @@ async fn the_metrics_show_an_outage() {
     until_at_least(&worker_url, "holdfast_flush_failures_total", 1.0).await;
     let without_both = metrics(&api.base()).await;
     assert_eq!(value(&without_both, "holdfast_reachable{place=\"database\"}"), 0.0);
-    // A count of before would look as if it were one of now.
+    // An old count would look like a current one.
     assert!(value(&without_both, "holdfast_runs{status=\"running\"}").is_nan());
     postgres.restart();
     scaled.redis.restart();
@@ -199,9 +199,9 @@ async fn a_model_that_fails_is_counted_by_its_code() {
         client.wait_for_run(client.start(input).await["run"]["id"].as_str().unwrap()).await;
     }
     until_at_least(&process.base(), "holdfast_run_failures_total{code=\"model_refused\"}", 1.0).await;
-    let series_of_unknown = metrics(&process.base()).await;
-    assert_eq!(value(&series_of_unknown, "holdfast_model_failures_total{code=\"model_refused\"}"), 1.0);
-    assert_eq!(value(&series_of_unknown, "holdfast_model_failures_total{code=\"model_unavailable\"}"), 0.0);
+    let metrics_text = metrics(&process.base()).await;
+    assert_eq!(value(&metrics_text, "holdfast_model_failures_total{code=\"model_refused\"}"), 1.0);
+    assert_eq!(value(&metrics_text, "holdfast_model_failures_total{code=\"model_unavailable\"}"), 0.0);
 }
 
 #[tokio::test]
@@ -223,8 +223,8 @@ async fn the_metrics_show_a_drain_to_its_end() {
 fn a_taken_metrics_address_ends_the_worker() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let scaled = ScaledOut::new().with("HOLDFAST_METRICS_ADDR", listener.local_addr().unwrap());
-    let report = refusal(&mut scaled.command("worker"));
-    assert!(report.contains("set HOLDFAST_METRICS_ADDR to a free address"), "{report}");
+    let reason = refusal(&mut scaled.command("worker"));
+    assert!(reason.contains("set HOLDFAST_METRICS_ADDR to a free address"), "{reason}");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn each_alert_fires_when_it_should_and_has_a_runbook() {
     assert_eq!(after("- alert: ").count(), after("runbook: ").count());
 }
 
-/// What a link to a heading says.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
     let slug = heading.to_lowercase().replace(' ', "-");
     slug.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()

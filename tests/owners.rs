@@ -1,4 +1,4 @@
-//! Owners as a whole: signing in, leaving, and being forgotten.
+//! The data of owners: sign-in of anonymous users, removal, and expiry.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ in_both_modes!(
     a_caller_removes_all_that_it_has_while_a_run_is_at_work,
 );
 
-fn named(client: &Client, subject: &str) -> Client {
+fn user_named(client: &Client, subject: &str) -> Client {
     client.token(&token(&claims(subject, json!({}))))
 }
 
@@ -29,7 +29,7 @@ async fn an_anonymous_users_data_moves_to_the_account_and_streams_continue(mut d
     let client = deployment.client();
     let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
     let secret = made["token"].as_str().unwrap().to_owned();
-    let (anonymous_user, ann) = (client.token(&secret), named(&client, "ann"));
+    let (anonymous_user, ann) = (client.token(&secret), user_named(&client, "ann"));
     let cookie = format!("__Host-holdfast_user={secret}");
     let me = async || answer(ann.request(Method::GET, "/v1/users/me").header("cookie", &cookie)).await.unwrap();
     assert_eq!(me().await.get("claimable"), None);
@@ -62,7 +62,7 @@ async fn an_anonymous_users_data_moves_to_the_account_and_streams_continue(mut d
     let mut followed = ann.events(&run, None).await;
     followed.up_to("message.delta").await;
     let rest = stream.rest().await;
-    assert_eq!(rest.last().unwrap().event, "run.completed", "a stream that is open goes on");
+    assert_eq!(rest.last().unwrap().event, "run.completed", "an open stream continues");
     assert_eq!(followed.rest().await.last().unwrap().event, "run.completed");
     assert_eq!(ann.wait_for_run(&run).await["status"], "completed");
     assert_eq!((count_conversations(&ann).await, count_conversations(&anonymous_user).await), (3, 0));
@@ -89,7 +89,7 @@ async fn a_caller_removes_all_that_it_has_while_a_run_is_at_work(mut deployment:
         assert_eq!(ann.get(&path).await.unwrap_err().code, "run_not_found", "{path}");
     }
     ann.delete("/v1/users/me").await.expect("a repeated erasure finds nothing");
-    // The only slot of the worker is free again.
+    // The worker's only slot is free again.
     let next = ann.start("[tokens=3]").await;
     assert_eq!(ann.wait_for_run(next["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }
@@ -102,7 +102,7 @@ async fn an_anonymous_user_that_does_not_return_is_forgotten() {
         .with("HOLDFAST_ANONYMOUS_RETENTION_MS", "1000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = named(&client, "ann");
+    let ann = user_named(&client, "ann");
     let anonymous = async || {
         let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
         client.token(made["token"].as_str().unwrap())
@@ -112,7 +112,7 @@ async fn an_anonymous_user_that_does_not_return_is_forgotten() {
         client.post("/v1/conversations", json!({})).await.unwrap();
     }
     while !holdfast.log_so_far().contains("forgot an anonymous user") {
-        assert_eq!(count_conversations(&present).await, 1, "a user who reads is here");
+        assert_eq!(count_conversations(&present).await, 1, "a user that reads is active");
     }
     assert_eq!(
         (count_conversations(&absent).await, count_conversations(&present).await, count_conversations(&ann).await),

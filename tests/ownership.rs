@@ -1,4 +1,4 @@
-//! Somebody else's id looks exactly like an unknown one, on every route.
+//! On every route, the id of another owner looks exactly like an unknown id.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ in_both_modes!(another_owners_id_looks_like_an_unknown_one);
 async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment) {
     let client = deployment.client();
     let (ann, bob) = (client.user("ann"), client.user("bob"));
-    // It is followed, so the API knows it without the database.
+    // A client follows the run, so the API has it in memory.
     let followed = ann.stream("[tokens=400] [delay=20] hi").await;
     let run = followed.run_id.clone();
     let conversation = ann.run(&run).await["conversation_id"].as_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment)
             if let Some(body) = &body {
                 request = request.json(body);
             }
-            let failure = answer(request).await.expect_err("it was answered");
+            let failure = answer(request).await.expect_err("it was accepted");
             (failure.status, failure.body.to_string().replace(conversation, "").replace(run, ""))
         };
         let (foreign, missing) = (ask(&conversation, &run).await, ask(unknown, unknown).await);

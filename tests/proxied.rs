@@ -1,4 +1,4 @@
-//! Behind a real nginx, with the configuration that is shipped: two APIs, either of which may die.
+//! Two APIs behind a real nginx, with the shipped configuration. Either API may die.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ impl ProxiedApis {
         Client::new(&self.nginx.base())
     }
 
-    /// A metric of each API.
+    /// Returns a metric of each API.
     async fn metric(&mut self, name: &str) -> Vec<u64> {
         let mut values = Vec::new();
         for api in &mut self.apis {
@@ -49,7 +49,7 @@ impl ProxiedApis {
         values
     }
 
-    /// Ends the API that serves the only stream, without a word.
+    /// Kills the API that serves the only stream.
     async fn kill_the_streaming_api(&mut self) {
         let streams = self.metric("holdfast_streams_open ").await;
         assert_eq!(streams.iter().sum::<u64>(), 1, "{streams:?}");
@@ -76,8 +76,11 @@ async fn each_address_has_its_own_limit_also_with_another_proxy() {
     assert_eq!(refused.json::<serde_json::Value>().await.unwrap()["code"], "too_many_connections");
     assert_eq!(follow(&nginx, "203.0.113.2").await.status(), 200);
     drop(open_streams);
-    until("a place is free again", async || (follow(&nginx, "203.0.113.1").await.status() == 200).then_some(())).await;
-    // Without trusted proxies, a caller cannot make up addresses.
+    until("the address may send a request again", async || {
+        (follow(&nginx, "203.0.113.1").await.status() == 200).then_some(())
+    })
+    .await;
+    // Without trusted proxies, a caller cannot forge addresses.
     let nginx = Nginx::limiting([&address, &address], 1, "");
     let _held = follow(&nginx, "203.0.113.1").await;
     assert_eq!(follow(&nginx, "203.0.113.2").await.status(), 429);
@@ -88,7 +91,7 @@ async fn each_token_arrives_before_the_provider_sends_the_next() {
     let upstream = TestUpstream::with_permits(WORDS).await;
     let proxied = ProxiedApis::saying(&upstream);
     let mut stream = proxied.client().stream("hi").await;
-    until("the provider is asked", async || (!upstream.requests().is_empty()).then_some(())).await;
+    until("the provider has the request", async || (!upstream.requests().is_empty()).then_some(())).await;
     let mut longest = Duration::ZERO;
     for word in WORDS {
         upstream.permit_words(1);
@@ -154,7 +157,7 @@ async fn a_stream_whose_api_is_killed_does_not_end_cleanly() {
 async fn a_post_while_one_api_is_away_succeeds_at_the_other() {
     let mut proxied = ProxiedApis::around(ScaledOut::new());
     let client = proxied.client();
-    // Both are known to nginx, with a connection that it keeps.
+    // nginx keeps a connection to each API.
     for _ in 0..4 {
         client.start("[tokens=1] hi").await;
     }
@@ -176,8 +179,8 @@ async fn a_body_that_is_too_large_is_refused_in_the_words_of_the_api() {
     assert_eq!(post(1_048_576).await.unwrap_err().code, "content_too_long", "an API has read it");
     let failure = post(1_048_577).await.unwrap_err();
     let detail = "A request body has at most 1048576 bytes.";
-    let since = json!({"status": 413, "code": "body_too_large", "title": "Payload Too Large", "detail": detail});
-    assert_eq!((failure.status, failure.body), (413, since));
+    let problem = json!({"status": 413, "code": "body_too_large", "title": "Payload Too Large", "detail": detail});
+    assert_eq!((failure.status, failure.body), (413, problem));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Several messages in one conversation, and the same message several times.
+//! Several messages in one conversation, and repetitions of one message.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ async fn the_same_key_in_parallel(clients: &[Client]) {
     assert_eq!(response.headers()["x-run-id"].to_str().unwrap(), id(&answers[0]));
     let stream_text = response.text().await.unwrap();
     assert!(stream_text.contains("event: run.queued") && stream_text.contains("event: run.completed"));
-    // A client that repeats its POST after a loss goes on where it stopped.
+    // A client that repeats its POST after a broken connection resumes where it stopped.
     let request =
         client.request(Method::POST, "/v1/runs").header("idempotency-key", "k1").header("accept", "text/event-stream");
     let rest = request.header("last-event-id", "1-1").json(&body).send().await.unwrap().text().await.unwrap();

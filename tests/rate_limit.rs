@@ -1,4 +1,4 @@
-//! Limits for strangers: so many runs per address, wherever they are asked for.
+//! Rate limits for anonymous callers: runs for each address, on all routes that start runs.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
@@ -17,7 +17,7 @@ fn run(client: &Client) -> RequestBuilder {
     client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=1]"}))
 }
 
-/// The status of so many starts in a row, the same for all.
+/// Starts this number of runs in a row; returns their common status.
 async fn all(times: usize, mut request: impl FnMut() -> RequestBuilder) -> u16 {
     let mut status = None;
     for _ in 0..times {
@@ -47,14 +47,14 @@ async fn the_tenth_run_of_an_anonymous_caller_starts_and_the_eleventh_does_not(m
 
     assert_eq!(run(&client).send().await.unwrap().status(), 429, "another secret does not help");
     let conversations = anonymous_user.get("/v1/conversations").await.unwrap();
-    assert_eq!(conversations["items"].as_array().unwrap().len(), 10, "what is refused leaves nothing behind");
+    assert_eq!(conversations["items"].as_array().unwrap().len(), 10, "a refused request stores nothing");
     let conversation = conversations["items"][0]["id"].as_str().unwrap();
     let message =
         anonymous_user.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "hi"})).await;
     assert_eq!(message.unwrap_err().code, "rate_limited", "every way to start a run counts");
     anonymous_user.post("/v1/conversations", json!({})).await.unwrap();
     let named_user = client.token(&token(&claims("ann", json!({}))));
-    assert_eq!(all(12, || run(&named_user)).await, 202, "whom a token names is no stranger");
+    assert_eq!(all(12, || run(&named_user)).await, 202, "a token identifies its user");
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_refused_request_counts_once_and_a_repeated_one_not_at_all() {
     let page = || client.request(Method::GET, "/v1/runs?limit=0");
     assert_eq!(all(10, page).await, 400, "a read does not count");
     assert_eq!(repeat().send().await.unwrap().status(), 202);
-    assert_eq!(repeat().send().await.unwrap().status(), 202, "who repeats a request starts nothing");
+    assert_eq!(repeat().send().await.unwrap().status(), 202, "a repeated request starts no run");
     assert_eq!(run(&client).send().await.unwrap().status(), 202);
     assert_eq!(all(3, || run(&client)).await, 429, "four refused requests and two runs make six");
 }

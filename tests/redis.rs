@@ -1,4 +1,4 @@
-//! Losing Redis, all of it, at any moment.
+//! Redis loses its data or is away, at any moment.
 
 use std::time::{Duration, Instant};
 
@@ -32,13 +32,13 @@ async fn killing_redis_in_mid_stream_loses_nothing_and_everything_recovers() {
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 20).await;
     scaled.redis.kill();
-    // Without Redis the stream goes on by way of the archive.
+    // Without Redis the stream continues from the archive.
     frames.extend(stream.up_to_nth("message.delta", 60).await);
     scaled.redis.restart();
     frames.extend(stream.rest().await);
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 200);
     assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
-    // Pushes and wake-ups work again: a new run streams as it is made, not in lumps of two seconds.
+    // Pushes and wake-ups work again: a new run streams at once, and not every two seconds.
     let since = Instant::now();
     let frames = client.stream("[tokens=3] [delay=1] hi").await.rest().await;
     assert_eq!(frames.last().unwrap().event, "run.completed");
@@ -52,7 +52,7 @@ async fn a_message_is_taken_and_answered_while_redis_is_away() {
     let client = api.client();
     let running = client.stream("[tokens=10000] [delay=20] hi").await;
     scaled.redis.kill();
-    // Requests do not wait for what they can do without.
+    // Requests that can do without Redis do not wait for it.
     let since = Instant::now();
     client.cancel(&running.run_id).await;
     assert!(since.elapsed() < Duration::from_secs(1), "the cancel was acknowledged after {:?}", since.elapsed());
@@ -67,7 +67,7 @@ async fn a_message_is_taken_and_answered_while_redis_is_away() {
     scaled.redis.restart();
 }
 
-/// The time is not begun anew with each append, but before it is missing.
+/// An append does not always restart a log's expiry, but it does before the log would expire too early.
 #[tokio::test]
 async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     let scaled = ScaledOut::new().with("HOLDFAST_LOG_TTL_MS", 60_000);
@@ -77,17 +77,17 @@ async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     stream.rest().await;
     let remaining_ms: u64 =
         scaled.redis.call(&format!("PTTL {key}")).unwrap().trim().trim_start_matches(':').parse().unwrap();
-    // From the first append on it would have been 5 s less.
+    // Without a restart the log would expire 5 s earlier.
     assert!((57_500..=61_000).contains(&remaining_ms), "{remaining_ms} ms are left");
 }
 
-/// Longest time until a connection that has failed without a word is replaced.
+/// Longest time until a silently failed connection is replaced.
 const REPLACED: Duration = Duration::from_secs(5);
 
-/// Connections of an API and a worker that somebody uses. An API never waits for a wake-up.
+/// Number of connections of a busy API and a worker. An API never waits for a wake-up.
 const USED: usize = 9;
 
-/// An API and a worker whose connections to Redis go through a proxy. Wake-ups and pushes alone tell them of anything.
+/// Starts an API and a worker whose connections to Redis use a proxy. Only wake-ups and pushes inform them.
 async fn behind_a_proxy(redis: &Redis) -> (ScaledOut, Proxy) {
     let proxy = Proxy::before(&redis.url().replace("redis://", "")).await;
     let scaled = ScaledOut::new().with("REDIS_URL", proxy.base.replace("http://", "redis://"));
@@ -98,7 +98,7 @@ async fn is_ready(client: &Client) -> bool {
     client.request(reqwest::Method::GET, "/readyz").send().await.unwrap().status() == 200
 }
 
-/// Lets something happen to every connection in mid-stream, and expects a new one for each, and the stream to go on.
+/// Breaks every connection in mid-stream. Expects a new connection for each, and that the stream continues.
 async fn every_connection_is_replaced(scaled: &ScaledOut, proxy: &Proxy, fail: impl FnOnce()) {
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();

@@ -1,8 +1,8 @@
-//! Resuming: what was received up to any event, plus the rest from there, is the whole, byte for byte.
+//! Resuming: the events up to any cursor and the events after it are the complete stream, byte for byte.
 
 use crate::support::{Client, Embedded, EventFrame, ScaledOut, fold};
 
-/// Resumes after every event of `whole`, and from the start.
+/// Resumes after every event of `all`, and from the start.
 async fn resumes_everywhere(client: &Client, run_id: &str, all: &[EventFrame], when: &str) {
     let raw = |frames: &[EventFrame]| frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>();
     assert_eq!(raw(&client.events(run_id, None).await.rest().await), raw(all), "{when}, from the start");
@@ -12,7 +12,7 @@ async fn resumes_everywhere(client: &Client, run_id: &str, all: &[EventFrame], w
     }
 }
 
-/// Cuts a live run with reasoning and a tool call after every event, and resumes each cut at once, while the run goes on.
+/// Resumes a live run with reasoning and a tool call after every event, while the run continues. Returns all its events.
 async fn resumes_everywhere_live(client: &Client) -> (String, Vec<EventFrame>) {
     let input = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=60] [delay=10] hi"#;
     let mut stream = client.stream(input).await;

@@ -1,4 +1,4 @@
-//! The limits of a run: which of them the model is told of, and which end it.
+//! The limits of a run. Some change the model's input, and the others end the run.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn at_the_limit_of_tool_calls_the_model_answers_with_what_it_has(mut deplo
     assert_eq!(warning["code"], "limit_reached");
     assert!(warning["message"].as_str().unwrap().contains("max_tool_calls"), "{warning}");
     assert_eq!(one_by_one.last().unwrap().event, "run.completed");
-    // In one step, the third is not made.
+    // Also within one step, the third call is not made.
     let at_once =
         frames_of(&client, &agent_id, "[tokens=2] [parallel] [call=kb__count] [call=kb__count] [call=kb__count]").await;
     assert_eq!(server.effects(), 4);
@@ -84,7 +84,7 @@ async fn a_run_with_too_much_output_fails_and_keeps_its_text(mut deployment: Dep
 }
 
 async fn waiting_for_people_counts_for_no_limit(deployment: Deployment) {
-    // Nobody answers, and for longer than the run may take.
+    // The approval stays open for longer than the run may take.
     let mut deployment = deployment.with("HOLDFAST_APPROVAL_TTL_MS", 2500);
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 1500}})).await;

@@ -1,4 +1,4 @@
-//! Search: conversations are found by their title and by what is said in them.
+//! Search finds conversations by their titles and by their messages.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn with_title(client: &Client, title: &str) -> String {
     client.post("/v1/conversations", json!({"title": title})).await.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// Says something in a new conversation, and waits for the answer, which is `This `.
+/// Sends a message in a new conversation, and waits for the answer, which is `This `.
 async fn with_message(client: &Client, content: &str) -> String {
     let submission = client.start(&format!("{content} [tokens=1]")).await;
     client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
@@ -68,14 +68,14 @@ async fn words_match_in_any_order_and_the_newest_match_is_returned(mut deploymen
         assert!(items.len() <= 1, "{page}");
         items.first().map(|item| item["found"].clone())
     };
-    let match_id = one("HARBOUR lighthouse").await.unwrap();
-    assert_eq!(match_id["message_id"], question["id"]);
-    assert_eq!(match_id["excerpt"], "the lighthouse at the harbour [tokens=1]");
-    // The title counts as a part of each message, and needs no place of its own.
+    let found_match = one("HARBOUR lighthouse").await.unwrap();
+    assert_eq!(found_match["message_id"], question["id"]);
+    assert_eq!(found_match["excerpt"], "the lighthouse at the harbour [tokens=1]");
+    // The title counts as a part of each message, so a match in the title names no message.
     assert_eq!(one("sea lighthouse ships").await.unwrap()["message_id"], question["id"]);
     assert_eq!(one("sea ships").await, Some(Value::Null));
     assert_eq!(one("lighthouse windmill").await, None);
-    // Above eight words, the rest is looked for as it is written.
+    // With more than eight words, the eighth and all further words are one literal text.
     assert!(one("at the harbour lighthouse at the harbour the lighthouse").await.is_some());
     assert!(one("at the harbour lighthouse at the harbour harbour lighthouse").await.is_none());
 }

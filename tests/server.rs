@@ -1,4 +1,4 @@
-//! What a page learns of the server itself.
+//! The description of the server that a page shows.
 
 use std::fs;
 

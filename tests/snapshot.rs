@@ -1,4 +1,4 @@
-//! Snapshots: a page that is opened in mid-run shows all of the message at once, and goes on from there.
+//! Snapshots: a page that opens in mid-run shows the message at once, and continues from there.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -37,8 +37,8 @@ fn text(snapshot: &Value) -> &str {
     snapshot["text"].as_str().unwrap()
 }
 
-/// What the deltas add.
-fn added(tail: &[EventFrame]) -> String {
+/// Returns the text of the deltas.
+fn delta_text(tail: &[EventFrame]) -> String {
     let deltas = tail.iter().filter(|frame| frame.event == "message.delta");
     deltas.map(|frame| frame.data["text"].as_str().unwrap()).collect()
 }
@@ -56,9 +56,9 @@ async fn a_snapshot_and_its_tail_are_the_complete_run(mut deployment: Deployment
     let tail = tail.rest().await;
     assert_eq!(tail[0].position(), (position.0, position.1 + 1), "nothing is missing and nothing comes twice");
     frames.extend(stream.rest().await);
-    let all = fold(&frames);
-    assert_eq!(text(&snapshot.data).to_owned() + &added(&tail), all);
-    assert_eq!(client.run(&run_id).await["output_message"]["content"], all);
+    let full_text = fold(&frames);
+    assert_eq!(text(&snapshot.data).to_owned() + &delta_text(&tail), full_text);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], full_text);
     assert_eq!(snapshot.data["message_id"], client.run(&run_id).await["output_message"]["id"]);
 }
 
@@ -106,7 +106,7 @@ async fn a_snapshot_shows_calls_and_open_questions(mut deployment: Deployment) {
     let answer_path = format!("/v1/runs/{run_id}/approvals/{}", approvals[0]["approval_id"].as_str().unwrap());
     client.post(&answer_path, json!({"decision": "approve"})).await.unwrap();
     let tail = tail.rest().await;
-    assert_eq!(tail[0].event, "approval.resolved", "the page sees what becomes of it");
+    assert_eq!(tail[0].event, "approval.resolved", "the page receives the result");
     let after = as_json(&client, &run_id).await;
     assert_eq!((&after["snapshot"]["approvals"], &after["snapshot"]["status"]), (&json!([]), &json!("completed")));
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
@@ -137,8 +137,8 @@ async fn a_page_that_learns_of_a_lost_worker_requests_another_snapshot(deploymen
     let (second, tail) = open_snapshot(&client, &run_id).await;
     let tail = tail.rest().await;
     let content = client.run(&run_id).await["output_message"]["content"].clone();
-    assert_eq!(text(&second.data).to_owned() + &added(&tail), content);
-    assert_eq!(as_json(&client, &run_id).await["snapshot"]["text"], content, "what was lost is in no snapshot");
+    assert_eq!(text(&second.data).to_owned() + &delta_text(&tail), content);
+    assert_eq!(as_json(&client, &run_id).await["snapshot"]["text"], content, "lost text is in no snapshot");
 }
 
 async fn a_cursor_makes_a_snapshot_needless(mut deployment: Deployment) {

@@ -1,4 +1,4 @@
-//! Starting: what works without anything, and what is refused with a sentence that says what to do.
+//! Starts: the defaults work without settings, and wrong settings are refused with a reason.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ async fn it_starts_with_nothing_and_says_what_it_uses() {
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     holdfast.wait_for_log("worker started");
-    let reason = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
-    assert!(reason[0].contains("holdfast.db") && reason[1].contains("CHAT_MODEL_PROVIDER"), "{reason:?}");
+    let log_lines = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
+    assert!(log_lines[0].contains("holdfast.db") && log_lines[1].contains("CHAT_MODEL_PROVIDER"), "{log_lines:?}");
     let page = client.request(reqwest::Method::GET, "/").send().await.unwrap().text().await.unwrap();
     assert!(page.contains("<title>Holdfast</title>") && page.contains("src=\"/assets/"), "{page}");
     let submission = client.start("[tokens=3] hi").await;

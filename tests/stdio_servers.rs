@@ -1,4 +1,4 @@
-//! Stdio servers, which are programs of others on the worker's host: what they can see of the worker, and when they end.
+//! Stdio servers, which are third-party programs on the worker's host: what they can read of the worker, and when they end.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Embedded, Holdfast, agent, frames_of, of_kind, own_user, until};
 
-/// The number of the user `nobody`.
+/// The id of the Unix user `nobody`.
 const NOBODY: u32 = 65_534;
 
 fn embedded() -> Embedded {
     Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("OLLAMA_BASE_URL", "http://user:hunter2@127.0.0.1:1")
 }
 
-/// What a stdio server finds when it looks around.
+/// Returns the secrets and files that a stdio server can read.
 async fn peek(client: &Client, data_dir: &Path) -> Value {
     let script = include_str!("stdio_servers/peek.py");
     let args = ["-c", script, data_dir.to_str().unwrap()];
@@ -58,7 +58,7 @@ async fn a_stdio_server_of_an_ordinary_worker_sees_neither_its_environment_nor_i
     }
     let mut holdfast = Holdfast::start(&mut command);
     let view = peek(&holdfast.client(), &embedded.data_dir()).await;
-    // It has the worker's user, and so the worker's files: docs/agents.md says so.
+    // The server runs as the worker's user, so it can read the worker's files, as docs/agents.md says.
     assert_eq!(view["seen"], json!(["data folder", "database"]), "{view}");
 }
 
@@ -84,7 +84,7 @@ fn another_user_for_stdio_servers_needs_a_root_worker() {
     }
 }
 
-/// Whether a process runs; one that has ended and that nobody has waited for does not.
+/// Returns whether a process runs. A zombie does not run.
 fn is_alive(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -1,4 +1,4 @@
-//! Many who watch one run, and one who does not read.
+//! Many subscribers of one run, and a subscriber that does not read.
 
 use std::{
     io::{Read, Write},
@@ -39,7 +39,7 @@ async fn a_run_whose_conversation_is_deleted_is_unknown_at_once_although_it_is_f
     let run_id = stream.run_id.clone();
     stream.up_to_nth("message.delta", 1).await;
     let conversation_id = client.run(&run_id).await["conversation_id"].as_str().unwrap().to_owned();
-    // So that the run does not end meanwhile.
+    // The long run does not end during the test.
     worker.signal("STOP");
     answer(client.request(Method::DELETE, &format!("/v1/conversations/{conversation_id}"))).await.unwrap();
     let failure = answer(client.events_request(&run_id, None)).await.unwrap_err();
@@ -58,7 +58,7 @@ async fn a_stream_after_an_event_that_never_comes_is_broken_off_when_the_run_has
         (run["status"] == "running").then_some(())
     })
     .await;
-    // Another run's, perhaps; this one's may come that far yet.
+    // The cursor may be another run's, but this run could still get that far.
     let mut ahead = client.events(&run_id, Some("1-99999")).await;
     assert_eq!(client.wait_for_run(&run_id).await["status"], "completed");
     assert!(ahead.next().await.is_err(), "it has ended as if the run's end had been seen");
@@ -93,7 +93,7 @@ async fn a_stalled_reader_slows_no_other_and_is_disconnected() {
     stalled.write_all(format!("GET /v1/runs/{run_id}/events HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
     let frames = stream.up_to("run.completed").await;
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 40_000);
-    // It has read nothing so far; what it gets now ends without the end of the body.
+    // The client has read nothing so far. The bytes that it receives now lack the end of the body.
     until("the stalled connection is closed", || async {
         let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
         let closed = ["holdfast_streams_open 0", "holdfast_connections_stalled_total 1"];

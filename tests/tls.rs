@@ -1,17 +1,17 @@
-//! PostgreSQL and Redis that are reached by TLS alone: their own authority, their names checked, and a client's certificate.
+//! PostgreSQL and Redis over TLS only, with their own authority, checked names, and a client certificate.
 
 use test_servers::{Certificates, Postgres, Redis};
 
 use crate::support::{ScaledOut, refusal};
 
-/// A run from its message to its end.
+/// Runs a message to its end.
 async fn answers(scaled: &ScaledOut) {
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let frames = api.client().stream("[tokens=20] hi").await.rest().await;
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-/// What every role says when it refuses to start with this URL.
+/// Returns the reason with which each role refuses to start with this URL.
 fn refusals(scaled: &ScaledOut, variable: &str, url: &str) -> Vec<String> {
     ["api", "worker"].map(|role| refusal(scaled.command(role).env(variable, url))).into()
 }

@@ -1,4 +1,4 @@
-//! Tools of real and of hostile servers.
+//! Tools of third-party servers and of hostile servers.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ fn outputs(frames: &[EventFrame]) -> Vec<&str> {
     of_kind(frames, "tool_call.completed").iter().map(|call| call["output"].as_str().unwrap_or("")).collect()
 }
 
-/// A stdio server by its command.
+/// Returns the definition of a stdio server with this command.
 fn stdio(name: &str, command: Vec<String>) -> Value {
     json!({"name": name, "transport": "stdio", "command": command[0], "args": command[1..]})
 }
@@ -107,7 +107,7 @@ async fn an_unknown_tool_is_an_outcome(mut deployment: Deployment) {
 
 async fn arguments_that_break_the_schema_are_an_outcome_that_names_the_path(mut deployment: Deployment) {
     let client = deployment.client();
-    // Deep enough for every parser on the way, but not for what wraps it.
+    // Every parser accepts this depth, but the wrapped value is too deep.
     let deep = format!("{{\"text\": {}1{}}}", "[".repeat(120), "]".repeat(120));
     let cases = [("{\"text\": 5}", "/text"), ("{}", "text"), ("not json", "no JSON object"), (&deep, "no JSON object")];
     for (arguments, part) in cases {
@@ -186,18 +186,18 @@ async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deploym
     for _ in 0..3 {
         waiting.push(server.arrival().await);
     }
-    let mut error_text = stream.up_to_nth("tool_call.started", 3).await;
-    // The fourth begins when one of the three has ended.
+    let mut seen_frames = stream.up_to_nth("tool_call.started", 3).await;
+    // The fourth call starts when one of the three has ended.
     assert!(!server.has_arrivals());
     waiting.remove(1).answer("first to end");
-    error_text.extend(stream.up_to("tool_call.completed").await);
-    assert_eq!(of_kind(&error_text, "tool_call.started").len(), 3);
+    seen_frames.extend(stream.up_to("tool_call.completed").await);
+    assert_eq!(of_kind(&seen_frames, "tool_call.started").len(), 3);
     waiting.push(server.arrival().await);
     waiting.drain(..).for_each(|call| call.answer("later"));
     server.arrival().await.answer("last");
-    error_text.extend(stream.rest().await);
-    assert_eq!(outputs(&error_text).len(), 5);
-    assert_eq!(error_text.last().unwrap().event, "run.completed");
+    seen_frames.extend(stream.rest().await);
+    assert_eq!(outputs(&seen_frames).len(), 5);
+    assert_eq!(seen_frames.last().unwrap().event, "run.completed");
 }
 
 async fn a_long_result_is_truncated_for_the_model_and_complete_in_the_trace(mut deployment: Deployment) {
@@ -264,7 +264,7 @@ async fn a_stream_of_messages_has_only_messages_and_the_end(mut deployment: Depl
         let request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events{query}"));
         EventStream::new(request.send().await.unwrap()).rest().await
     };
-    assert_eq!(get("").await, by_the_agent, "the agent's mode holds for those who come later, too");
+    assert_eq!(get("").await, by_the_agent, "the agent's mode also holds for later clients");
     let by_query = get("?stream_mode=events").await;
     assert_eq!(by_query[by_query.len() - 2..], by_the_agent, "the frames are the same in both");
     assert_eq!(kinds(&by_query)[..2], ["run.queued", "attempt.started"]);
@@ -288,7 +288,7 @@ async fn a_hundred_megabytes_of_output_are_an_outcome(deployment: Deployment) {
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-/// Servers that others wrote, over both of their transports.
+/// Calls tools of third-party servers over both transports.
 async fn real_servers(client: &Client, everything: &mcp::Everything) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.txt"), "kept in a file").unwrap();
@@ -340,7 +340,7 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     let mut stream = stream_of(&client, &agent_id, "[tokens=3] [delay=300] [call=kb__look] [call=kb__count]").await;
     let mut frames = stream.up_to("message.delta").await;
     postgres.stop();
-    // Looking changes nothing, so it goes on; its outcome is only in memory.
+    // A read-only call continues; its outcome is only in memory.
     server.arrival().await.answer("seen");
     let warnings = |frames: &[EventFrame]| of_kind(frames, "warning.raised").len();
     while of_kind(&frames, "tool_call.started").len() < 2 || warnings(&frames) == 0 {
@@ -351,7 +351,7 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     server.arrival().await.answer("counted");
     frames.extend(stream.rest().await);
     assert_eq!((warnings(&frames), frames.last().unwrap().event.as_str()), (1, "run.completed"));
-    // Everything was written when it was back.
+    // The database has everything after it is back.
     let run_id = frames[0].data["run_id"].as_str().unwrap();
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
     let outputs: Vec<&str> =

@@ -1,4 +1,4 @@
-//! A run's OpenTelemetry trace: one for all its processes, attempts and answers; and nothing at all unless it is wanted.
+//! A run's OpenTelemetry trace: one for all its processes, attempts and answers. Without an endpoint there is none.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::support::{
 
 const CALLER: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// Spans are sent at once, or nearly.
+/// Settings with which processes export spans almost at once.
 const DELAY: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "100");
 
 fn scaled(collector: &TestCollector) -> ScaledOut {
@@ -27,7 +27,7 @@ async fn trace_id(client: &Client, run_id: &str) -> String {
     client.run(run_id).await["trace_id"].as_str().expect("the run has a trace").to_owned()
 }
 
-/// The one span of this name.
+/// Returns the only span of this name.
 fn the<'a>(trace: &'a [ExportedSpan], name: &str) -> &'a ExportedSpan {
     let mut spans_found = trace.iter().filter(|traced| traced.span.name == name);
     let first = spans_found.next().unwrap_or_else(|| panic!("no {name} in\n{}", ExportedSpan::tree(trace)));
@@ -85,7 +85,7 @@ async fn a_run_is_one_trace_across_processes() {
         assert!(process.exit().success());
     }
     for word in ["quokka", "wombat"] {
-        assert!(!collector.has_received(word), "what was said has left in a span");
+        assert!(!collector.has_received(word), "a span contains message text");
     }
 }
 
@@ -212,7 +212,7 @@ async fn append_spans_cover_every_append() {
         appends.map(|append| append.get(key).unwrap().parse::<u64>().unwrap()).sum()
     };
     let count = |name: &str| trace.iter().filter(|traced| traced.span.name == name).count();
-    // All but the API's own `run.queued`.
+    // These are all events but `run.queued`, which the API writes.
     assert_eq!(sum("run.events"), frames.len() as u64 - 1);
     assert!(sum("run.appends") > 20, "{}", ExportedSpan::tree(&trace));
     assert!(count("append") <= count("flush") + 1, "{}", ExportedSpan::tree(&trace));
@@ -271,7 +271,7 @@ async fn a_hanging_collector_holds_up_neither_runs_nor_the_end() {
     holdfast.signal("TERM");
     let stopped = Instant::now();
     assert!(holdfast.exit().success());
-    // 2 s are its limit; the exporter's own is 10 s.
+    // The process waits 2 s; the exporter itself would wait 10 s.
     assert!(stopped.elapsed() < Duration::from_secs(8), "it took {:?}", stopped.elapsed());
 }
 
@@ -305,7 +305,7 @@ async fn a_batch_that_is_not_taken_in_time_is_lost() {
     let since = Instant::now();
     client.get("/v1/runs").await.unwrap();
     holdfast.wait_for_log("spans are lost");
-    // 10 s are the default.
+    // The default is 10 s.
     assert!(since.elapsed() < Duration::from_secs(8), "it took {:?}", since.elapsed());
     collector.hang(false);
     let run = client.start("hi").await["run"].clone();

@@ -1,4 +1,4 @@
-//! Answers that clients do not read, or read slowly: how many bytes the server keeps for a caller, and how long.
+//! Responses that clients do not read, or read slowly: how many bytes the server keeps for a caller, and how long.
 
 use std::{
     io::{Read, Write},
@@ -15,8 +15,8 @@ use crate::support::{
     upstream::TestUpstream,
 };
 
-/// Stores briefings of ann's whose first page has about a mebibyte.
-async fn with_a_long_list(client: &Client) -> Client {
+/// Stores briefings for ann. Their first page has about a mebibyte.
+async fn store_long_list(client: &Client) -> Client {
     let agent = client.post("/v1/agents", json!({"name": "clerk"})).await.unwrap();
     let ann = client.user("ann");
     let body = json!({"agent_id": agent["id"], "title": "t", "summary": "s".repeat(60_000), "data": {"x": "x".repeat(60_000)}});
@@ -26,8 +26,8 @@ async fn with_a_long_list(client: &Client) -> Client {
     ann
 }
 
-/// Asks for the list, and reads the answer's first line.
-fn asked_for(client: &Client) -> (TcpStream, String) {
+/// Requests the list, and reads the first line of the response.
+fn request_list(client: &Client) -> (TcpStream, String) {
     let mut socket = TcpStream::connect(client.base().trim_start_matches("http://")).unwrap();
     socket.write_all(b"GET /v1/briefings HTTP/1.1\r\nhost: localhost\r\nx-user: ann\r\n\r\n").unwrap();
     let mut line = [0; 12];
@@ -40,15 +40,15 @@ async fn a_caller_with_unread_responses_receives_no_more_until_it_has_read_them(
     let embedded = Embedded::new().with("HOLDFAST_ANSWERS_PER_CALLER_BYTES", "1500000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = with_a_long_list(&client).await;
-    let (first, status) = asked_for(&client);
+    let ann = store_long_list(&client).await;
+    let (first, status) = request_list(&client);
     assert_eq!(status, "HTTP/1.1 200");
     let refused = ann.get("/v1/briefings").await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (429, "too_many_answers"));
     ann.get("/v1/runs").await.expect("a short answer has room");
     client.user("bob").get("/v1/briefings").await.expect("another caller has room");
     drop(first);
-    until("the unread answer is forgotten", || async { ann.get("/v1/briefings").await.ok() }).await;
+    until("the server has dropped the unread response", || async { ann.get("/v1/briefings").await.ok() }).await;
 }
 
 #[tokio::test]
@@ -60,10 +60,10 @@ async fn a_full_budget_refuses_before_the_work_is_done() {
         let embedded = Embedded::new().with(variable, "1000000");
         let mut holdfast = embedded.start();
         let client = holdfast.client();
-        let ann = with_a_long_list(&client).await;
+        let ann = store_long_list(&client).await;
         let run = ann.start("[tokens=1000] [delay=20]").await;
-        let (first, line) = asked_for(&client);
-        assert_eq!(line, "HTTP/1.1 200", "one answer is always given, however long");
+        let (first, line) = request_list(&client);
+        assert_eq!(line, "HTTP/1.1 200", "one response is always sent, however long");
         let refused = ann.request(Method::POST, "/v1/conversations").json(&json!({})).send().await.unwrap();
         assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (status, true));
         assert_eq!(refused.json::<Value>().await.unwrap()["code"], code);
@@ -81,9 +81,9 @@ async fn a_client_that_reads_a_response_too_slowly_is_disconnected() {
     let embedded = Embedded::new().with("HOLDFAST_ANSWER_TIMEOUT_MS", "1000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = with_a_long_list(&client).await;
+    let ann = store_long_list(&client).await;
     let all = ann.get("/v1/briefings").await.expect("a client that reads gets all of it");
-    let (mut trickling, _) = asked_for(&client);
+    let (mut trickling, _) = request_list(&client);
     let stalled = "holdfast_connections_stalled_total 1";
     until("the trickling connection is closed", || {
         trickling.read_exact(&mut [0; 100]).unwrap();

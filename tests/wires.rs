@@ -1,4 +1,4 @@
-//! The chat wire and the text wire: their frames, coming back, and what a client learns of failures.
+//! The chat wire and the text wire: their frames, how clients resume, and the failures that clients receive.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ async fn conversation(client: &Client, body: Value) -> String {
     client.post("/v1/conversations", body).await.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// A message in a new conversation, by way of the text route.
+/// Returns a request for a message in a new conversation on the text route.
 async fn text(client: &Client, content: &str) -> RequestBuilder {
     let conversation = conversation(client, json!({})).await;
     let path = format!("/api/conversations/{conversation}/messages");
@@ -65,17 +65,17 @@ async fn rejoin_blocks(client: &Client, run_id: &str, query: &str, after: Option
     }
 }
 
-/// The types of chat frames.
+/// Returns the types of chat frames.
 fn types(blocks: &[StreamBlock]) -> Vec<String> {
     blocks.iter().map(|block| block.json()["type"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The answer that a chat stream shows.
+/// Returns the answer of a chat stream.
 fn tokens(blocks: &[StreamBlock]) -> String {
     blocks.iter().filter_map(|block| block.json()["token"].as_str().map(str::to_owned)).collect()
 }
 
-/// The answer that a text stream shows: all but its last frame.
+/// Returns the answer of a text stream: all frames but the last.
 fn chunks(blocks: &[StreamBlock]) -> String {
     let (last, chunks) = blocks.split_last().expect("the stream is empty");
     assert_eq!(last.data, "[DONE]");
@@ -94,7 +94,7 @@ async fn stored_answer(client: &Client, run_id: &str) -> String {
     client.wait_for_run(run_id).await["output_message"]["content"].as_str().unwrap_or_default().to_owned()
 }
 
-fn refused(result: Result<Value, ErrorResponse>) -> (u16, String, String) {
+fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String, String) {
     let failure = result.expect_err("it was accepted");
     (failure.status, failure.code, failure.body["detail"].as_str().unwrap().to_owned())
 }
@@ -157,7 +157,7 @@ async fn a_run_resumes_after_every_frame_of_every_wire(mut deployment: Deploymen
     }
 }
 
-/// What each wire shows of an ended run in `messages` mode, or of a run without deltas.
+/// Checks that each wire shows one message for an ended run in `messages` mode, and for a run without deltas.
 async fn shows_one_message(client: &Client, run_id: &str, query: &str) {
     let content = stored_answer(client, run_id).await;
     assert!(!content.is_empty());
@@ -207,14 +207,14 @@ async fn a_run_that_fails_before_its_first_output_returns_no_stream(mut deployme
         };
         let request = request.header("idempotency-key", wire);
         let again = request.try_clone().unwrap();
-        let failure = answer(request).await.expect_err("it was answered");
+        let failure = answer(request).await.expect_err("it was accepted");
         assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"), "{wire}");
         let run_id = failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned();
         let run = client.run(&run_id).await;
         assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("scripted_failure")));
         let detail = failure.body["detail"].as_str().unwrap();
         assert!(detail.contains("nothing was said (scripted_failure)"), "{detail}");
-        assert_eq!(answer(again).await.expect_err("it was answered"), failure, "the same key is the same failure");
+        assert_eq!(answer(again).await.expect_err("it was accepted"), failure, "the same key is the same failure");
     }
 }
 
@@ -234,7 +234,7 @@ async fn a_later_failure_is_a_frame(mut deployment: Deployment) {
         (Some("error"), run["error"]["message"].as_str().unwrap())
     );
     assert_eq!((text[3].data.as_str(), text[3].id.as_deref()), ("[DONE]", run["last_event_id"].as_str()));
-    // Who has seen what was said comes back for the rest, and is not told that nothing was.
+    // A client that has some text resumes, and receives no problem that there was no output.
     let rest = rejoin_blocks(&client, &run_id, "wire=text", text[1].id.as_deref()).await;
     assert_eq!(raw(&rest), raw(&text[2..]));
 }
@@ -252,7 +252,7 @@ async fn a_failing_tool_is_a_frame(mut deployment: Deployment) {
 }
 
 async fn the_head_waits_for_the_first_output(deployment: Deployment) {
-    // Longer than the test: without an output there would be no answer in time.
+    // The wait for the head is longer than the test, so only output can start the response in time.
     let mut deployment = deployment.with("HOLDFAST_HEAD_WAIT_MS", 600_000);
     let client = deployment.client();
     let stream = chat_stream(&client, "[tokens=2] [delay=400]").await;
@@ -323,7 +323,7 @@ async fn a_takeover_is_marked_on_one_connection() {
     assert_eq!(chunks(&text_blocks[marked..]), stored_answer(&client, &text_run).await);
 }
 
-/// Where the newest attempt of a run has gone on.
+/// Returns the base of the run's newest attempt.
 async fn newest_base(client: &Client, run_id: &str) -> String {
     let frames = client.events(run_id, None).await.rest().await;
     assert_eq!(fold(&frames), stored_answer(client, run_id).await);
@@ -357,8 +357,8 @@ async fn a_run_that_waits_keeps_its_streams_open(deployment: Deployment) {
     let approval = question.data["approval_id"].as_str().unwrap();
     client.post(&format!("/v1/runs/{run_id}/approvals/{approval}"), json!({"decision": "approve"})).await.unwrap();
     blocks.extend(stream.rest().await);
-    let shown_text: Vec<String> = types(&blocks).into_iter().filter(|kind| kind != "token").collect();
-    assert_eq!(shown_text, ["meta", "mcp_tool", "mcp_tool", "done"]);
+    let kinds: Vec<String> = types(&blocks).into_iter().filter(|kind| kind != "token").collect();
+    assert_eq!(kinds, ["meta", "mcp_tool", "mcp_tool", "done"]);
     assert_eq!(tokens(&blocks), stored_answer(&client, &run_id).await);
     let all = rejoin_blocks(&client, &run_id, "wire=chat", None).await;
     assert_eq!(data(&all), data(&blocks), "an answer supersedes nothing");
@@ -368,10 +368,10 @@ async fn an_unknown_agent_is_refused_and_nothing_is_stored(mut deployment: Deplo
     let client = deployment.client();
     for id in ["01890000-0000-7000-8000-000000000000", "my-agent"] {
         let (status, code, detail) =
-            refused(answer(chat(&client, json!({"message": "hi", "agentDefinitionId": id}))).await);
+            failure_of(answer(chat(&client, json!({"message": "hi", "agentDefinitionId": id}))).await);
         assert_eq!((status, code.as_str()), (400, "agent_not_found"));
         assert!(detail.contains(id), "{detail}");
-        let unknown = refused(answer(chat(&client, json!({"message": "hi", "conversationId": id}))).await);
+        let unknown = failure_of(answer(chat(&client, json!({"message": "hi", "conversationId": id}))).await);
         assert_eq!((unknown.0, unknown.1.as_str()), (404, "conversation_not_found"));
     }
     for (body, expected) in [
@@ -379,7 +379,7 @@ async fn an_unknown_agent_is_refused_and_nothing_is_stored(mut deployment: Deplo
         (json!({"message": "x".repeat(65_537)}), "content_too_long"),
         (json!({"input": "x"}), "invalid_body"),
     ] {
-        let (status, code, _) = refused(answer(chat(&client, body)).await);
+        let (status, code, _) = failure_of(answer(chat(&client, body)).await);
         assert_eq!((status, code.as_str()), (400, expected));
     }
     assert_eq!(client.get("/v1/conversations").await.unwrap()["items"], json!([]));
@@ -429,7 +429,7 @@ async fn the_same_key_is_the_same_run(mut deployment: Deployment) {
         let last = first.last().unwrap().id.as_deref();
         assert_eq!(request(last).send().await.unwrap().status(), 204);
         let other = client.request(Method::POST, "/v1/runs").header("idempotency-key", key);
-        let (status, code, _) = refused(answer(other.json(&json!({"input": "other"}))).await);
+        let (status, code, _) = failure_of(answer(other.json(&json!({"input": "other"}))).await);
         assert_eq!((status, code.as_str()), (422, "idempotency_key_reused"));
     }
 }
@@ -457,7 +457,7 @@ async fn unknown_wires_are_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let run = client.start("[tokens=1]").await["run"]["id"].as_str().unwrap().to_owned();
     for wire in ["ai_sdk", "Agent", "Chat", ""] {
-        let refused = refused(client.get(&format!("/v1/runs/{run}/events?wire={wire}")).await);
+        let refused = failure_of(client.get(&format!("/v1/runs/{run}/events?wire={wire}")).await);
         assert_eq!((refused.0, refused.1.as_str()), (400, "invalid_query"), "{wire}");
     }
 }

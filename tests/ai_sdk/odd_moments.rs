@@ -1,9 +1,9 @@
-//! The AI SDK's wire where people do things at the wrong moment, twice, or after something has failed.
+//! The AI SDK's wire with requests at unusual moments, repeated requests, and requests after a failure.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{ChatAnswer, body, history, request, resume, runs, text, untimed, user, with_answer};
+use super::{ChatAnswer, body, history, request, resume, runs, text, user, with_answer, without_time};
 use crate::{
     in_both_modes,
     support::{BlockStream, Client, Deployment, StreamBlock, agent, answer, until},
@@ -30,7 +30,7 @@ fn states(message: &Value) -> Vec<Value> {
     parts.iter().filter(|part| part["toolCallId"].is_string()).map(|part| part["state"].clone()).collect()
 }
 
-/// The assistant's message with the answer to what it asks.
+/// Returns the assistant's message with a decision of its approval.
 fn with_decision(stream_answer: &ChatAnswer, approved: bool) -> Value {
     let question = stream_answer.first("tool-approval-request");
     let part = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"],
@@ -42,16 +42,16 @@ async fn stop(client: &Client) {
     answer(client.request(Method::POST, "/api/chat/c/stop")).await.unwrap();
 }
 
-/// Answers again, as a client asks for it whose newest message is this one.
-fn once_more(question: Value) -> Value {
+/// Returns a request that regenerates the answer to the client's newest message.
+fn regeneration(question: Value) -> Value {
     json!({"id": "c", "messages": [question], "trigger": "regenerate-message"})
 }
 
 async fn again(client: &Client, question: Value) -> ChatAnswer {
-    ChatAnswer::send(client, &once_more(question)).await
+    ChatAnswer::send(client, &regeneration(question)).await
 }
 
-/// The run that failed before it had said anything.
+/// Sends a message whose run fails before its first output; returns the failure.
 async fn silent_failure(client: &Client, body: &Value) -> String {
     let failure = answer(request(client, body)).await.expect_err("the run gave output");
     assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
@@ -67,8 +67,8 @@ async fn a_run_that_fails_before_its_first_output_is_an_http_error(mut deploymen
         failed_answer,
         "the same message is the same run"
     );
-    // The question stays where it is, and can be said in other words.
-    assert_eq!(untimed(&history(&client, "c").await[0]), question);
+    // The user's message stays, and the user can edit it.
+    assert_eq!(without_time(&history(&client, "c").await[0]), question);
     let edited = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1]"))).await;
     assert_eq!(edited.chunks().last().unwrap()["finishReason"], "stop");
     assert_eq!((history(&client, "c").await.as_array().unwrap().len(), runs(&client).await), (2, 2));
@@ -97,11 +97,11 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
     let question = user("m1", "[tokens=0] [fail]");
     let mut run_ids = vec![silent_failure(&client, &body("c", question.clone())).await];
     for _ in 0..3 {
-        run_ids.push(silent_failure(&client, &once_more(question.clone())).await);
+        run_ids.push(silent_failure(&client, &regeneration(question.clone())).await);
     }
     run_ids.dedup();
     assert_eq!((run_ids.len(), runs(&client).await), (4, 4));
-    // While the one is at work, the other is shown the same.
+    // While the first request streams, the second receives the same chunks.
     let slow = user("m2", "[think] [delay=100] [tokens=0] [fail]");
     ChatAnswer::send(&client, &body("c", slow.clone())).await;
     let (one, other) = tokio::join!(again(&client, slow.clone()), again(&client, slow));
@@ -110,15 +110,15 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
 
 async fn a_failed_answer_without_text_is_in_the_history(mut deployment: Deployment) {
     let client = deployment.client();
-    let failed_answer = silent_failure(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
-    let failed_answer = client.run(&failed_answer).await;
+    let failed_run = silent_failure(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
+    let failed_run = client.run(&failed_run).await;
     ChatAnswer::send(&client, &body("c", user("m2", "[tokens=1]"))).await;
-    let texts = history(&client, "c").await;
-    let ids: Vec<Value> = texts.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
-    assert_eq!((ids.len(), &ids[1]), (4, &failed_answer["output_message_id"]));
-    let metadata = &texts[1]["metadata"];
+    let messages = history(&client, "c").await;
+    let ids: Vec<Value> = messages.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
+    assert_eq!((ids.len(), &ids[1]), (4, &failed_run["output_message_id"]));
+    let metadata = &messages[1]["metadata"];
     assert_eq!((&metadata["status"], &metadata["error"]["code"]), (&json!("failed"), &json!("scripted_failure")));
-    assert_eq!(texts[3]["metadata"]["status"], "completed");
+    assert_eq!(messages[3]["metadata"]["status"], "completed");
 }
 
 async fn a_question_of_a_stopped_run_is_not_answered(mut deployment: Deployment) {
@@ -155,12 +155,12 @@ async fn a_question_that_never_arrived_is_asked_when_it_is_answered_again(mut de
     let client = deployment.client();
     let first = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1] first"))).await;
     again(&client, user("m2", "[tokens=2] lost")).await;
-    let texts = history(&client, "c").await;
+    let messages = history(&client, "c").await;
     assert_eq!(
-        (texts[1]["id"].clone(), untimed(&texts[2])),
+        (messages[1]["id"].clone(), without_time(&messages[2])),
         (first.first("start")["messageId"].clone(), user("m2", "[tokens=2] lost"))
     );
-    assert_eq!(texts.as_array().unwrap().len(), 4);
+    assert_eq!(messages.as_array().unwrap().len(), 4);
 }
 
 async fn a_message_with_the_id_of_another_replaces_it(mut deployment: Deployment) {
@@ -169,11 +169,11 @@ async fn a_message_with_the_id_of_another_replaces_it(mut deployment: Deployment
     let mut instead = body("c", user("m2", "[tokens=1] second"));
     instead["messageId"] = json!("m1");
     ChatAnswer::send(&client, &instead).await;
-    let texts = history(&client, "c").await;
-    assert_eq!((texts.as_array().unwrap().len(), untimed(&texts[0])), (2, user("m2", "[tokens=1] second")));
-    let stolen = body("c", user(texts[1]["id"].as_str().unwrap(), "[tokens=1] third"));
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (2, user("m2", "[tokens=1] second")));
+    let stolen = body("c", user(messages[1]["id"].as_str().unwrap(), "[tokens=1] third"));
     assert_eq!(answer(request(&client, &stolen)).await.unwrap_err().code, "invalid_body");
-    assert_ne!(texts[1]["id"], first.first("start")["messageId"]);
+    assert_ne!(messages[1]["id"], first.first("start")["messageId"]);
 }
 
 async fn questions_put_at_the_same_moment_lose_nothing(mut deployment: Deployment) {
@@ -186,8 +186,8 @@ async fn questions_put_at_the_same_moment_lose_nothing(mut deployment: Deploymen
         assert_eq!(answer.status(), 200);
         BlockStream::of(answer).rest().await;
     }
-    let texts = history(&client, "c").await;
-    assert_eq!((texts.as_array().unwrap().len(), &texts[2]["id"]), (4, &json!("m1")));
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), &messages[2]["id"]), (4, &json!("m1")));
 }
 
 async fn each_answer_follows_its_question_and_a_stop_ends_all(mut deployment: Deployment) {
@@ -195,10 +195,11 @@ async fn each_answer_follows_its_question_and_a_stop_ends_all(mut deployment: De
     let mut first = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=40] [delay=10]")))).await;
     first.take(5).await;
     let second = ChatAnswer::send(&client, &body("c", user("m2", "[tokens=1]"))).await;
-    let roles = |texts: &Value| texts.as_array().unwrap().iter().map(|texts| text(texts, "role")).collect::<Vec<_>>();
-    let texts = history(&client, "c").await;
-    assert_eq!(roles(&texts), ["user", "assistant", "user", "assistant"]);
-    assert_eq!(texts[3]["id"], second.first("start")["messageId"]);
+    let roles =
+        |messages: &Value| messages.as_array().unwrap().iter().map(|message| text(message, "role")).collect::<Vec<_>>();
+    let messages = history(&client, "c").await;
+    assert_eq!(roles(&messages), ["user", "assistant", "user", "assistant"]);
+    assert_eq!(messages[3]["id"], second.first("start")["messageId"]);
     let endless = "[tokens=5000] [delay=20]";
     let mut third = BlockStream::open(request(&client, &body("c", user("m3", endless)))).await;
     let fourth = BlockStream::open(request(&client, &body("c", user("m4", endless)))).await;
@@ -230,7 +231,7 @@ async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment)
     let path = |index: usize| format!("/api/chat/{}/stream?startIndex={index}", stream.run_id);
     let refused = answer(client.request(Method::GET, &path(index + 100))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
-    // What the lost worker had said is where it was.
+    // The text of the lost worker has the same position.
     let from_before = BlockStream::open(client.request(Method::GET, &path(1))).await.rest().await;
     assert!(from_before.iter().any(|block| block.data.contains("data-attempt")));
 }
@@ -252,7 +253,7 @@ async fn a_cursor_in_the_middle_of_a_text_resumes_there(mut deployment: Deployme
         }
         let rest: Vec<StreamBlock> = BlockStream::open(request).await.rest().await;
         let rest: Vec<String> = rest.into_iter().map(|block| block.data).collect();
-        assert_eq!(rest, all[at + 1..], "behind {id}");
+        assert_eq!(rest, all[at + 1..], "after {id}");
     }
 }
 
@@ -264,7 +265,7 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
     let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", question))).await;
     let path = format!("/v1/runs/{}/events", stream_answer.run_id);
     client.wait_for_run(&stream_answer.run_id).await;
-    // The process may still have them; after a restart only the database counts.
+    // The process may still have the events in memory; after a restart only the database has them.
     deployment.kill_worker();
     let client = deployment.client();
     until("the events are gone", || async {
@@ -276,7 +277,7 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
     let recalled = history(&client, "c").await[1].clone();
     assert_eq!((&recalled["id"], &recalled["metadata"]["status"]), (&run["output_message_id"], &json!("completed")));
     assert_eq!(states(&recalled), ["output-available", "output-error"]);
-    let texts: String = recalled["parts"]
+    let recalled_text: String = recalled["parts"]
         .as_array()
         .unwrap()
         .iter()
@@ -284,5 +285,8 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
         .map(|part| text(part, "text"))
         .collect();
     let stored_text = text(&run["output_message"], "content");
-    assert_eq!(texts.split_whitespace().collect::<Vec<_>>(), stored_text.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(
+        recalled_text.split_whitespace().collect::<Vec<_>>(),
+        stored_text.split_whitespace().collect::<Vec<_>>()
+    );
 }

@@ -1,4 +1,4 @@
-//! The files of `deploy/` and the stack that Compose makes of them, without an engine.
+//! The files of `deploy/` and the stack that Compose makes of them, without a container engine.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A copy of what an operator has, with settings.
+/// A copy of an operator's files, with settings.
 struct OperatorFiles(TempDir);
 
 impl OperatorFiles {
@@ -42,7 +42,7 @@ impl OperatorFiles {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// What Compose makes of the files.
+    /// Returns the stack that Compose makes of the files.
     fn stack(&self) -> Value {
         let output = Command::new("docker-compose").arg("config").current_dir(self.0.path()).output();
         let output = output.expect("./check says how to get docker-compose");
@@ -51,7 +51,7 @@ impl OperatorFiles {
     }
 }
 
-/// An files that runs on a docker that only plays.
+/// A stack that runs on the fake `docker` of this folder.
 struct Stage {
     files: OperatorFiles,
     folder: TempDir,
@@ -75,7 +75,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Has a service's new containers fail their health check, or Compose refuse it.
+    /// Makes a service's new containers unhealthy (`sick`), or makes Compose refuse the service (`refused`).
     fn with(self, fault: &str, service: &str) -> Self {
         fs::write(self.path(fault), format!("{service}\n")).unwrap();
         self
@@ -95,7 +95,7 @@ impl Stage {
         names
     }
 
-    /// Where in the calls the first one with this text is.
+    /// Returns the index of the first call with this text.
     fn call_index(&self, text: &str) -> usize {
         let calls = fs::read_to_string(self.path("calls")).unwrap();
         let index = calls.lines().position(|call| call.contains(text));
@@ -233,7 +233,7 @@ fn the_stacks_redis_asks_for_its_password() {
     };
     let deadline = std::time::Instant::now() + crate::support::TIMEOUT;
     while !ask("secret").success() {
-        assert!(std::time::Instant::now() < deadline, "Redis does not answer");
+        assert!(std::time::Instant::now() < deadline, "Redis does not respond");
     }
     assert!(!ask("wrong").success());
     server.kill().unwrap();

@@ -1,4 +1,4 @@
-//! A stream of the chat wire or the text wire as a client sees it: blocks of lines, byte for byte.
+//! A stream of the chat wire or the text wire as a client receives it: blocks of lines, byte for byte.
 
 use std::pin::Pin;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::{Client, TIMEOUT, UncleanEnd};
 
-/// What stands between two blank lines.
+/// The lines between two blank lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamBlock {
     pub id: Option<String>,
     pub event: Option<String>,
-    /// The `data:` lines, joined as SSE says.
+    /// The `data:` lines, joined by the rules of SSE.
     pub data: String,
     pub comments: Vec<String>,
     pub raw: String,
@@ -33,7 +33,7 @@ impl StreamBlock {
         }
     }
 
-    /// The frame of a chat stream.
+    /// Returns the frame of a chat stream.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.data).unwrap_or_else(|error| panic!("{error}: {:?}", self.raw))
     }
@@ -57,13 +57,13 @@ impl BlockStream {
         Self::of(response)
     }
 
-    /// The stream that an answer is.
+    /// Wraps a response that is a stream.
     pub fn of(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
         Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
     }
 
-    /// Rejoins a run on a wire; `None` if there is nothing left.
+    /// Rejoins a run on a wire; `None` if the client has all of it.
     pub async fn rejoin(client: &Client, run_id: &str, query: &str, after: Option<&str>) -> Option<Self> {
         let mut request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events?{query}"));
         if let Some(id) = after {
@@ -76,7 +76,7 @@ impl BlockStream {
         Some(Self::open(request).await)
     }
 
-    /// The next block; `None` at a clean end.
+    /// Returns the next block, or `None` at a clean end.
     pub async fn next(&mut self) -> Result<Option<StreamBlock>, UncleanEnd> {
         let next = async {
             loop {
@@ -97,7 +97,7 @@ impl BlockStream {
         tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
-    /// The next blocks, so many.
+    /// Returns the next `count` blocks.
     pub async fn take(&mut self, count: usize) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while blocks.len() < count {
@@ -106,7 +106,7 @@ impl BlockStream {
         blocks
     }
 
-    /// Waits until the server has sent bytes that have this text, in no whole block yet.
+    /// Waits until the server has sent this text, also within an incomplete block.
     pub async fn until_sent(&mut self, text: &str) {
         let sent = async {
             while !String::from_utf8_lossy(&self.buffer).contains(text) {
@@ -117,7 +117,7 @@ impl BlockStream {
         tokio::time::timeout(TIMEOUT, sent).await.expect("the stream went silent");
     }
 
-    /// Everything up to the clean end.
+    /// Returns all blocks up to the clean end.
     pub async fn rest(mut self) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while let Some(block) = self.next().await.expect("the stream was broken off") {

@@ -15,7 +15,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer that is an error.
+/// A response with an error status.
 #[derive(Debug, PartialEq)]
 pub struct ErrorResponse {
     pub status: u16,
@@ -29,22 +29,22 @@ impl Client {
         Self { http, base: base.to_owned(), user: None, token: None }
     }
 
-    /// Where the server listens.
+    /// Returns the URL at which the server listens.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The same server, as somebody else.
+    /// Returns a client of this server with another user name.
     pub fn user(&self, name: &str) -> Self {
         Self { user: Some(name.to_owned()), ..self.clone() }
     }
 
-    /// The same server, with a token as bearer.
+    /// Returns a client of this server with a bearer token.
     pub fn token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    /// The address of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -77,7 +77,7 @@ impl Client {
         answer(self.request(Method::DELETE, path)).await
     }
 
-    /// Starts a run in a new conversation; answers `{conversation, message, run}`.
+    /// Starts a run in a new conversation; returns `{conversation, message, run}`.
     pub async fn start(&self, input: &str) -> Value {
         self.post("/v1/runs", json!({ "input": input })).await.unwrap()
     }
@@ -88,7 +88,7 @@ impl Client {
         EventStream::new(ok(request.json(&json!({ "input": input }))).await)
     }
 
-    /// Streams a run from a cursor, or from the start.
+    /// Streams a run after a cursor, or from the start.
     pub async fn events(&self, run_id: &str, after: Option<&str>) -> EventStream {
         EventStream::new(ok(self.events_request(run_id, after)).await)
     }
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// Everything that a client with this cursor still gets: nothing, if it has everything.
+    /// Returns all events that a client with this cursor still receives; none, if it has all.
     pub async fn rest_after(&self, run_id: &str, after: &str) -> Vec<EventFrame> {
         let response = self.events_request(run_id, Some(after)).send().await.unwrap();
         match response.status().as_u16() {
@@ -115,7 +115,7 @@ impl Client {
         self.get(&format!("/v1/runs/{run_id}")).await.unwrap()
     }
 
-    /// The run when it has ended.
+    /// Waits for the end of the run, and returns the run.
     pub async fn wait_for_run(&self, run_id: &str) -> Value {
         let run = self.get(&format!("/v1/runs/{run_id}/wait?timeout_ms={}", TIMEOUT.as_millis())).await.unwrap();
         assert!(run["finished_at"].is_string(), "the run did not end: {run}");
@@ -136,7 +136,7 @@ async fn ok(request: RequestBuilder) -> Response {
     response
 }
 
-/// The JSON of a good answer, or the problem of a bad one.
+/// Returns the JSON of a success, or the problem of an error.
 pub async fn answer(request: RequestBuilder) -> Result<Value, ErrorResponse> {
     let response = request.send().await.unwrap();
     let status = response.status();

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry: a server that speaks OTLP over HTTP and keeps what it is sent.
+//! A collector of OpenTelemetry: a server that accepts OTLP over HTTP and keeps all spans.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use tokio::{
 
 use super::until;
 
-/// One that runs as long as the test.
+/// A collector that runs as long as the test.
 pub struct TestCollector {
     pub url: String,
     state: Arc<CollectorState>,
@@ -32,14 +32,14 @@ pub struct TestCollector {
 #[derive(Default)]
 struct CollectorState {
     spans: Mutex<Vec<ExportedSpan>>,
-    /// All bodies, one after the other.
+    /// The bodies of all requests, one after the other.
     bytes: Mutex<Vec<u8>>,
     requests: AtomicUsize,
     refuses: AtomicBool,
     hangs: watch::Sender<bool>,
 }
 
-/// A span that was exported, and the attributes of whoever has exported it.
+/// An exported span, and the attributes of the process that exported it.
 #[derive(Debug, Clone)]
 pub struct ExportedSpan {
     pub span: Span,
@@ -60,33 +60,33 @@ impl TestCollector {
         Self { url, state }
     }
 
-    /// From now on, nothing is taken: each request is refused for good.
+    /// Sets whether the collector refuses all requests for good.
     pub fn refuse(&self, refuses: bool) {
         self.state.refuses.store(refuses, Ordering::SeqCst);
     }
 
-    /// From now on, nothing is answered, until it is told not to hang any more.
+    /// Sets whether the collector leaves all requests without a response.
     pub fn hang(&self, hangs: bool) {
         self.state.hangs.send_replace(hangs);
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> usize {
         self.state.requests.load(Ordering::SeqCst)
     }
 
-    /// Whether anything that was sent has this text in it.
+    /// Returns whether a request contained this text.
     pub fn has_received(&self, text: &str) -> bool {
         self.state.bytes.lock().unwrap().windows(text.len()).any(|window| window == text.as_bytes())
     }
 
-    /// The spans of a trace so far.
+    /// Returns the spans of a trace so far.
     pub fn trace(&self, trace_id: &str) -> Vec<ExportedSpan> {
         let spans = self.state.spans.lock().unwrap();
         spans.iter().filter(|traced| hex(&traced.span.trace_id) == trace_id).cloned().collect()
     }
 
-    /// The spans of a trace, once there are as many of this name.
+    /// Waits until a trace has `count` spans of this name, and returns all its spans.
     pub async fn trace_with(&self, trace_id: &str, name: &str, count: usize) -> Vec<ExportedSpan> {
         let what = format!("the collector has {count} spans {name} of {trace_id}");
         let find = async || {
@@ -106,18 +106,18 @@ impl ExportedSpan {
         hex(&self.span.parent_span_id)
     }
 
-    /// An attribute as text.
+    /// Returns an attribute as text.
     pub fn get(&self, key: &str) -> Option<String> {
         self.span.attributes.iter().find(|attribute| attribute.key == key).map(text)
     }
 
-    /// The code of its failure.
+    /// Returns the code of the span's failure, if it failed.
     pub fn failure(&self) -> Option<&str> {
         let status = self.span.status.as_ref()?;
         (status.code() == StatusCode::Error).then_some(status.message.as_str())
     }
 
-    /// The names of a trace's spans, below one another as the spans are, each with the role of its process.
+    /// Returns the tree of a trace's span names, each with the role of its process.
     pub fn tree(trace: &[Self]) -> String {
         let mut tree = String::new();
         let ids: Vec<String> = trace.iter().map(Self::id).collect();

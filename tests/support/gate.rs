@@ -1,4 +1,4 @@
-//! A gate before PostgreSQL: it carries connections, takes them and hangs up, or drops what a client asks for at its start.
+//! A gate in front of PostgreSQL. It forwards connections, accepts them and hangs up, or drops their startup options.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use tokio::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateMode {
     Open,
-    /// Takes the connection and hangs up, as a load balancer without a server does.
+    /// Accepts the connection and hangs up, as a load balancer without a server does.
     Closed,
-    /// Drops the startup parameter `options`, as a pooler does that is told to ignore it.
+    /// Drops the startup parameter `options`, as a pooler does if its settings say so.
     WithoutOptions,
 }
 
@@ -24,7 +24,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Before the server of this URL. The gate has a thread of its own, because tests wait for processes on theirs.
+    /// Starts a gate in front of the server of this URL. It has its own thread, because tests block theirs.
     pub fn before(url: &str, mode: GateMode) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -49,7 +49,7 @@ impl Gate {
         &self.url
     }
 
-    /// Hangs up on every connection, and goes this mode with the next.
+    /// Hangs up on every connection, and uses the mode for new ones.
     pub fn set_mode(&self, mode: GateMode) {
         self.mode.send_replace(mode);
     }
@@ -74,7 +74,7 @@ async fn carry(mut client: TcpStream, server: String, mut modes: watch::Receiver
     None
 }
 
-/// Carries the question for TLS, which the server refuses, and the startup packet.
+/// Forwards the request for TLS, which the server refuses, and the startup packet without its `options`.
 async fn start_without_options(client: &mut TcpStream, server: &mut TcpStream) -> std::io::Result<()> {
     let mut question = [0; 8];
     client.read_exact(&mut question).await?;

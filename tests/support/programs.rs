@@ -1,6 +1,6 @@
-//! A client program of `tests/clients` as a test sees it: what it reports, a line of JSON each.
+//! A client program of `tests/clients`. It reports to the test in lines of JSON.
 //!
-//! `{"got": …}` is something that it was given by its package, in order; `{"end": …}` is the last line: what it makes of all.
+//! `{"got": …}` is an item that the program received from its package, in order; `{"end": …}` is the last line, its result.
 
 use std::{
     process::Stdio,
@@ -16,7 +16,7 @@ use tokio::{
 
 use super::TIMEOUT;
 
-/// One that runs. It dies with the test.
+/// A running client program. It ends with the test.
 pub struct ClientProgram {
     name: String,
     child: Child,
@@ -25,7 +25,7 @@ pub struct ClientProgram {
 }
 
 impl ClientProgram {
-    /// Starts `tests/clients/<name>` against an API. Its arguments are the API's base and the parameters as JSON.
+    /// Starts `tests/clients/<name>`. Its arguments are the API's URL and the parameters as JSON.
     pub async fn start(name: &str, base: &str, parameters: Value) -> Self {
         let folder = name.to_owned();
         let command = tokio::task::spawn_blocking(move || test_servers::clients::command(&folder)).await.unwrap();
@@ -51,13 +51,13 @@ impl ClientProgram {
         Self { name: name.to_owned(), child, reports, errors }
     }
 
-    /// Says something to a program that listens on its standard input.
+    /// Sends a line of JSON to the standard input of the program.
     pub async fn tell(&mut self, what: Value) {
         let stdin = self.child.stdin.as_mut().expect("it is a pipe");
         stdin.write_all(format!("{what}\n").as_bytes()).await.unwrap_or_else(|_| self.fail("does not listen"));
     }
 
-    /// All that it is given, up to the n-th of those that the test looks for.
+    /// Returns the reports up to the n-th one for which `is_it` holds.
     pub async fn up_to_nth(&mut self, mut n: usize, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + TIMEOUT;
         let mut reports_so_far = Vec::new();
@@ -71,11 +71,11 @@ impl ClientProgram {
         reports_so_far
     }
 
-    /// All that it is given until it ends, and what it makes of all; it must then stop by itself.
+    /// Returns all other reports and the result. The program must then exit by itself.
     pub async fn rest(mut self) -> (Vec<Value>, Value) {
         let mut reports_so_far = Vec::new();
         let end = loop {
-            // Whoever reports something has got somewhere.
+            // Each report starts the time-out again.
             match self.next(Instant::now() + TIMEOUT).await {
                 Ok(got) => reports_so_far.push(got),
                 Err(end) => break end,
@@ -89,7 +89,7 @@ impl ClientProgram {
         (reports_so_far, end)
     }
 
-    /// The next thing that it was given, or else its end.
+    /// Returns the next report, or its result as the error.
     async fn next(&mut self, deadline: Instant) -> Result<Value, Value> {
         let line = timeout_at(deadline, self.reports.next_line()).await;
         let line = line.unwrap_or_else(|_| self.fail("has not got there in time")).unwrap();

@@ -1,4 +1,4 @@
-//! A network between a client and the API that breaks when a test says so. Its address stays when the API's changes.
+//! A proxy between clients and an API, whose connections a test can break. Its address stays when the API's changes.
 
 use std::{
     io,
@@ -24,39 +24,39 @@ pub struct Proxy {
 struct ProxyState {
     /// The API's host and port.
     api: Mutex<String>,
-    /// Counts the cuts: who carries a connection when it changes resets it.
+    /// Counts the resets of all connections. Each change resets every open connection.
     reset_count: watch::Sender<usize>,
-    /// Counts the silences: each connection that is carried when it changes falls silent.
+    /// Counts the silences. After each change, every open connection stays open and carries nothing.
     silences: watch::Sender<usize>,
-    /// How many connections have come so far.
+    /// Number of connections so far.
     arrivals: watch::Sender<usize>,
-    /// Where one of the next connections breaks by itself, the first that comes to it.
+    /// Where one of the next connections breaks; the first one that gets there.
     next: Mutex<NextBreak>,
-    /// How many connections have ended in a reset.
+    /// Number of connections that ended in a reset.
     resets: watch::Sender<usize>,
-    /// How many connections have broken by themselves.
+    /// Number of connections that broke at a break point.
     breaks: watch::Sender<usize>,
-    /// How many connections have found nobody behind the proxy.
+    /// Number of connections that found no API.
     refusals: watch::Sender<usize>,
 }
 
 struct NextBreak {
     at: BreakPoint,
     how: ConnectionEnd,
-    /// Those that began after so many cuts.
+    /// Only connections that started after this number of resets break.
     after: usize,
 }
 
-/// How a connection comes to its end.
+/// How a connection ends.
 #[derive(Clone, Copy, PartialEq)]
 enum ConnectionEnd {
     HungUp,
     Reset,
-    /// It stays open, and nothing is carried any more.
+    /// The connection stays open, and the proxy carries nothing more.
     Silent,
 }
 
-/// Where in what the API says a connection breaks.
+/// Where in the API's bytes a connection breaks.
 enum BreakPoint {
     Nowhere,
     AfterBytes(usize),
@@ -64,7 +64,7 @@ enum BreakPoint {
 }
 
 impl Proxy {
-    /// In front of the API with this base.
+    /// Starts a proxy in front of the API with this URL.
     pub async fn before(api: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -88,39 +88,39 @@ impl Proxy {
         Self { base, state }
     }
 
-    /// Leads to another API from the next connection on, as after a restart.
+    /// Sends new connections to another API, as after a restart.
     pub fn lead_to(&self, api: &str) {
         *self.state.api.lock().unwrap() = authority(api);
     }
 
-    /// Lets all connections fall silent. Those that come next are carried as ever.
+    /// Silences all open connections. New connections work.
     pub fn silence(&self) {
         self.state.silences.send_modify(|silences| *silences += 1);
     }
 
-    /// How many connections have come so far.
+    /// Returns the number of connections so far.
     pub fn arrivals(&self) -> usize {
         *self.state.arrivals.borrow()
     }
 
-    /// Waits until so many connections have come.
+    /// Waits for the given number of connections.
     pub async fn until_arrivals(&self, count: usize) {
         let mut arrivals = self.state.arrivals.subscribe();
         let reached = tokio::time::timeout(TIMEOUT, arrivals.wait_for(|arrivals| *arrivals >= count)).await;
-        reached.expect("not enough connections have come").expect("the proxy keeps the sender");
+        reached.expect("too few connections").expect("the proxy keeps the sender");
     }
 
-    /// Resets all connections.
+    /// Resets all open connections.
     pub fn reset(&self) {
-        self.state.reset_count.send_modify(|reset_count| *reset_count += 1);
+        self.state.reset_count.send_modify(|count| *count += 1);
     }
 
-    /// Resets all connections, and the first of those that come next on which the API has received so many bytes.
+    /// Resets all open connections, and the first new one on which the API has sent this number of bytes.
     pub fn reset_and_again_after_bytes(&self, bytes: usize) {
         self.reset_and_again(BreakPoint::AfterBytes(bytes));
     }
 
-    /// Resets all connections, and the first of those that come next on which the API has received this.
+    /// Resets all open connections, and the first new one on which the API has sent this text.
     pub fn reset_and_again_after_text(&self, text: &str) {
         self.reset_and_again(BreakPoint::AfterText(text.to_owned()));
     }
@@ -131,29 +131,29 @@ impl Proxy {
         self.reset();
     }
 
-    /// The connection on which the API says this next falls silent behind it: a network that is gone, and nobody knows.
+    /// Silences the next connection on which the API sends this text, after the text. Neither side notices the loss.
     pub fn silence_after(&self, text: &str) {
         *self.state.next.lock().unwrap() =
             NextBreak { at: BreakPoint::AfterText(text.to_owned()), how: ConnectionEnd::Silent, after: 0 };
     }
 
-    /// How many connections have ended in a reset so far.
+    /// Returns the number of connections that ended in a reset so far.
     pub fn resets(&self) -> usize {
         *self.state.resets.borrow()
     }
 
-    /// Waits until so many connections have broken where they were to.
+    /// Waits until the given number of connections have broken at a break point.
     pub async fn until_breaks(&self, count: usize) {
         let mut breaks = self.state.breaks.subscribe();
         let reached = tokio::time::timeout(TIMEOUT, breaks.wait_for(|breaks| *breaks >= count)).await;
-        reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
+        reached.expect("no connection has reached its break point").expect("the proxy keeps the sender");
     }
 
-    /// Waits until a client has come while nobody was there.
+    /// Waits until a client has connected while there was no API.
     pub async fn until_refused(&self) {
         let mut refusals = self.state.refusals.subscribe();
         let reached = tokio::time::timeout(TIMEOUT, refusals.wait_for(|refusals| *refusals > 0)).await;
-        reached.expect("no client has come").expect("the proxy keeps the sender");
+        reached.expect("no client has connected").expect("the proxy keeps the sender");
     }
 }
 
@@ -161,18 +161,18 @@ fn authority(base: &str) -> String {
     base.trim_start_matches("http://").to_owned()
 }
 
-/// Carries what both sides say until one of them hangs up, or the connection is to break.
+/// Forwards the bytes of both sides until one of them hangs up, or the connection must break.
 async fn carry(mut client: TcpStream, state: Arc<ProxyState>) {
     let mut reset_count = state.reset_count.subscribe();
     let mut silences = state.silences.subscribe();
     let cuts_at_start = *reset_count.borrow();
     let address = state.api.lock().unwrap().clone();
-    // Nobody there: the client is refused, as it would be by the API's own host.
+    // Without an API the client is refused, as the API's own host would do.
     let Ok(mut api) = TcpStream::connect(address).await else {
         reset(client, &state);
         return state.refusals.send_modify(|refusals| *refusals += 1);
     };
-    // What was carried before a reset must be on its state, and not wait for more.
+    // The bytes before a reset must leave at once, and not wait for more.
     client.set_nodelay(true).unwrap();
     let end = {
         let (mut from_client, to_client) = client.split();
@@ -190,12 +190,12 @@ async fn carry(mut client: TcpStream, state: Arc<ProxyState>) {
     match end {
         ConnectionEnd::HungUp => {}
         ConnectionEnd::Reset => reset(client, &state),
-        // Until the client gives it up.
+        // The connection stays open until the client closes it.
         ConnectionEnd::Silent => drop(copy(&mut client, &mut sink()).await),
     }
 }
 
-/// What comes behind the offset where the connection breaks is not carried.
+/// Forwards the API's bytes up to the offset where the connection breaks.
 async fn carry_answers(
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
@@ -215,8 +215,8 @@ async fn carry_answers(
 }
 
 impl ProxyState {
-    /// The offset in what the API has received on a connection where that breaks, and how; no other does then. A connection that
-    /// is there already can only break in what was not carried yet.
+    /// Returns the offset at which a connection breaks, and how. It clears the break point, so that no other connection
+    /// breaks there. A silence applies only to bytes that the proxy has not forwarded.
     fn breaks_at(&self, cuts_at_start: usize, received: &[u8], carried: usize) -> Option<(usize, ConnectionEnd)> {
         let mut next = self.next.lock().unwrap();
         if cuts_at_start < next.after {
@@ -242,7 +242,7 @@ impl BreakPoint {
     }
 }
 
-/// What the client has not been sent yet is lost.
+/// Resets a connection, and drops the bytes that the client has not received.
 fn reset(client: TcpStream, state: &ProxyState) {
     let _ = client.set_zero_linger();
     drop(client);

@@ -1,11 +1,11 @@
-//! A stream of events as a client sees it, byte for byte.
+//! A stream of events as a client receives it, byte for byte.
 
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 
 use super::TIMEOUT;
 
-/// One frame, with the bytes it came as.
+/// One frame, with its raw lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventFrame {
     pub id: String,
@@ -19,7 +19,7 @@ impl EventFrame {
         matches!(self.event.as_str(), "run.completed" | "run.failed" | "run.cancelled")
     }
 
-    /// Attempt and number.
+    /// Returns attempt and number.
     pub fn position(&self) -> (u32, u32) {
         let (attempt, n) = self.id.split_once('-').expect("an event id has a dash");
         (attempt.parse().unwrap(), n.parse().unwrap())
@@ -35,7 +35,7 @@ pub struct EventStream {
     pub run_id: String,
     bytes: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: String,
-    /// The beginning of a character that the network has cut.
+    /// The first bytes of a character whose other bytes have not arrived.
     partial: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl EventStream {
         self.partial = rest;
     }
 
-    /// The next event; `None` at a clean end.
+    /// Returns the next event, or `None` at a clean end.
     pub async fn next(&mut self) -> Result<Option<EventFrame>, UncleanEnd> {
         let next = async {
             loop {
@@ -78,12 +78,12 @@ impl EventStream {
         tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
-    /// What has come of a block that has not ended.
+    /// Returns the received part of an incomplete block.
     pub fn unfinished(&self) -> &str {
         &self.buffer
     }
 
-    /// Everything up to the clean end.
+    /// Returns all events up to the clean end.
     pub async fn rest(mut self) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await.expect("the stream was broken off") {
@@ -92,7 +92,8 @@ impl EventStream {
         frames
     }
 
-    /// Everything until the server breaks the stream off, and what came last of it. A clean end in mid-run would be a lie.
+    /// Returns all events until the server breaks the stream off, and the incomplete rest. Fails at a clean end in mid-run,
+    /// which clients would take for the end of the run.
     pub async fn until_broken(mut self) -> (Vec<EventFrame>, String) {
         let mut frames = Vec::new();
         loop {
@@ -104,12 +105,12 @@ impl EventStream {
         }
     }
 
-    /// Everything up to the first event of a kind, which comes last.
+    /// Returns the events up to the first one of a kind, inclusive.
     pub async fn up_to(&mut self, event: &str) -> Vec<EventFrame> {
         self.up_to_nth(event, 1).await
     }
 
-    /// Everything up to the n-th event of a kind, which comes last.
+    /// Returns the events up to the n-th one of a kind, inclusive.
     pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while n > 0 {
@@ -125,7 +126,7 @@ impl EventStream {
     }
 }
 
-/// Heartbeats and `retry:` are no frames.
+/// Parses a block; `None` for heartbeats and `retry:`.
 fn parse(block: &str) -> Option<EventFrame> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let data: Value = serde_json::from_str(&field("data: ")?).expect("data is one line of JSON");
@@ -133,13 +134,13 @@ fn parse(block: &str) -> Option<EventFrame> {
     Some(EventFrame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
 }
 
-/// The text that a client shows in the end; fails where the ids do not prove that nothing is missing.
+/// Returns the text that a client shows in the end. Fails where the ids do not prove that no event is missing.
 pub fn fold(frames: &[EventFrame]) -> String {
     let deltas = without_superseded(frames).into_iter().filter(|frame| frame.event == "message.delta");
     deltas.map(|frame| frame.data["text"].as_str().unwrap()).collect()
 }
 
-/// What no later attempt has superseded; fails where the ids do not prove that nothing is missing.
+/// Returns the frames that no later attempt has superseded. Fails where the ids do not prove that no event is missing.
 pub fn without_superseded(frames: &[EventFrame]) -> Vec<&EventFrame> {
     let mut current: Vec<&EventFrame> = Vec::new();
     let mut cursor = (0, 0);

@@ -1,4 +1,4 @@
-//! An MCP server of our own, as JSON-RPC over plain POST, on which a test decides what a call does and when.
+//! An MCP server of the tests, as JSON-RPC over plain POST. A test decides what each call does, and when.
 
 use std::sync::{
     Arc, Mutex,
@@ -14,17 +14,17 @@ use tokio::{
 
 use super::TIMEOUT;
 
-/// Tools `count` and `look`, which take an optional `note`. Calls arrive at the test, which answers them; a server that
-/// `answers_at_once` counts and answers by itself.
+/// A server with the tools `count` and `look`, which take an optional `note`. The test answers the calls, unless the server
+/// was started by `answering_at_once`.
 pub struct ToolServer {
     pub url: String,
-    /// How often a call had its effect.
+    /// Number of calls that took effect.
     effects: Arc<AtomicUsize>,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     authorizations: Arc<Mutex<Vec<String>>>,
 }
 
-/// A call that has reached the server and has done nothing yet.
+/// A call that has reached the server and has had no effect yet.
 pub struct Arrival {
     pub tool: String,
     pub arguments: Value,
@@ -54,7 +54,7 @@ impl ToolServer {
         Self { url, effects, arrivals, authorizations }
     }
 
-    /// A server that counts and answers each call by itself.
+    /// Starts a server that counts and answers each call by itself.
     pub async fn answering_at_once() -> Self {
         let mut server = Self::start().await;
         let (_, none) = mpsc::unbounded_channel();
@@ -68,12 +68,12 @@ impl ToolServer {
         server
     }
 
-    /// The agent's description of it, under the name `kb`.
+    /// Returns the server's entry in an agent's definition, under the name `kb`.
     pub fn describe(&self) -> Value {
         json!({"name": "kb", "transport": "rpc", "url": self.url})
     }
 
-    /// The next call that reaches the server.
+    /// Waits for the next call that reaches the server.
     pub async fn arrival(&mut self) -> Arrival {
         let arrival = tokio::time::timeout(TIMEOUT, self.arrivals.recv()).await;
         arrival.expect("no call has reached the server").unwrap()
@@ -83,19 +83,19 @@ impl ToolServer {
         self.effects.load(Ordering::SeqCst)
     }
 
-    /// The `Authorization` headers of all requests so far.
+    /// Returns the `Authorization` headers of all requests so far.
     pub fn authorizations(&self) -> Vec<String> {
         self.authorizations.lock().unwrap().clone()
     }
 
-    /// Whether a call waits that nobody has looked at.
+    /// Returns whether a call waits for the test.
     pub fn has_arrivals(&self) -> bool {
         !self.arrivals.is_empty()
     }
 }
 
 impl Arrival {
-    /// Does what the tool is for.
+    /// Performs the effect of the call.
     pub fn take_effect(&self) {
         self.effects.fetch_add(1, Ordering::SeqCst);
     }
@@ -140,7 +140,7 @@ async fn serve(
                 let _ = arrivals.send(arrival);
                 match answer_receiver.await {
                     Ok(result) => result,
-                    // The test has let go of the call: it is never answer_receiver.
+                    // The test has dropped the call, so the server never responds.
                     Err(_) => return std::future::pending().await,
                 }
             }
@@ -162,7 +162,7 @@ async fn serve(
     }
 }
 
-/// What a test wants to know of a request's head.
+/// The headers of a request that tests check.
 #[derive(Default)]
 struct CallHeaders {
     key: String,

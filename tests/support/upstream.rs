@@ -1,4 +1,4 @@
-//! A local server that speaks OpenAI's streaming protocol, and remembers what it was requests.
+//! A local model provider that speaks OpenAI's streaming protocol, and keeps the requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,11 +9,11 @@ use tokio::{
     sync::Semaphore,
 };
 
-/// Answers every request with the same words, but for those that it refuses.
+/// A provider that answers each request with the same words, unless it refuses it.
 pub struct TestUpstream {
     pub base_url: String,
     requests: Arc<Mutex<Vec<Value>>>,
-    /// One for each word that may be said.
+    /// One permit for each word that the provider may send.
     words: Arc<Semaphore>,
 }
 
@@ -22,17 +22,17 @@ impl TestUpstream {
         Self::serving(None, Semaphore::MAX_PERMITS, words).await
     }
 
-    /// Says each word only when it is let.
+    /// Starts a provider that sends a word only after `permit_words`.
     pub async fn with_permits(words: &'static [&'static str]) -> Self {
         Self::serving(None, 0, words).await
     }
 
-    /// Lets it say so many words more.
+    /// Permits the provider to send this number of words.
     pub fn permit_words(&self, words: usize) {
         self.words.add_permits(words);
     }
 
-    /// Refuses, for good, what has this text in its last message.
+    /// Starts a provider that refuses, for good, each request with this text in its last message.
     pub async fn refusing(text: &'static str, words: &'static [&'static str]) -> Self {
         Self::serving(Some(text), Semaphore::MAX_PERMITS, words).await
     }
@@ -51,7 +51,7 @@ impl TestUpstream {
         Self { base_url, requests, words: word_permits }
     }
 
-    /// The bodies of the requests so far.
+    /// Returns the bodies of the requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.requests.lock().unwrap().clone()
     }
@@ -97,7 +97,7 @@ async fn serve(
     ];
     let mut unsent = head.to_owned();
     for word in chunks {
-        // What may be said at once goes out in one piece.
+        // Words that are already permitted leave in one write.
         let permit = match word_permits.try_acquire() {
             Ok(permit) => permit,
             Err(_) => {

@@ -1,4 +1,5 @@
-//! A private PostgreSQL: one that a whole test process shares, with a database per test, or one of a test's own.
+//! Private PostgreSQL servers: one that all tests of a process share, with a database for each test, or one for a single
+//! test.
 
 use std::{
     env, fs,
@@ -27,7 +28,7 @@ pub struct TestDatabase {
     url: String,
 }
 
-/// The one user whose password is asked for, and is always wrong.
+/// The only user that needs a password; no password is right.
 const REFUSED_USER: &str = "stranger";
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
@@ -38,30 +39,30 @@ impl TestDatabase {
         &self.url
     }
 
-    /// Does what an operator might do by hand.
+    /// Executes SQL as an operator does by hand.
     pub fn execute(&self, sql: &str) {
         let done = psql(&self.url, sql);
         assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// The database's URL with a password that the server refuses.
+    /// Returns the database's URL with a password that the server refuses.
     pub fn url_with_wrong_password(&self) -> String {
         self.url.replacen("postgres@", &format!("{REFUSED_USER}:wrong@"), 1)
     }
 }
 
 impl Postgres {
-    /// A fresh database on the server that all tests of this process share.
+    /// Creates a database on the server that all tests of this process share.
     pub fn database() -> TestDatabase {
         SHARED.get_or_init(Self::start).create_database()
     }
 
-    /// A server of a test's own, to be stopped and started.
+    /// Starts a server for one test, which may stop and restart it.
     pub fn start() -> Self {
         Self::start_with(None)
     }
 
-    /// A server whose user `CLIENT` comes by TLS and shows a certificate, or is refused.
+    /// Starts a server that refuses the user `CLIENT` without TLS and a certificate.
     pub fn start_with_tls() -> Self {
         let postgres = Self::start_with(Some(Certificates::make()));
         let created = postgres.psql(&format!("create role {CLIENT} superuser login"));
@@ -69,7 +70,7 @@ impl Postgres {
         postgres
     }
 
-    /// The address of a fresh database for that user, without certificates, and these.
+    /// Creates a database; returns its URL for that user, and the certificates.
     pub fn tls_url(&self) -> (String, &Certificates) {
         let url = self.create_database().url.replacen("postgres@", &format!("{CLIENT}@"), 1);
         (url, self.certificates.as_ref().expect("it was started with TLS"))
@@ -105,7 +106,7 @@ impl Postgres {
         postgres
     }
 
-    /// Stops the server as a crash would, if it runs, and starts it again on the same port.
+    /// Stops the server, if it runs, as a crash does, and starts it again on the same port.
     pub fn restart(&mut self) {
         self.stop();
         let _ = fs::remove_file(self.standby_signal());
@@ -115,7 +116,7 @@ impl Postgres {
         }
     }
 
-    /// Like `restart`, but the server tells everybody that it cannot take connections yet, as one that recovers does.
+    /// Restarts the server so that it refuses connections, as a server that recovers does.
     pub fn restart_unready(&mut self) {
         self.stop();
         fs::write(self.standby_signal(), "").expect("a file can be made in the data folder");
@@ -150,12 +151,12 @@ impl Postgres {
         self.server = Some(SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
     }
 
-    /// Ends the server without waiting for anybody.
+    /// Stops the server without waiting for its clients.
     pub fn stop(&mut self) {
         drop(self.server.take());
     }
 
-    /// A fresh database on this server.
+    /// Creates a database on this server.
     pub fn create_database(&self) -> TestDatabase {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let created = self.psql(&format!("create database {name}"));
@@ -195,7 +196,7 @@ fn as_unprivileged(command: Vec<String>) -> Vec<String> {
     prefix.into_iter().chain(command).collect()
 }
 
-/// A program of the newest PostgreSQL installed, which Debian does not put into the search path.
+/// Returns the path of a program of the newest installed PostgreSQL. Debian does not put it into the search path.
 fn binary(name: &str) -> String {
     let mut folders: Vec<PathBuf> = match fs::read_dir("/usr/lib/postgresql") {
         Ok(versions) => versions.flatten().map(|version| version.path().join("bin")).collect(),

@@ -1,6 +1,6 @@
-//! A child process that ends when this process ends, even when this process is killed: a shell waits at the other end of
-//! a pipe. Told a line, it ends the child; when the pipe is closed without a word, nobody is left to tidy up (a killed
-//! test, or a server that all tests share), and it removes the child's folder too.
+//! A child process that ends with this process, even if this process is killed. A shell waits at the other end of a pipe. When
+//! it reads a line, it ends the child. When the pipe closes without a line, this process has ended before the child was
+//! dropped, so the shell also removes the child's folder.
 
 use std::{
     fs,
@@ -22,14 +22,14 @@ signal=$1; shift
 echo $child > "$0/pid.part"; mv "$0/pid.part" "$0/supervised.pid"
 if read -r _; then was_dropped=yes; fi
 kill -"$signal" $child
-# One that is stopped takes no other signal before.
+# A stopped process handles the signal only after CONT.
 kill -CONT $child 2>/dev/null
 wait $child
 [ "$was_dropped" ] || rm -rf "$0"
 "#;
 
 impl SupervisedChild {
-    /// Starts a program whose output goes to `log`. Everything in the folder is the program's own.
+    /// Starts a program whose output goes to `log`. The folder must belong to the program alone.
     pub fn start(command: &[String], signal: &str, folder: &Path, log: &Path) -> Self {
         let pid_file = folder.join("supervised.pid");
         let _ = fs::remove_file(&pid_file);
@@ -95,7 +95,7 @@ mod tests {
     fn a_program_whose_starter_has_died_ends_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut sleeper = sleeper(folder.path());
-        // As the system does with the pipe of a process that is killed.
+        // The system closes the pipe of a killed process in this way.
         drop(sleeper.shell.stdin.take());
         sleeper.shell.wait().unwrap();
         assert!(!runs(sleeper.pid));
