@@ -18,10 +18,15 @@ pub use postgres::{Postgres, TestDatabase};
 pub use promtool::promtool;
 pub use redis::Redis;
 
-use std::net::TcpListener;
+use std::{env, net::TcpListener};
 
 /// Returns a port on which no process listens at this moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// Returns whether the search path has a program of this name.
+fn is_installed(program: &str) -> bool {
+    env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
 }

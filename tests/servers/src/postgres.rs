@@ -110,27 +110,26 @@ impl Postgres {
     pub fn restart(&mut self) {
         self.stop();
         let _ = fs::remove_file(self.standby_signal());
-        self.launch();
-        while !self.psql("select 1").status.success() {
-            std::thread::yield_now();
-        }
+        let server = self.launch();
+        server.wait_until(|| self.psql("select 1").status.success());
+        self.server = Some(server);
     }
 
     /// Restarts the server so that it refuses connections, as a server that recovers does.
     pub fn restart_unready(&mut self) {
         self.stop();
         fs::write(self.standby_signal(), "").expect("a file can be made in the data folder");
-        self.launch();
-        while !String::from_utf8_lossy(&self.psql("select 1").stderr).contains("not accepting connections") {
-            std::thread::yield_now();
-        }
+        let server = self.launch();
+        let refuses = || String::from_utf8_lossy(&self.psql("select 1").stderr).contains("not accepting connections");
+        server.wait_until(refuses);
+        self.server = Some(server);
     }
 
     fn standby_signal(&self) -> PathBuf {
         self.folder.path().join("data/standby.signal")
     }
 
-    fn launch(&mut self) {
+    fn launch(&self) -> SupervisedChild {
         let data = self.folder.path().join("data");
         let mut command =
             vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
@@ -148,7 +147,7 @@ impl Postgres {
             }
         }
         let log = self.folder.path().join("postgres.log");
-        self.server = Some(SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
+        SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log)
     }
 
     /// Stops the server without waiting for its clients.
@@ -206,7 +205,12 @@ fn binary(name: &str) -> String {
     folders.reverse();
     folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let program = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
-    program.unwrap_or_else(|| panic!("{name} is not installed; ./check says how to get it")).display().to_string()
+    program
+        .unwrap_or_else(|| {
+            panic!("{name} is not installed: run `./check --install`, or install the package postgresql")
+        })
+        .display()
+        .to_string()
 }
 
 fn run(command: &mut Command) {

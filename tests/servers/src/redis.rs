@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Certificates, free_port, supervised::SupervisedChild};
+use crate::{Certificates, free_port, is_installed, supervised::SupervisedChild};
 
 /// A Redis for one test, which stores nothing on disk.
 pub struct Redis {
@@ -65,6 +65,10 @@ impl Redis {
     /// Starts the server again, without data, on the same port.
     pub fn restart(&mut self) {
         self.kill();
+        assert!(
+            is_installed("redis-server"),
+            "redis-server is not installed: run `./check --install`, or install the package redis-server"
+        );
         let folder = self.folder.path();
         let port = self.port.to_string();
         let command = ["redis-server", "--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
@@ -80,10 +84,9 @@ impl Redis {
                 command.extend([option.to_owned(), certificates.path(file).display().to_string()]);
             }
         }
-        self.server = Some(SupervisedChild::start(&command, "TERM", folder, &folder.join("redis.log")));
-        while self.call("PING").is_none() {
-            std::thread::yield_now();
-        }
+        let server = SupervisedChild::start(&command, "TERM", folder, &folder.join("redis.log"));
+        server.wait_until(|| self.call("PING").is_some());
+        self.server = Some(server);
     }
 
     /// Removes all data by FLUSHALL.

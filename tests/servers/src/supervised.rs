@@ -5,13 +5,15 @@
 use std::{
     fs,
     io::Write,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
 pub struct SupervisedChild {
     shell: Child,
     pid: u32,
+    /// The file with the child's output.
+    log: PathBuf,
 }
 
 /// `$0` is the child's folder, `$1` the signal that ends the child.
@@ -33,15 +35,15 @@ impl SupervisedChild {
     pub fn start(command: &[String], signal: &str, folder: &Path, log: &Path) -> Self {
         let pid_file = folder.join("supervised.pid");
         let _ = fs::remove_file(&pid_file);
-        let log = fs::File::create(log).expect("a log file can be made in the temporary folder");
+        let output = fs::File::create(log).expect("a log file can be made in the temporary folder");
         let shell = Command::new("sh")
             .args(["-c", SUPERVISE])
             .arg(folder)
             .arg(signal)
             .args(command)
             .stdin(Stdio::piped())
-            .stdout(log.try_clone().expect("a file handle can be copied"))
-            .stderr(log)
+            .stdout(output.try_clone().expect("a file handle can be copied"))
+            .stderr(output)
             .spawn()
             .expect("there is a shell");
         let pid = loop {
@@ -50,7 +52,25 @@ impl SupervisedChild {
                 None => std::thread::yield_now(),
             }
         };
-        Self { shell, pid }
+        Self { shell, pid, log: log.to_owned() }
+    }
+
+    /// Polls until the child is ready. Panics with the child's output if the child ends before.
+    pub fn wait_until(&self, mut is_ready: impl FnMut() -> bool) {
+        while !is_ready() {
+            if !self.runs() {
+                let output = fs::read_to_string(&self.log).unwrap_or_default();
+                panic!("the program ended before it was ready: {output}");
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Returns whether the child runs. A child that has ended is a zombie until the shell waits for it.
+    fn runs(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        // The state follows the name, which is in parentheses and may contain spaces.
+        stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
     }
 
     /// Sends a signal to the child, such as `KILL`.
@@ -89,6 +109,15 @@ mod tests {
         drop(sleeper);
         assert!(!runs(pid));
         assert!(folder.path().join("sleep.log").exists());
+    }
+
+    #[test]
+    #[should_panic(expected = "no-such-program")]
+    fn waiting_for_a_program_that_cannot_start_fails_with_its_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let command = ["no-such-program".to_owned()];
+        let missing = SupervisedChild::start(&command, "TERM", folder.path(), &folder.path().join("missing.log"));
+        missing.wait_until(|| false);
     }
 
     #[test]
