@@ -3,9 +3,9 @@
 
 FROM rust:1.95.0-bookworm AS build
 WORKDIR /src
-# What .dockerignore lets through: what cargo needs, and nothing else.
+# .dockerignore excludes all files that cargo does not need.
 COPY . .
-# The caches stay on the machine that builds, so that only what has changed is compiled again.
+# The caches stay on the build machine, so that cargo compiles only changed crates again.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     CARGO_PROFILE_RELEASE_STRIP=debuginfo cargo build --release --locked --package holdfast \
@@ -13,7 +13,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 
 # The release of the builder, so that the C library is the same.
 FROM debian:12.12-slim
-# Debian takes a version out of its archive when it has a newer one, so a pinned one would soon not build.
+# Debian removes old versions from its archive, so a pinned version would soon fail to build.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
@@ -29,7 +29,7 @@ ENV HOLDFAST_ADDR=0.0.0.0:8080 \
     HOLDFAST_METRICS_ADDR=0.0.0.0:9090 \
     HOLDFAST_DATA_DIR=/var/lib/holdfast
 EXPOSE 8080
-# An API answers the first question, a worker the second; nobody else is in the container.
+# The first check succeeds for an API, and the second one for a worker. The container runs no other process.
 HEALTHCHECK --interval=5s --timeout=8s --start-period=60s \
     CMD ["sh", "-c", "holdfast healthcheck api || holdfast healthcheck worker"]
 ENTRYPOINT ["holdfast"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the files of settings that docker-compose.yml reads, with fresh passwords, for this user's eyes only. It leaves those
-# that exist as they are, but for their mode.
+# Creates the settings files that docker-compose.yml reads, with new passwords, readable by this user only. It changes nothing
+# but the mode of existing files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 umask 077

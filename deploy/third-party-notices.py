@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY-NOTICES.txt: the licences of what the executable and the chat page in it are made of.
+"""Writes THIRD-PARTY-NOTICES.txt: the licences of the packages in the executable, including its chat page.
 
-Cargo and npm name the packages, of the lock files as they are. A text that several packages share stands once. It needs
-their sources: run `cargo fetch`, and `npm ci` in api/ui, before.
+The lock files of Cargo and npm name the packages. A text that several packages share appears once. The script needs the
+sources of the packages: run `cargo fetch`, and `npm ci` in api/ui, before.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ def npm_packages():
 def texts(folder, licence):
     files = (file for file in sorted(folder.iterdir()) if file.is_file() and TEXTS.match(file.name))
     found = [file.read_text(errors="replace").replace("\r\n", "\n").strip() for file in files]
-    # Where there is a choice, it is the shorter text, which names the authors.
+    # If the user may choose a licence, Holdfast chooses the shorter text, which names the authors.
     has_choice = " OR " in licence or "/" in licence
     if has_choice and " AND " not in licence and any("Permission is hereby granted" in text for text in found):
         return [text for text in found if "Apache License" not in text[:200]]

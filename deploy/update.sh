@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Replaces the APIs and workers that run by new ones, of the image and the settings as they are now. The new ones start beside
-# the old, and the old end when the new are healthy. docs/operations.md, "Updating", says more.
+# Replaces the running APIs and workers by containers of the current image and settings. The new ones start beside the old
+# ones, which end when the new ones are healthy. docs/operations.md, "Updating", explains the steps.
 #
 #   docker compose build && deploy/update.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Seconds that a new container has to become healthy; Holdfast itself waits up to 30 s for its stores.
+# Time-out for new containers to become healthy, in seconds. Holdfast itself waits up to 30 s for its stores.
 PATIENCE=${PATIENCE:-90}
 
 compose() { docker compose --profile update "$@"; }
@@ -14,7 +14,7 @@ once() { compose run --rm --no-deps -T "$@"; }
 say() { echo "update: $*"; }
 fail() { echo "update: $*" >&2; exit 1; }
 
-# Whether all of these containers are healthy, within the patience.
+# Waits until all of these containers are healthy; fails after the time-out.
 become_healthy() {
   local states
   for ((waited = 0; waited < PATIENCE; waited++)); do
@@ -25,7 +25,7 @@ become_healthy() {
   return 1
 }
 
-# Replaces the container of a service that has only one.
+# Replaces the only container of a service.
 replace() {
   say "replacing $1"
   compose up -d --no-deps --force-recreate "$1" && become_healthy "$(compose ps --all --quiet "$1")"
@@ -34,7 +34,7 @@ replace() {
 exec 9<"${BASH_SOURCE[0]}"
 flock --nonblock 9 || fail "another update is under way"
 
-# Nothing changes before the settings have been tried.
+# Order matters: the script checks the settings before it changes anything.
 compose config --quiet || fail "Compose refuses the settings; nothing was changed"
 [ -n "$(compose ps --quiet nginx)" ] || fail "nothing runs here; start it with: docker compose up -d --wait"
 once worker doctor worker --before-migrate || fail "a worker could not start with these settings; nothing was changed"
@@ -55,7 +55,7 @@ if [ "$started" != 0 ] || [ -z "$new" ] || ! become_healthy $new; then
 fi
 # shellcheck disable=SC2086
 [ -z "$old" ] || { docker stop $old && docker rm $old; } >/dev/null
-# As many as HOLDFAST_WORKERS says.
+# Compose adjusts the number of workers to HOLDFAST_WORKERS.
 compose up -d --no-deps --no-recreate worker
 
 if ! replace api-3; then

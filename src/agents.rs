@@ -1,4 +1,5 @@
-//! The file of agents that `HOLDFAST_AGENTS` names: read, checked, and stored at start, so that a deployment is a file.
+//! The file of agents that `HOLDFAST_AGENTS` names. A process reads, checks and stores it at its start, so that a file
+//! describes the agents of a deployment.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,17 +11,18 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-/// What the file has.
+/// The content of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     agents: Vec<AgentDefinition>,
 }
 
-/// The namespace of ids that are made of names.
+/// The UUID namespace in which an agent's name gives its id.
 const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c55);
 
-/// Reads the file and makes its agents those of the database. An agent keeps its id for as long as it keeps its name.
+/// Reads the file and replaces the database's agents by those of the file. An agent keeps its id as long as it keeps its
+/// name. Fails if the file does not fit or the database is away.
 pub async fn load(path: &Path, storage: &Storage, variables: &[String]) -> anyhow::Result<()> {
     let definitions = read(path, variables)?;
     let (changed, hidden) = storage.load_agents(&definitions).await?;
@@ -31,7 +33,7 @@ pub async fn load(path: &Path, storage: &Storage, variables: &[String]) -> anyho
     Ok(())
 }
 
-/// The definitions in the file, by their ids.
+/// Returns the definitions in the file, by their ids. Fails with the line and the reason if the file does not fit.
 pub fn read(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
     parse(path, variables).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))
 }
@@ -61,7 +63,7 @@ fn parse(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, Age
     Ok(definitions)
 }
 
-/// Why the file does not fit; its lines are not shown, because they may have secrets.
+/// Returns an error with the reason and the line number. It shows no line, because lines may hold secrets.
 fn unfit(line: Option<usize>, problem: &str) -> anyhow::Error {
     let problem = without_quoted_text(&problem);
     match line {
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_say_the_same() {
+    fn both_formats_mean_the_same() {
         let toml = read_as(
             "agents.toml",
             "[[agents]]\nname = \"ops\"\nhistory_limit = 4\n[[agents.mcp_servers]]\nname = \"kb\"\ntransport = \"rpc\"\nurl = \"http://a\"\nauth = { bearer = { env = \"T\" } }\n[agents.tools.kb__count]\neffect = \"once\"\n",

@@ -1,4 +1,4 @@
-//! The command line and the environment: every setting is a variable with a flag that mirrors it.
+//! The command line and the environment: each setting is a variable, and a flag mirrors it.
 
 use std::ffi::OsString;
 
@@ -25,34 +25,34 @@ use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, se
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: ServerSettings,
     #[command(subcommand)]
-    pub role: Option<Role>,
+    pub role: Option<ProcessRole>,
 }
 
-/// What this process is.
+/// The role of this process.
 #[derive(Debug, Subcommand)]
-pub enum Role {
-    /// Answer requests; needs DATABASE_URL and REDIS_URL, and workers elsewhere.
+pub enum ProcessRole {
+    /// Serve the HTTP API; needs DATABASE_URL and REDIS_URL, and workers elsewhere.
     Api,
     /// Execute runs; needs DATABASE_URL and REDIS_URL.
     Worker,
     /// Bring the database's schema up to date.
     Migrate,
-    /// Ask the process with these settings whether it is well, for the health checks of containers.
+    /// Check the running process with these settings, for the health checks of containers.
     Healthcheck(HealthcheckArgs),
-    /// Try whether a process could start with these settings; changes nothing.
+    /// Check whether a process could start with these settings; changes nothing.
     Doctor(DoctorArgs),
     /// Chat with a Holdfast server in the terminal.
     Chat(ChatArgs),
-    /// What a worker starts, to end its MCP servers if it is killed.
+    /// A worker starts it; it ends the worker's MCP servers when the worker is killed.
     #[command(hide = true)]
     Guard,
 }
 
 /// All settings of the server's roles.
 #[derive(Debug, Clone, Args)]
-pub struct Settings {
+pub struct ServerSettings {
     #[command(flatten)]
     pub api: ApiConfig,
     #[command(flatten)]
@@ -71,14 +71,14 @@ pub struct Settings {
     pub logging: LoggingConfig,
 }
 
-/// What is logged, and how.
+/// Level and format of the log.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LoggingConfig {
-    /// What is logged: a level, or levels per module as in info,holdfast_worker=debug.
+    /// Level of the log, or levels per module as in info,holdfast_worker=debug.
     #[arg(long, env = "HOLDFAST_LOG", default_value = "info")]
     pub log: String,
-    /// How the log is written.
+    /// Format of the log.
     #[arg(long, env = "HOLDFAST_LOG_FORMAT", default_value = "text", value_enum)]
     pub log_format: LogFormat,
 }
@@ -89,17 +89,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// Reads flags and environment, or ends the process with a sentence about what is wrong.
+/// Reads flags and environment; ends the process with an error message if they do not fit.
 pub fn read() -> Cli {
     parse(std::env::args_os(), |variable| std::env::var_os(variable)).unwrap_or_else(|refusal| refusal.exit())
 }
 
-/// Why the settings were refused.
+/// The reason for which the settings were refused.
 #[derive(Debug)]
 pub enum Refusal {
-    /// A variable's value, in our own words.
+    /// A value of a variable does not fit; the text is Holdfast's own.
     Setting(String),
-    /// Anything else, help included, in clap's.
+    /// Any other error, or a request for help; the text is clap's.
     Usage(clap::Error),
 }
 
@@ -115,12 +115,13 @@ impl Refusal {
     }
 }
 
-/// The one variable, with its file, that does not count as unset when it is empty: a secret that was not filled in must not open the door.
+/// The only variable that does not count as unset when it or its file variable is empty: a deployment that forgot to fill in
+/// the secret must not admit every caller.
 const JWT_KEY: &str = "HOLDFAST_JWT_KEY";
 
 fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Cli, Refusal> {
     let args: Vec<OsString> = args.collect();
-    // The client has none of the server's settings.
+    // `holdfast chat` has none of the server's settings.
     let is_client = args.get(1).is_some_and(|role| role == "chat");
     let key_file = format!("{JWT_KEY}{SECRET_FILE_SUFFIX}");
     let has_file = variable(&key_file).is_some_and(|path| !path.is_empty());
@@ -129,7 +130,9 @@ fn parse(args: impl Iterator<Item = OsString>, variable: impl Fn(&str) -> Option
     let empty =
         [(JWT_KEY, has_file), (key_file.as_str(), has_key)].into_iter().find(|(name, other)| unfilled(name, *other));
     if let Some((name, _)) = empty.filter(|_| !is_client) {
-        let sentence = format!("{name} is empty: give it a key; or unset it, and everybody is believed (development)");
+        let sentence = format!(
+            "{name} is empty: give it a key, or unset it for development mode, in which every caller is believed"
+        );
         return Err(Refusal::Setting(sentence));
     }
     let mut command = Cli::command();
@@ -150,7 +153,7 @@ fn without_empty_variables(command: Command, variable: &impl Fn(&str) -> Option<
     command.mut_subcommands(|role| without_empty_variables(role, variable))
 }
 
-/// Names the variable of a value that was refused, and what was expected.
+/// Returns a message that names the variable of the refused value and the expected values. Passes all other errors through.
 fn explain(error: clap::Error, command: &Command) -> Refusal {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -177,7 +180,7 @@ fn explain(error: clap::Error, command: &Command) -> Refusal {
     Refusal::Setting(format!("{names}: expected {expected}"))
 }
 
-/// The argument that clap's message names as `--flag <VALUE>`.
+/// Returns the argument that clap's message names as `--flag <VALUE>`.
 fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let flag = name.split_whitespace().next()?.trim_start_matches("--");
     let all = command.get_arguments().chain(command.get_subcommands().flat_map(Command::get_arguments));

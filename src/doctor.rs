@@ -1,5 +1,5 @@
-//! `holdfast doctor`: whether a process could start with these settings. It reads all of them, connects to both stores, and
-//! changes nothing; so it can run beside the processes that it is to replace.
+//! `holdfast doctor`: checks whether a process could start with these settings. It reads all of them, connects to both
+//! stores, and changes nothing. So an operator can run it beside the processes that a deploy will replace.
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -11,29 +11,29 @@ use holdfast_shared::{
 };
 use holdfast_worker::{Children, model::Models};
 
-use crate::{agents, cli::Settings, roles};
+use crate::{agents, cli::ServerSettings, roles};
 
-/// What is examined.
+/// Arguments of `holdfast doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
-    /// The role whose settings these are.
+    /// ProcessRole whose settings to check.
     #[arg(value_enum, default_value = "both")]
-    role: Examined,
-    /// An older schema is no fault, because `holdfast migrate` comes next.
+    role: ExaminedRole,
+    /// Accept an older schema, because `holdfast migrate` comes next.
     #[arg(long)]
     before_migrate: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Examined {
+enum ExaminedRole {
     Api,
     Worker,
     /// API and worker in one process, as plain `holdfast` is.
     Both,
 }
 
-/// Examines everything, prints a line for each part, and fails if one of them is wrong.
-pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
+/// Checks all parts and prints a line for each. Fails if at least one part is wrong.
+pub async fn run(args: DoctorArgs, settings: &ServerSettings) -> anyhow::Result<()> {
     let mut faults = 0;
     let mut report = |part: &str, finding: anyhow::Result<String>| match finding {
         Ok(finding) => println!("ok     {part}: {finding}"),
@@ -42,10 +42,10 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
             println!("wrong  {part}: {error:#}");
         }
     };
-    if args.role != Examined::Worker {
+    if args.role != ExaminedRole::Worker {
         report("users", users(settings));
     }
-    if args.role != Examined::Api {
+    if args.role != ExaminedRole::Api {
         report("model", model(settings));
         report("MCP servers", roles::children(settings).map(|children| servers(&children)));
     }
@@ -69,13 +69,13 @@ pub async fn run(args: DoctorArgs, settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-fn users(settings: &Settings) -> anyhow::Result<String> {
+fn users(settings: &ServerSettings) -> anyhow::Result<String> {
     let auth = Authenticator::new(&settings.users, &settings.api)?;
     Ok(if auth.is_development() { "development mode, every caller is believed" } else { "as their JWTs say" }
         .to_owned())
 }
 
-fn model(settings: &Settings) -> anyhow::Result<String> {
+fn model(settings: &ServerSettings) -> anyhow::Result<String> {
     let choice = settings.model.choice()?;
     Models::new(&settings.model)?;
     Ok(format!("{}, {}", choice.provider, choice.name))
@@ -85,15 +85,15 @@ fn servers(children: &Children) -> String {
     format!("commands run as {}", children.user_name().unwrap_or("this user"))
 }
 
-fn stores(role: Examined, settings: &Settings) -> anyhow::Result<Stores> {
+fn stores(role: ExaminedRole, settings: &ServerSettings) -> anyhow::Result<Stores> {
     match role {
-        Examined::Api => roles::scaled_out(settings, "api"),
-        Examined::Worker => roles::scaled_out(settings, "worker"),
-        Examined::Both => Ok(settings.stores.stores()?),
+        ExaminedRole::Api => roles::scaled_out(settings, "api"),
+        ExaminedRole::Worker => roles::scaled_out(settings, "worker"),
+        ExaminedRole::Both => Ok(settings.stores.stores()?),
     }
 }
 
-async fn database(stores: &Stores, settings: &Settings, before_migrate: bool) -> anyhow::Result<String> {
+async fn database(stores: &Stores, settings: &ServerSettings, before_migrate: bool) -> anyhow::Result<String> {
     let finding = match storage::inspect(stores, &settings.stores).await? {
         SchemaState::UpToDate => "reached, and its schema is up to date",
         SchemaState::Older if before_migrate => "reached; `holdfast migrate` will bring its schema up to date",
@@ -103,11 +103,11 @@ async fn database(stores: &Stores, settings: &Settings, before_migrate: bool) ->
     Ok(finding.to_owned())
 }
 
-async fn redis(stores: &Stores, settings: &Settings) -> anyhow::Result<String> {
-    let tried = async {
+async fn redis(stores: &Stores, settings: &ServerSettings) -> anyhow::Result<String> {
+    let check = async {
         let (run_log, _pushes) = run_log::connect(stores, &settings.stores).await?;
         run_log.ready().await
     };
-    tried.await.context("could not use the Redis that REDIS_URL names")?;
+    check.await.context("could not use the Redis that REDIS_URL names")?;
     Ok("reached, and it takes writes".to_owned())
 }

@@ -1,7 +1,7 @@
-//! `holdfast healthcheck`: whether the Holdfast beside it is well, for the health checks of containers.
+//! `holdfast healthcheck`: checks the Holdfast process beside it, for the health checks of containers.
 //!
-//! It asks as anybody could, over HTTP, at the address that the same settings name. Of an API it wants to know whether
-//! messages are taken, because others wait for that; of a worker, which answers nobody, whether it is alive.
+//! It sends one HTTP request to the address in the settings of that process. An API is healthy when it accepts messages,
+//! because other containers wait for that. A worker serves no clients, so it is healthy when it is alive.
 
 use std::{
     error::Error,
@@ -14,52 +14,52 @@ use clap::{Args, ValueEnum};
 use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 
-use crate::cli::Settings;
+use crate::cli::ServerSettings;
 
-/// Longest wait for the answer. `/readyz` gives database and Redis 2 s.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Longest wait for the response. `/readyz` itself waits up to 2 s for database and Redis.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What is asked.
+/// Arguments of `holdfast healthcheck`.
 #[derive(Debug, Clone, Args)]
 pub struct HealthcheckArgs {
-    /// Who is asked.
+    /// Process to check.
     #[arg(value_enum, default_value = "api")]
-    asked: Asked,
+    target: HealthcheckTarget,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Asked {
+enum HealthcheckTarget {
     /// The API, also with a worker in the same process, at HOLDFAST_ADDR.
     Api,
     /// A worker, at HOLDFAST_METRICS_ADDR.
     Worker,
 }
 
-/// What `/readyz` says of an API that is not ready.
+/// The problem that `/readyz` of an API returns while the API is not ready.
 #[derive(Deserialize)]
 struct NotReady {
     reason: String,
     detail: String,
 }
 
-/// Asks once; the error is the sentence that says what is wrong.
-pub async fn run(args: HealthcheckArgs, settings: &Settings) -> anyhow::Result<()> {
-    match args.asked {
-        Asked::Api => {
+/// Sends one request and prints the state. Fails with the reason if the process is not healthy.
+pub async fn run(args: HealthcheckArgs, settings: &ServerSettings) -> anyhow::Result<()> {
+    match args.target {
+        HealthcheckTarget::Api => {
             let address = reachable(settings.api.addr, "HOLDFAST_ADDR")?;
-            let answer = ask(address, "/readyz", "HOLDFAST_ADDR").await?;
+            let answer = get(address, "/readyz", "HOLDFAST_ADDR").await?;
             println!("{}", readiness(answer).await?);
         }
-        Asked::Worker => {
+        HealthcheckTarget::Worker => {
             let Some(address) = settings.run.metrics_addr else {
                 bail!(
-                    "a worker can only be asked where HOLDFAST_METRICS_ADDR says: set it for both, such as to 127.0.0.1:9090"
+                    "a worker can only be checked at HOLDFAST_METRICS_ADDR: set it for the worker and for the check, such as to 127.0.0.1:9090"
                 )
             };
             let address = reachable(address, "HOLDFAST_METRICS_ADDR")?;
-            let answer = ask(address, "/healthz", "HOLDFAST_METRICS_ADDR").await?;
+            let answer = get(address, "/healthz", "HOLDFAST_METRICS_ADDR").await?;
             if answer.status() != StatusCode::OK {
-                bail!("{address} answers {}, and is no Holdfast", answer.status());
+                bail!("{address} responds with {}, so it is no Holdfast", answer.status());
             }
             println!("alive");
         }
@@ -67,33 +67,34 @@ pub async fn run(args: HealthcheckArgs, settings: &Settings) -> anyhow::Result<(
     Ok(())
 }
 
-/// Where this host reaches what listens on an address. "Every address" is none to connect to.
-fn reachable(listens: SocketAddr, variable: &str) -> anyhow::Result<SocketAddr> {
-    if listens.port() == 0 {
-        bail!("{variable} leaves the port open: give it one, such as {}:8080", listens.ip());
+/// Returns the address at which this host reaches a listener: loopback, if the listener takes every address. Fails without
+/// a port.
+fn reachable(address: SocketAddr, variable: &str) -> anyhow::Result<SocketAddr> {
+    if address.port() == 0 {
+        bail!("{variable} leaves the port open: give it one, such as {}:8080", address.ip());
     }
-    let ip = match listens.ip() {
+    let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    Ok(SocketAddr::new(ip, listens.port()))
+    Ok(SocketAddr::new(ip, address.port()))
 }
 
-async fn ask(address: SocketAddr, path: &str, variable: &str) -> anyhow::Result<Response> {
-    // A proxy that the environment names is for the providers.
-    let client = Client::builder().no_proxy().timeout(PATIENCE).build().context("could not make an HTTP client")?;
+async fn get(address: SocketAddr, path: &str, variable: &str) -> anyhow::Result<Response> {
+    // The environment's proxy is for model providers, not for this host.
+    let client = Client::builder().no_proxy().timeout(TIMEOUT).build().context("could not make an HTTP client")?;
     client.get(format!("http://{address}{path}")).send().await.map_err(|error| {
         let why = match error.is_timeout() {
-            true => format!("no answer within {} s", PATIENCE.as_secs()),
+            true => format!("no response within {} s", TIMEOUT.as_secs()),
             false => innermost(&error).to_string(),
         };
         anyhow::anyhow!("could not ask {address} ({variable}): {why}")
     })
 }
 
-/// An API without Redis is not ready, but it takes messages and its streams go on; to keep clients from it, or others from
-/// starting, would make less of what works.
+/// Returns the state of a healthy API; fails with the reason of `/readyz`. An API without Redis counts as healthy, because
+/// it accepts messages and its streams continue.
 async fn readiness(answer: Response) -> anyhow::Result<&'static str> {
     match answer.status() {
         StatusCode::OK => Ok("ready"),
@@ -104,7 +105,7 @@ async fn readiness(answer: Response) -> anyhow::Result<&'static str> {
                 _ => bail!("not ready: {reason}: {detail}"),
             }
         }
-        status => bail!("{} answers {status}, and is no Holdfast", answer.url()),
+        status => bail!("{} responds with {status}, so it is no Holdfast", answer.url()),
     }
 }
 

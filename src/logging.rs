@@ -1,4 +1,4 @@
-//! The log: to standard error, as text or JSON. Foreign text in a field forges no line and moves no terminal.
+//! The log on standard error, as text or JSON. Text of others in a field can neither forge a line nor control a terminal.
 
 use std::{
     fmt,
@@ -15,10 +15,10 @@ use tracing_subscriber::{
     },
 };
 
-use crate::cli::{LogFormat, Settings};
+use crate::cli::{LogFormat, ServerSettings};
 
-/// Begins to log. A filter that cannot be read is replaced by the default, and the log says so.
-pub fn start(settings: &Settings) {
+/// Starts the log. Replaces a filter that cannot be parsed by `info`, and logs a warning.
+pub fn start(settings: &ServerSettings) {
     let config = &settings.logging;
     let (filter, refused) = match EnvFilter::try_new(with_quiet_libraries(&config.log)) {
         Ok(filter) => (filter, None),
@@ -33,16 +33,16 @@ pub fn start(settings: &Settings) {
         LogFormat::Json => builder.with_writer(|| VisibleLines(io::stderr())).json().flatten_event(true).init(),
     }
     if let Some(error) = refused {
-        tracing::warn!(%error, "HOLDFAST_LOG (or --log) cannot be read; using info");
+        tracing::warn!(%error, "failed to parse HOLDFAST_LOG (or --log); using info");
     }
 }
 
-/// The model client logs what providers send, which is the users' text.
+/// Adds levels for libraries. genai logs what providers send, which is the users' text, so it logs nothing here.
 fn with_quiet_libraries(filter: &str) -> String {
     format!("{filter},genai=off,rmcp=warn,sqlx=warn")
 }
 
-/// The default form of fields, with their hidden characters escaped. Only level and time keep their colours.
+/// Formats fields as the default does, and escapes their hidden characters. Only level and time keep their colours.
 struct VisibleFields;
 
 impl<'writer> FormatFields<'writer> for VisibleFields {
@@ -53,7 +53,7 @@ impl<'writer> FormatFields<'writer> for VisibleFields {
     }
 }
 
-/// Lines of JSON, with the hidden characters escaped that JSON allows in a string.
+/// Writes lines of JSON, and escapes the hidden characters that JSON allows in a string.
 struct VisibleLines<W>(W);
 
 impl<W: io::Write> io::Write for VisibleLines<W> {
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    impl<'a> MakeWriter<'a> for Written {
+    impl<'a> MakeWriter<'a> for LogBuffer {
         type Writer = Self;
 
         fn make_writer(&'a self) -> Self {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    impl Written {
+    impl LogBuffer {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
@@ -111,7 +111,7 @@ mod tests {
 
     const FORGED: &str = "a\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}1A\u{202e}b";
 
-    /// Logs foreign text in every place that a field has.
+    /// Logs the forged text in each position of a log line.
     fn log_it(log: impl tracing::Subscriber + Send + Sync + 'static) {
         tracing::subscriber::with_default(log, || {
             let error = io::Error::other(FORGED);
@@ -129,21 +129,21 @@ mod tests {
 
     #[test]
     fn a_field_forges_no_line_and_moves_no_terminal() {
-        let written = Written::default();
+        let buffer = LogBuffer::default();
         log_it(
-            tracing_subscriber::fmt().fmt_fields(VisibleFields).with_ansi(false).with_writer(written.clone()).finish(),
+            tracing_subscriber::fmt().fmt_fields(VisibleFields).with_ansi(false).with_writer(buffer.clone()).finish(),
         );
-        expect_one_visible_line(&written.text());
+        expect_one_visible_line(&buffer.text());
     }
 
     #[test]
     fn a_line_of_json_hides_nothing_and_means_the_same() {
-        let written = Written::default();
-        let lines = written.clone();
+        let buffer = LogBuffer::default();
+        let lines = buffer.clone();
         let log = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || VisibleLines(lines.clone()));
         log_it(log.finish());
-        expect_one_visible_line(&written.text());
-        let line: serde_json::Value = serde_json::from_str(&written.text()).unwrap();
+        expect_one_visible_line(&buffer.text());
+        let line: serde_json::Value = serde_json::from_str(&buffer.text()).unwrap();
         assert_eq!(line["plain"], FORGED);
     }
 }

@@ -1,8 +1,8 @@
 //! Holdfast, the executable: one program, many roles.
 //!
-//! `holdfast` alone is API and worker in one process; `api`, `worker` and `migrate` are for scaling out; `chat` is a client,
-//! `healthcheck` asks whether the others are well, `doctor` whether they could start. `guard` is what a worker starts for itself.
-//! Only composition happens here: `cli` reads the settings, `roles` puts the parts together.
+//! Plain `holdfast` is API and worker in one process; `api`, `worker` and `migrate` are for scaling out. `chat` is a client,
+//! `healthcheck` checks a running process, and `doctor` checks the settings of one. A worker starts `guard` for itself.
+//! This crate only composes: `cli` reads the settings, `roles` puts the parts together.
 
 mod agents;
 mod chat;
@@ -10,25 +10,25 @@ mod cli;
 mod doctor;
 mod healthcheck;
 mod logging;
-mod patience;
 mod privacy;
 mod roles;
 mod secret_files;
 mod shutdown;
+mod start_deadline;
 
 use std::process::ExitCode;
 
-use cli::{Cli, Role, Settings};
+use cli::{Cli, ProcessRole, ServerSettings};
 use holdfast_shared::telemetry;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Order matters: the environment holds secrets from the first moment.
-    privacy::keep_to_myself();
+    // Order matters: the environment already holds secrets.
+    privacy::hide_memory();
     let cli = cli::read();
-    if let Some(Role::Guard) = cli.role {
+    if let Some(ProcessRole::Guard) = cli.role {
         holdfast_worker::guard();
         return ExitCode::SUCCESS;
     }
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn run(cli: Cli) -> ExitCode {
     let result = match cli.role {
-        Some(Role::Chat(args)) => return chat::run(args).await,
-        Some(Role::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
-        Some(Role::Doctor(args)) => doctor::run(args, &cli.settings).await,
+        Some(ProcessRole::Chat(args)) => return chat::run(args).await,
+        Some(ProcessRole::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
+        Some(ProcessRole::Doctor(args)) => doctor::run(args, &cli.settings).await,
         role => {
             logging::start(&cli.settings);
-            play(role, cli.settings).await
+            run_server(role, cli.settings).await
         }
     };
     match result {
@@ -55,26 +55,26 @@ async fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// Is what the process was started as, to its end.
-async fn play(role: Option<Role>, settings: Settings) -> anyhow::Result<()> {
+/// Runs the server in its role until it shuts down.
+async fn run_server(role: Option<ProcessRole>, settings: ServerSettings) -> anyhow::Result<()> {
     let name = match role {
         None => "embedded",
-        Some(Role::Api) => "api",
-        Some(Role::Worker) => "worker",
-        Some(Role::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
-        Some(Role::Chat(_) | Role::Healthcheck(_) | Role::Doctor(_) | Role::Guard) => {
-            unreachable!("they are no roles of the server")
+        Some(ProcessRole::Api) => "api",
+        Some(ProcessRole::Worker) => "worker",
+        Some(ProcessRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
+        Some(ProcessRole::Chat(_) | ProcessRole::Healthcheck(_) | ProcessRole::Doctor(_) | ProcessRole::Guard) => {
+            unreachable!("`run` has executed these commands before")
         }
     };
-    let exporting = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
+    let exporter = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
     let shutdown = shutdown::on_signals();
-    let played = match role {
-        Some(Role::Api) => roles::api(settings, shutdown).await,
-        Some(Role::Worker) => roles::worker(settings, shutdown).await,
+    let result = match role {
+        Some(ProcessRole::Api) => roles::api(settings, shutdown).await,
+        Some(ProcessRole::Worker) => roles::worker(settings, shutdown).await,
         _ => roles::embedded(settings, shutdown).await,
     };
-    if let Some(exporting) = exporting {
-        exporting.finish();
+    if let Some(exporter) = exporter {
+        exporter.finish();
     }
-    played
+    result
 }

@@ -1,4 +1,4 @@
-//! The roles of a process, each composed of the same parts.
+//! The roles of a process. Each role composes the parts of API, worker and stores that it needs.
 
 use std::{error::Error, path::PathBuf, sync::Arc};
 
@@ -15,86 +15,86 @@ use holdfast_worker::{Children, Worker, model::Models};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{agents, cli::Settings, patience::Patience};
+use crate::{agents, cli::ServerSettings, start_deadline::StartDeadline};
 
-/// The three places where API and workers meet.
-struct MeetingPlaces {
+/// The connections to the three stores where API and workers meet.
+struct StoreConnections {
     storage: Storage,
     run_log: RunLog,
     pushes: mpsc::UnboundedReceiver<Push>,
     queue: Queue,
 }
 
-/// API and worker in one process.
-pub async fn embedded(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Runs API and worker in one process.
+pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
     let auth = Authenticator::new(&settings.users, &settings.api)?;
     let listener = HttpListener::bind(settings.api.addr)?;
     let metrics = Metrics::install(ProcessRole::Both, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, ProcessRole::Both, &shutdown).await? else { return Ok(()) };
-    let rate_limit = share_limits(&stores).await?;
-    say_what_it_uses(&stores, &places.storage, &settings)?;
-    say_where_it_listens(&listener, &auth);
-    let worker = make_worker(&places, &settings, models, children);
-    // This process is the worker, too: its settings decide, whether they state a model or not.
+    let Some(connections) = connect(&stores, &settings, ProcessRole::Both, &shutdown).await? else { return Ok(()) };
+    let rate_limit = connect_rate_limit(&stores).await?;
+    log_stores_and_model(&stores, &connections.storage, &settings)?;
+    log_address(&listener, &auth);
+    let worker = make_worker(&connections, &settings, models, children);
+    // This process is also the worker, so its settings name the model, even by default.
     let model = settings.model.choice().ok();
-    let api = make_api(places, auth, rate_limit, &settings, model, metrics);
+    let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
     tokio::join!(api.run(listener, shutdown.clone()), worker.run(shutdown));
     Ok(())
 }
 
-/// The API alone.
-pub async fn api(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Runs an API alone. Fails without DATABASE_URL or REDIS_URL.
+pub async fn api(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "api")?;
     let auth = Authenticator::new(&settings.users, &settings.api)?;
     let listener = HttpListener::bind(settings.api.addr)?;
     let metrics = Metrics::install(ProcessRole::Api, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, ProcessRole::Api, &shutdown).await? else { return Ok(()) };
-    let rate_limit = share_limits(&stores).await?;
-    say_where_it_listens(&listener, &auth);
-    make_api(places, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
+    let Some(connections) = connect(&stores, &settings, ProcessRole::Api, &shutdown).await? else { return Ok(()) };
+    let rate_limit = connect_rate_limit(&stores).await?;
+    log_address(&listener, &auth);
+    make_api(connections, auth, rate_limit, &settings, None, metrics).run(listener, shutdown).await;
     Ok(())
 }
 
-/// A worker alone.
-pub async fn worker(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Runs a worker alone. Fails without DATABASE_URL or REDIS_URL.
+pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
     let models = Models::new(&settings.model)?;
     let children = children(&settings)?;
     let metrics = Metrics::install(ProcessRole::Worker, shutdown.clone());
-    let Some(places) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
-    say_what_it_uses(&stores, &places.storage, &settings)?;
-    note_model(&places.storage, &settings.model.choice()?).await;
+    let Some(connections) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
+    log_stores_and_model(&stores, &connections.storage, &settings)?;
+    note_model(&connections.storage, &settings.model.choice()?).await;
     if let Some(address) = settings.run.metrics_addr {
-        // Whoever watches a drain sees it to its end.
+        // The metrics stay available until a drain has ended.
         let stop = CancellationToken::new();
-        let served = serve_metrics(address, metrics, places.storage.clone(), stop.clone());
-        let served = async move {
-            served.await.with_context(|| {
+        let serving = serve_metrics(address, metrics, connections.storage.clone(), stop.clone());
+        let serving = async move {
+            serving.await.with_context(|| {
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&places, &settings, models, children);
+        let worker = make_worker(&connections, &settings, models, children);
         let work = async {
             worker.run(shutdown).await;
             stop.cancel();
             Ok(())
         };
-        return tokio::try_join!(served, work).map(drop);
+        return tokio::try_join!(serving, work).map(drop);
     }
-    make_worker(&places, &settings, models, children).run(shutdown).await;
+    make_worker(&connections, &settings, models, children).run(shutdown).await;
     Ok(())
 }
 
-/// The schema, brought up to date.
-pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Brings the schema up to date. Fails if the database stays away, or if a signal interrupts it.
+pub async fn migrate(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
-    let patience = Patience::of(settings.stores.start_patience);
+    let deadline = StartDeadline::of(settings.stores.start_patience);
     let migrated =
-        patience.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
-    // Each migration is a transaction, so that one that is cut off leaves nothing.
+        deadline.reach("the database", storage::Error::is_away, || storage::migrate(&stores, &settings.stores));
+    // Each migration is a transaction, so an interrupted one changes nothing.
     match shutdown.run_until_cancelled(migrated).await {
         Some(migrated) => migrated?,
         None => bail!("interrupted before the schema was up to date; run `holdfast migrate` again"),
@@ -103,61 +103,65 @@ pub async fn migrate(settings: Settings, shutdown: CancellationToken) -> anyhow:
     Ok(())
 }
 
-/// The stores of a role that needs both.
-pub fn scaled_out(settings: &Settings, role: &str) -> anyhow::Result<Stores> {
+/// Returns the stores of a role that needs both. Fails if the settings do not name both.
+pub fn scaled_out(settings: &ServerSettings, role: &str) -> anyhow::Result<Stores> {
     match settings.stores.stores()? {
         stores @ Stores::ScaledOut { .. } => Ok(stores),
         _ => bail!(
-            "`holdfast {role}` alone needs DATABASE_URL and REDIS_URL, where it meets the other processes; plain `holdfast` needs neither"
+            "`holdfast {role}` alone needs DATABASE_URL and REDIS_URL to meet the other processes; plain `holdfast` needs neither"
         ),
     }
 }
 
-/// Connects to the meeting places; `None` if the process is to end before they are reached.
+/// Connects to the stores. Returns `None` if the process receives a signal before that.
 async fn connect(
     stores: &Stores,
-    settings: &Settings,
+    settings: &ServerSettings,
     role: ProcessRole,
     shutdown: &CancellationToken,
-) -> anyhow::Result<Option<MeetingPlaces>> {
-    shutdown.run_until_cancelled(reach(stores, settings, role)).await.transpose()
+) -> anyhow::Result<Option<StoreConnections>> {
+    shutdown.run_until_cancelled(connect_stores(stores, settings, role)).await.transpose()
 }
 
-async fn reach(stores: &Stores, settings: &Settings, role: ProcessRole) -> anyhow::Result<MeetingPlaces> {
+async fn connect_stores(
+    stores: &Stores,
+    settings: &ServerSettings,
+    role: ProcessRole,
+) -> anyhow::Result<StoreConnections> {
     let config = &settings.stores;
-    let patience = Patience::of(config.start_patience);
-    let unreached = "could not use the Redis that REDIS_URL names";
+    let deadline = StartDeadline::of(config.start_patience);
+    let unusable = "could not use the Redis that REDIS_URL names";
     let database = || async move {
         match role {
             ProcessRole::Worker => storage::connect_worker(stores, config).await,
             ProcessRole::Api | ProcessRole::Both => storage::connect(stores, config).await,
         }
     };
-    let storage = patience.reach("the database", storage::Error::is_away, database).await?;
+    let storage = deadline.reach("the database", storage::Error::is_away, database).await?;
     if let Some(path) = &settings.tools.agents_file {
         agents::load(path, &storage, &settings.tools.agent_secrets).await?;
     }
     let log = || run_log::connect(stores, config);
-    let (run_log, pushes) = patience.reach("Redis", run_log::Error::is_away, log).await.context(unreached)?;
+    let (run_log, pushes) = deadline.reach("Redis", run_log::Error::is_away, log).await.context(unusable)?;
     let queue = || queue::connect(stores);
-    let queue = patience.reach("Redis", queue::Error::is_away, queue).await.context(unreached)?;
-    Ok(MeetingPlaces { storage, run_log, pushes, queue })
+    let queue = deadline.reach("Redis", queue::Error::is_away, queue).await.context(unusable)?;
+    Ok(StoreConnections { storage, run_log, pushes, queue })
 }
 
-/// Where APIs meet one another.
-async fn share_limits(stores: &Stores) -> anyhow::Result<RateLimit> {
+/// Connects to the rate limit that all APIs share.
+async fn connect_rate_limit(stores: &Stores) -> anyhow::Result<RateLimit> {
     rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
 }
 
 fn make_api(
-    places: MeetingPlaces,
+    connections: StoreConnections,
     auth: Authenticator,
     rate_limit: RateLimit,
-    settings: &Settings,
+    settings: &ServerSettings,
     model: Option<ModelChoice>,
     metrics: Metrics,
 ) -> Api {
-    let MeetingPlaces { storage, run_log, pushes, queue } = places;
+    let StoreConnections { storage, run_log, pushes, queue } = connections;
     let quotas = settings.quotas.quotas(auth.is_development());
     Api {
         storage,
@@ -178,12 +182,12 @@ fn make_api(
     }
 }
 
-/// How a worker starts the MCP servers that are its children.
-pub fn children(settings: &Settings) -> anyhow::Result<Arc<Children>> {
+/// Returns the rules by which a worker starts stdio MCP servers. Fails if the settings name an unknown user.
+pub fn children(settings: &ServerSettings) -> anyhow::Result<Arc<Children>> {
     Ok(Arc::new(Children::new(&settings.tools, Some(own_program()?))?))
 }
 
-/// This executable, also after a newer one has taken its place on the disk.
+/// Returns the path of this executable. On Linux it stays valid when a deploy replaces the file.
 fn own_program() -> anyhow::Result<PathBuf> {
     match cfg!(target_os = "linux") {
         true => Ok("/proc/self/exe".into()),
@@ -191,11 +195,16 @@ fn own_program() -> anyhow::Result<PathBuf> {
     }
 }
 
-fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, children: Arc<Children>) -> Worker {
+fn make_worker(
+    connections: &StoreConnections,
+    settings: &ServerSettings,
+    models: Models,
+    children: Arc<Children>,
+) -> Worker {
     Worker {
-        storage: places.storage.clone(),
-        run_log: places.run_log.clone(),
-        queue: places.queue.clone(),
+        storage: connections.storage.clone(),
+        run_log: connections.run_log.clone(),
+        queue: connections.queue.clone(),
         models,
         config: settings.run.clone(),
         tools: settings.tools.clone(),
@@ -205,11 +214,11 @@ fn make_worker(places: &MeetingPlaces, settings: &Settings, models: Models, chil
     }
 }
 
-fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> anyhow::Result<()> {
+fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSettings) -> anyhow::Result<()> {
     match (storage.caution(), stores) {
         (Some(caution), _) => tracing::warn!(
             error = &caution.cause as &dyn Error,
-            "THE DATABASE CANNOT BE USED; as CHAT_MEMORY_FALLBACK says, everything is kept in memory and lost when this process ends"
+            "THE DATABASE CANNOT BE USED; because of CHAT_MEMORY_FALLBACK, everything is kept in memory and lost when this process ends"
         ),
         (None, Stores::Embedded { data_dir }) => {
             tracing::info!("database: SQLite, {}", data_dir.join("holdfast.db").display())
@@ -229,24 +238,24 @@ fn say_what_it_uses(stores: &Stores, storage: &Storage, settings: &Settings) -> 
     Ok(())
 }
 
-/// Notes the model for APIs, which only show it: a worker without this note works as well.
+/// Stores the model's name for APIs, which show it to clients. A failure is only logged, because the worker needs no such note.
 async fn note_model(storage: &Storage, choice: &ModelChoice) {
     if let Err(error) = storage.note_model(&choice.provider.to_string(), &choice.name).await {
         tracing::warn!(error = &error as &dyn Error, "failed to note the model; GET /v1/server may show an older one");
     }
 }
 
-fn say_where_it_listens(listener: &HttpListener, auth: &Authenticator) {
+fn log_address(listener: &HttpListener, auth: &Authenticator) {
     let address = listener.address();
     tracing::info!("Holdfast listens on http://{address}");
     if !auth.is_development() {
         tracing::info!("users: as their JWTs say{}", if auth.takes_anonymous() { ", or anonymous" } else { "" });
         return;
     }
-    tracing::info!("users: development mode, nobody is checked; set HOLDFAST_JWT_KEY for real users");
+    tracing::info!("users: development mode, every caller is believed; set HOLDFAST_JWT_KEY for real users");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "{address} can be reached from other machines, and HOLDFAST_DEVELOPMENT=true has the API believe every caller that sends a loopback Host header; publish the port on this machine only"
+            "{address} can be reached from other machines, and HOLDFAST_DEVELOPMENT=true makes the API believe every caller that sends a loopback Host header; publish the port on this machine only"
         );
     }
 }

@@ -1,6 +1,6 @@
-//! Secrets from files: where `<VARIABLE>_FILE` names a file, the secret setting `<VARIABLE>` is what the file holds.
+//! Secrets from files: where `<VARIABLE>_FILE` names a file, the content of the file is the value of the secret `<VARIABLE>`.
 //!
-//! A setting is a secret if its help hides its value. So this module has no list, and a new secret has its file at once.
+//! A setting is a secret if its help hides its value. So this module has no list, and each new secret can come from a file.
 
 use std::ffi::OsString;
 
@@ -8,8 +8,8 @@ use clap::{Arg, Command, builder::Resettable};
 use holdfast_shared::config::{SECRET_FILE_SUFFIX, read_secret_file};
 use secrecy::ExposeSecret;
 
-/// Gives the secret settings of the server, or of the client, what their files hold. The error is the sentence that says
-/// what is wrong.
+/// Sets the secrets of the server, or of the client, to the contents of their files. Fails with a message that names the
+/// variable if a file cannot be read, or if both a file and a value are given.
 pub fn read_into(
     command: Command,
     is_client: bool,
@@ -18,7 +18,7 @@ pub fn read_into(
     let mut refusal = None;
     let mut give = |arg: Arg| match read(&arg, variable) {
         None => arg,
-        // The parser keeps defaults for ever; this one is read once for each process.
+        // clap needs a `'static` default. A process reads each secret once, so the leak is bounded.
         Some(Ok(secret)) => arg.env(Resettable::Reset).default_value(&*secret.leak()).hide_default_value(true),
         Some(Err(sentence)) => {
             refusal.get_or_insert(sentence);
@@ -32,7 +32,7 @@ pub fn read_into(
     refusal.map_or(Ok(command), Err)
 }
 
-/// The content of the file of this setting, if it is a secret with a file.
+/// Returns the content of the setting's file, or `None` if the setting is no secret or has no file.
 fn read(arg: &Arg, variable: &impl Fn(&str) -> Option<OsString>) -> Option<Result<String, String>> {
     let name = arg.get_env().filter(|_| arg.is_hide_env_values_set())?.to_string_lossy();
     let file_name = format!("{name}{SECRET_FILE_SUFFIX}");
@@ -52,12 +52,12 @@ mod tests {
     use crate::cli::Cli;
 
     fn jwt_key(file: &str, variable: Option<&str>) -> Result<String, String> {
-        let found = |name: &str| match name {
+        let variables = |name: &str| match name {
             "HOLDFAST_JWT_KEY_FILE" => Some(OsString::from(file)),
             "HOLDFAST_JWT_KEY" => variable.map(OsString::from),
             _ => None,
         };
-        let matches = read_into(Cli::command(), false, &found)?.get_matches_from(["holdfast"]);
+        let matches = read_into(Cli::command(), false, &variables)?.get_matches_from(["holdfast"]);
         let cli = Cli::from_arg_matches(&matches).unwrap();
         Ok(cli.settings.users.jwt_key.unwrap().expose_secret().to_owned())
     }

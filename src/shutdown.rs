@@ -1,14 +1,14 @@
-//! The one idea of shutdown: SIGTERM or Ctrl-C cancels a token; a second one ends the process at once.
+//! Shutdown: SIGTERM or Ctrl-C cancels a token, and a second signal ends the process at once.
 
 use std::process;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Exit status of a process that was interrupted twice, as shells have it.
+/// Exit status of a process that was interrupted twice, by the convention of shells.
 const INTERRUPTED: i32 = 130;
 
-/// A token that is cancelled at the first signal.
+/// Returns a token that the first signal cancels.
 pub fn on_signals() -> CancellationToken {
     let token = CancellationToken::new();
     let mut interrupt = listen(SignalKind::interrupt());
@@ -16,7 +16,7 @@ pub fn on_signals() -> CancellationToken {
     let cancelled = token.clone();
     tokio::spawn(async move {
         next(&mut interrupt, &mut terminate).await;
-        tracing::info!("shutting down; a second Ctrl-C ends it at once");
+        tracing::info!("shutting down; a second Ctrl-C ends the process at once");
         cancelled.cancel();
         next(&mut interrupt, &mut terminate).await;
         process::exit(INTERRUPTED);

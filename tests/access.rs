@@ -1,4 +1,4 @@
-//! Who may use an agent, who answers what its runs ask, and which tools learn who is asking.
+//! Which callers may use an agent, which callers may decide its approvals, and which tools receive the caller's name.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,49 +6,49 @@ use serde_json::{Value, json};
 use crate::{
     in_both_modes,
     support::{
-        Client, Deployment, Failure, of_kind, stream_of,
+        Client, Deployment, ErrorResponse, of_kind, stream_of,
         tokens::{SECRET, claims, token},
         tools::ToolServer,
     },
 };
 
 in_both_modes!(
-    an_agent_looks_unknown_to_those_whom_it_does_not_admit,
+    an_agent_looks_unknown_to_callers_that_it_does_not_admit,
     an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others,
     approvers_decide_and_the_owner_does_not,
     each_caller_finds_the_approvals_that_it_may_decide_and_no_others,
-    a_briefing_for_an_owner_whom_the_agent_does_not_admit_is_refused,
-    tools_that_nobody_has_declared_ask_anonymous_callers,
+    a_briefing_for_an_owner_that_the_agent_does_not_admit_is_refused,
+    undeclared_tools_ask_anonymous_callers,
     a_server_learns_the_caller_only_where_its_definition_says_so,
 );
 
-/// A deployment that checks who is asking, and limits no one.
-fn checked(deployment: Deployment) -> Deployment {
+/// A deployment that authenticates callers and has no rate limit.
+fn with_authentication(deployment: Deployment) -> Deployment {
     deployment.with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", 0)
 }
 
-fn named(client: &Client, subject: &str) -> Client {
+fn user(client: &Client, subject: &str) -> Client {
     client.token(&token(&claims(subject, json!({}))))
 }
 
-fn operator(client: &Client) -> Client {
+fn operator_user(client: &Client) -> Client {
     client.token(&token(&claims("olga", json!({"role": "operator"}))))
 }
 
-async fn anonymous(client: &Client) -> Client {
+async fn new_anonymous_user(client: &Client) -> Client {
     let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
     client.token(made["token"].as_str().unwrap())
 }
 
-/// Defines an agent; answers its id.
-async fn defined(operator: &Client, more: Value) -> String {
+/// Creates an agent; returns its id.
+async fn create_agent(operator_user: &Client, more: Value) -> String {
     let mut definition = json!({"name": "helper"});
     definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    operator.post("/v1/agents", definition).await.unwrap()["id"].as_str().unwrap().to_owned()
+    operator_user.post("/v1/agents", definition).await.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// The statuses of all ways to see an agent and to talk to it.
-async fn ways(client: &Client, agent_id: &str) -> Vec<(u16, String)> {
+/// Returns the statuses of all routes that show an agent or start its runs.
+async fn statuses(client: &Client, agent_id: &str) -> Vec<(u16, String)> {
     let briefing = json!({"agent_id": agent_id, "title": "t", "summary": "s"});
     let chat = json!({"agentDefinitionId": agent_id, "message": "[tokens=1] hi"});
     let requests = [
@@ -59,52 +59,52 @@ async fn ways(client: &Client, agent_id: &str) -> Vec<(u16, String)> {
         client.request(Method::POST, "/v1/briefings").json(&briefing),
         client.request(Method::POST, "/api/chat/stream").json(&chat),
     ];
-    let mut found = Vec::new();
+    let mut outcomes = Vec::new();
     for request in requests {
         let response = request.send().await.unwrap();
         let status = response.status().as_u16();
         let body: Value = response.json().await.unwrap_or_default();
-        found.push((status, body["code"].as_str().unwrap_or_default().to_owned()));
+        outcomes.push((status, body["code"].as_str().unwrap_or_default().to_owned()));
     }
-    found
+    outcomes
 }
 
-async fn an_agent_looks_unknown_to_those_whom_it_does_not_admit(mut deployment: Deployment) {
-    deployment = checked(deployment);
+async fn an_agent_looks_unknown_to_callers_that_it_does_not_admit(mut deployment: Deployment) {
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let olga = operator(&client);
-    let (stranger, ann, bob) = (anonymous(&client).await, named(&client, "ann"), named(&client, "bob"));
+    let olga = operator_user(&client);
+    let (anonymous_user, ann, bob) = (new_anonymous_user(&client).await, user(&client, "ann"), user(&client, "bob"));
     let unknown = "00000000-0000-4000-8000-000000000000";
-    for (access, admitted) in [
+    for (access, is_admitted) in [
         (json!("everybody"), [true, true, true, true]),
         (json!("users"), [false, true, true, true]),
         (json!("operators"), [false, false, false, true]),
         (json!(["ann"]), [false, true, false, true]),
     ] {
-        let agent_id = defined(&olga, json!({"access": access})).await;
-        for (client, admitted) in [&stranger, &ann, &bob, &olga].into_iter().zip(admitted) {
-            let (found, of_unknown) = (ways(client, &agent_id).await, ways(client, unknown).await);
+        let agent_id = create_agent(&olga, json!({"access": access})).await;
+        for (client, is_admitted) in [&anonymous_user, &ann, &bob, &olga].into_iter().zip(is_admitted) {
+            let (outcomes, of_unknown) = (statuses(client, &agent_id).await, statuses(client, unknown).await);
             assert!(of_unknown.iter().all(|(_, code)| code == "agent_not_found"), "{of_unknown:?}");
-            match admitted {
-                true => assert!(found.iter().all(|(status, _)| *status < 300), "{access}: {found:?}"),
-                false => assert_eq!(found, of_unknown, "{access}"),
+            match is_admitted {
+                true => assert!(outcomes.iter().all(|(status, _)| *status < 300), "{access}: {outcomes:?}"),
+                false => assert_eq!(outcomes, of_unknown, "{access}"),
             }
             let list = client.get("/v1/agents").await.unwrap();
             let is_listed = list["items"].as_array().unwrap().iter().any(|agent| agent["id"] == *agent_id);
-            assert_eq!(is_listed, admitted, "{access}");
+            assert_eq!(is_listed, is_admitted, "{access}");
         }
     }
 }
 
 async fn an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others(mut deployment: Deployment) {
-    deployment = checked(deployment);
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let (olga, ann) = (operator(&client), named(&client, "ann"));
-    let agent_id = defined(&olga, json!({})).await;
-    let started = ann.post("/v1/runs", json!({"agent_id": agent_id, "input": "[tokens=1] hi"})).await.unwrap();
-    ann.ended(started["run"]["id"].as_str().unwrap()).await;
+    let (olga, ann) = (operator_user(&client), user(&client, "ann"));
+    let agent_id = create_agent(&olga, json!({})).await;
+    let submission = ann.post("/v1/runs", json!({"agent_id": agent_id, "input": "[tokens=1] hi"})).await.unwrap();
+    ann.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": "operators"})).await.unwrap();
-    let again = json!({"conversation_id": started["conversation"]["id"], "input": "[tokens=1] and now?"});
+    let again = json!({"conversation_id": submission["conversation"]["id"], "input": "[tokens=1] and now?"});
     let failure = ann.post("/v1/runs", again.clone()).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (400, "agent_not_found"));
     olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": ["ann"]})).await.unwrap();
@@ -112,31 +112,34 @@ async fn an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others(m
 }
 
 async fn approvers_decide_and_the_owner_does_not(mut deployment: Deployment) {
-    deployment = checked(deployment);
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let olga = operator(&client);
-    let (ann, bob, carl) = (named(&client, "ann"), named(&client, "bob"), named(&client, "carl"));
+    let olga = operator_user(&client);
+    let (ann, bob, carl) = (user(&client, "ann"), user(&client, "bob"), user(&client, "carl"));
     for (approvers, decider, name, outsider) in
         [(json!("operators"), &olga, "olga", &carl), (json!(["carl"]), &carl, "carl", &olga)]
     {
-        let agent_id = defined(&olga, json!({"approvers": approvers})).await;
+        let agent_id = create_agent(&olga, json!({"approvers": approvers})).await;
         let mut stream = stream_of(&ann, &agent_id, "[approval] [tokens=1]").await;
-        let asked = stream.up_to("approval.requested").await;
-        let asked = asked.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
+        let approval_id = stream.up_to("approval.requested").await;
+        let approval_id = approval_id.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
         let path = format!("/v1/runs/{}/approvals", stream.run_id);
         let decide =
-            async |client: &Client| client.post(&format!("{path}/{asked}"), json!({"decision": "approve"})).await;
-        let refused = |result: Result<Value, Failure>| result.map_err(|failure| (failure.status, failure.code));
+            async |client: &Client| client.post(&format!("{path}/{approval_id}"), json!({"decision": "approve"})).await;
+        let refused = |result: Result<Value, ErrorResponse>| result.map_err(|failure| (failure.status, failure.code));
         assert_eq!(refused(decide(&ann).await).unwrap_err(), (403, "approver_needed".to_owned()));
         for client in [&bob, outsider] {
             assert_eq!(refused(decide(client).await).unwrap_err(), (404, "run_not_found".to_owned()));
             assert_eq!(refused(client.get(&path).await).unwrap_err(), (404, "run_not_found".to_owned()));
         }
         for (client, may_decide) in [(&ann, false), (decider, true)] {
-            let seen = client.get(&path).await.unwrap();
-            assert_eq!((&seen["may_decide"], &seen["items"][0]["id"]), (&json!(may_decide), &json!(asked)));
+            let found_approval = client.get(&path).await.unwrap();
+            assert_eq!(
+                (&found_approval["may_decide"], &found_approval["items"][0]["id"]),
+                (&json!(may_decide), &json!(approval_id))
+            );
         }
-        // The answer has nothing that the owner brought or got.
+        // The response shows neither the owner's messages nor the answers.
         let decided = decide(decider).await.unwrap();
         assert_eq!([&decided["metadata"], &decided["usage"], &decided["output_message"]], [&Value::Null; 3]);
         assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
@@ -145,39 +148,40 @@ async fn approvers_decide_and_the_owner_does_not(mut deployment: Deployment) {
 }
 
 async fn each_caller_finds_the_approvals_that_it_may_decide_and_no_others(mut deployment: Deployment) {
-    deployment = checked(deployment);
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let olga = operator(&client);
-    let [ann, bob, carl] = ["ann", "bob", "carl"].map(|name| named(&client, name));
-    let stranger = anonymous(&client).await;
-    let found = async |client: &Client| client.get("/v1/approvals").await.unwrap()["items"].as_array().unwrap().clone();
-    assert!(found(&ann).await.is_empty());
-    let mut asked = Vec::new();
+    let olga = operator_user(&client);
+    let [ann, bob, carl] = ["ann", "bob", "carl"].map(|name| user(&client, name));
+    let anonymous_user = new_anonymous_user(&client).await;
+    let approvals =
+        async |client: &Client| client.get("/v1/approvals").await.unwrap()["items"].as_array().unwrap().clone();
+    assert!(approvals(&ann).await.is_empty());
+    let mut requested = Vec::new();
     for (owner, definition) in [
         (&ann, json!({})),
         (&ann, json!({"approvers": "operators"})),
         (&ann, json!({"approvers": ["carl"]})),
         (&ann, json!({})),
-        (&stranger, json!({})),
+        (&anonymous_user, json!({})),
     ] {
-        let agent_id = defined(&olga, definition).await;
+        let agent_id = create_agent(&olga, definition).await;
         let mut stream = stream_of(owner, &agent_id, "[approval] [tokens=1]").await;
         let approval = stream.up_to("agent.state").await;
         let approval = approval.iter().find(|frame| frame.event == "approval.requested").unwrap();
-        asked.push((approval.data["approval_id"].clone(), agent_id, stream));
+        requested.push((approval.data["approval_id"].clone(), agent_id, stream));
     }
-    let ids = async |client: &Client| found(client).await.iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
-    let [own, of_operators, of_carl, own_too, of_stranger] = [0, 1, 2, 3, 4].map(|index| asked[index].0.clone());
+    let ids = async |client: &Client| approvals(client).await.iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
+    let [own, of_operators, of_carl, own_too, of_anonymous] = [0, 1, 2, 3, 4].map(|index| requested[index].0.clone());
     assert_eq!(ids(&ann).await, [own.clone(), own_too.clone()], "an owner decides unless the agent names others");
     assert_eq!(ids(&olga).await, [of_operators]);
     assert_eq!(ids(&carl).await, [of_carl]);
-    assert_eq!(ids(&stranger).await, [of_stranger]);
-    assert!(ids(&bob).await.is_empty() && ids(&anonymous(&client).await).await.is_empty());
+    assert_eq!(ids(&anonymous_user).await, [of_anonymous]);
+    assert!(ids(&bob).await.is_empty() && ids(&new_anonymous_user(&client).await).await.is_empty());
 
-    let (mine, entrusted) = (found(&ann).await.remove(0), found(&carl).await.remove(0));
+    let (mine, entrusted) = (approvals(&ann).await.remove(0), approvals(&carl).await.remove(0));
     assert!(mine["conversation_id"].is_string(), "{mine}");
-    assert_eq!((&entrusted["agent_id"], &entrusted["conversation_id"]), (&json!(asked[2].1), &json!(null)));
-    let of_the_run = format!("/v1/runs/{}/approvals", asked[2].2.run_id);
+    assert_eq!((&entrusted["agent_id"], &entrusted["conversation_id"]), (&json!(requested[2].1), &json!(null)));
+    let of_the_run = format!("/v1/runs/{}/approvals", requested[2].2.run_id);
     let mut readable = carl.get(&of_the_run).await.unwrap()["items"][0].clone();
     for name in ["agent_id", "conversation_id"] {
         readable[name] = entrusted[name].clone();
@@ -190,20 +194,20 @@ async fn each_caller_finds_the_approvals_that_it_may_decide_and_no_others(mut de
     let second = ann.get(&format!("/v1/approvals?limit=1&cursor={next}")).await.unwrap();
     assert_eq!((&second["items"][0]["id"], &second["next"]), (&own_too, &json!(null)));
     ann.post(
-        &format!("/v1/runs/{}/approvals/{}", asked[0].2.run_id, own.as_str().unwrap()),
+        &format!("/v1/runs/{}/approvals/{}", requested[0].2.run_id, own.as_str().unwrap()),
         json!({"decision": "deny"}),
     )
     .await
     .unwrap();
-    assert_eq!(ids(&ann).await, [own_too], "a decided approval waits for no one");
+    assert_eq!(ids(&ann).await, [own_too], "a decided approval is no longer listed");
     let refused = ann.get("/v1/approvals?cursor=x").await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (400, "invalid_cursor"));
 }
 
-async fn a_briefing_for_an_owner_whom_the_agent_does_not_admit_is_refused(mut deployment: Deployment) {
-    deployment = checked(deployment);
+async fn a_briefing_for_an_owner_that_the_agent_does_not_admit_is_refused(mut deployment: Deployment) {
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let olga = operator(&client);
+    let olga = operator_user(&client);
     let agents = [json!({"access": ["ann"]}), json!({"access": "users"}), json!({"access": "operators"})];
     for (access, owner, is_accepted) in [
         (0, "ann", true),
@@ -212,29 +216,34 @@ async fn a_briefing_for_an_owner_whom_the_agent_does_not_admit_is_refused(mut de
         (1, "anonymous_34b1fb3ca1db1166f770e621b693d42d", false),
         (2, "bob", true),
     ] {
-        let agent_id = defined(&olga, agents[access].clone()).await;
+        let agent_id = create_agent(&olga, agents[access].clone()).await;
         let briefing = json!({"agent_id": agent_id, "title": "t", "summary": "s", "owner_id": owner});
-        let stored = olga.post("/v1/briefings", briefing).await;
+        let briefing_result = olga.post("/v1/briefings", briefing).await;
         let expected = if is_accepted { None } else { Some((400, "owner_not_admitted".to_owned())) };
-        assert_eq!(stored.err().map(|failure| (failure.status, failure.code)), expected, "{owner}, {}", agents[access]);
+        assert_eq!(
+            briefing_result.err().map(|failure| (failure.status, failure.code)),
+            expected,
+            "{owner}, {}",
+            agents[access]
+        );
     }
 }
 
-async fn tools_that_nobody_has_declared_ask_anonymous_callers(mut deployment: Deployment) {
+async fn undeclared_tools_ask_anonymous_callers(mut deployment: Deployment) {
     let server = ToolServer::answering_at_once().await;
-    deployment = checked(deployment);
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let (olga, ann, stranger) = (operator(&client), named(&client, "ann"), anonymous(&client).await);
+    let (olga, ann, anonymous_user) = (operator_user(&client), user(&client, "ann"), new_anonymous_user(&client).await);
     let servers = json!([server.describe()]);
-    let undeclared = defined(&olga, json!({"mcp_servers": servers})).await;
+    let undeclared = create_agent(&olga, json!({"mcp_servers": servers})).await;
     let declared = json!({"mcp_servers": servers, "tools": {"kb__count": {"effect": "once"}}});
-    let declared = defined(&olga, declared).await;
-    let allowed = defined(&olga, json!({"mcp_servers": servers, "approval": "never"})).await;
+    let declared = create_agent(&olga, declared).await;
+    let allowed = create_agent(&olga, json!({"mcp_servers": servers, "approval": "never"})).await;
     for (client, agent_id, last) in [
         (&ann, &undeclared, "run.completed"),
-        (&stranger, &declared, "run.completed"),
-        (&stranger, &allowed, "run.completed"),
-        (&stranger, &undeclared, "approval.requested"),
+        (&anonymous_user, &declared, "run.completed"),
+        (&anonymous_user, &allowed, "run.completed"),
+        (&anonymous_user, &undeclared, "approval.requested"),
     ] {
         let mut stream = stream_of(client, agent_id, "[tokens=1] [call=kb__count]").await;
         let frames = stream.up_to(last).await;
@@ -244,9 +253,9 @@ async fn tools_that_nobody_has_declared_ask_anonymous_callers(mut deployment: De
 
 async fn a_server_learns_the_caller_only_where_its_definition_says_so(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
-    deployment = checked(deployment);
+    deployment = with_authentication(deployment);
     let client = deployment.client();
-    let (olga, ann) = (operator(&client), named(&client, "ann"));
+    let (olga, ann) = (operator_user(&client), user(&client, "ann"));
     for (wish, in_meta, in_header) in [
         (json!({}), Value::Null, ""),
         (json!({"caller": true}), json!("ann"), ""),
@@ -254,7 +263,7 @@ async fn a_server_learns_the_caller_only_where_its_definition_says_so(mut deploy
     ] {
         let mut described = server.describe();
         described.as_object_mut().unwrap().extend(wish.as_object().unwrap().clone());
-        let agent_id = defined(&olga, json!({"mcp_servers": [described]})).await;
+        let agent_id = create_agent(&olga, json!({"mcp_servers": [described]})).await;
         let stream = stream_of(&ann, &agent_id, "[tokens=1] [call=kb__count]").await;
         let call = server.arrival().await;
         assert_eq!((&call.meta["holdfast/caller"], call.caller.as_str()), (&in_meta, in_header), "{wish}");

@@ -1,11 +1,14 @@
-//! Agents: their definitions, the conversations that have one, and what a run of theirs leaves behind.
+//! Agents: their definitions, their conversations, and the traces of their runs.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, Embedded, Failure, Holdfast, agent, refusal, tools::ToolServer, upstream::Upstream},
+    support::{
+        Client, Deployment, Embedded, ErrorResponse, Holdfast, agent, refusal, tools::ToolServer,
+        upstream::TestUpstream,
+    },
 };
 
 in_both_modes!(
@@ -13,15 +16,15 @@ in_both_modes!(
     a_definition_that_cannot_work_is_refused,
     secrets_are_written_and_never_read_back,
     a_run_keeps_the_definition_that_it_was_submitted_with,
-    a_deleted_agent_is_hidden_and_its_conversations_go_on,
+    a_deleted_agent_is_hidden_and_its_conversations_continue,
     an_unknown_agent_creates_no_conversation,
     a_conversations_agent_wins_over_a_later_one,
-    the_trace_has_all_and_the_conversation_what_was_said,
+    the_trace_has_everything_and_the_conversation_has_the_messages,
     a_conversation_is_forked_from_a_checkpoint,
     metadata_goes_from_run_to_run,
 );
 
-fn refused(result: Result<Value, Failure>) -> (u16, String) {
+fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");
     (failure.status, failure.code)
 }
@@ -30,10 +33,10 @@ fn id(value: &Value) -> String {
     value["id"].as_str().unwrap().to_owned()
 }
 
-/// Starts a run and answers it when it has ended.
+/// Starts a run, waits for its end, and returns it.
 async fn run(client: &Client, body: Value) -> Value {
-    let started = client.post("/v1/runs", body).await.unwrap();
-    client.ended(started["run"]["id"].as_str().unwrap()).await
+    let submission = client.post("/v1/runs", body).await.unwrap();
+    client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await
 }
 
 async fn items(client: &Client, path: &str) -> Vec<Value> {
@@ -63,14 +66,14 @@ async fn agents_are_defined_listed_changed_and_deleted(mut deployment: Deploymen
     for result in
         [client.get(&location).await, client.delete(&location).await, client.patch(&location, json!({})).await]
     {
-        assert_eq!(refused(result), (404, "agent_not_found".into()));
+        assert_eq!(failure_of(result), (404, "agent_not_found".into()));
     }
 }
 
 async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let stdio = json!({"name": "a", "mcp_servers": [{"name": "s", "transport": "stdio", "command": "true"}]});
-    assert_eq!(refused(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
+    assert_eq!(failure_of(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
     for (definition, code) in [
         (json!({}), "invalid_body"),
         (json!(["a"]), "invalid_body"),
@@ -83,11 +86,14 @@ async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
         (json!({"name": "a", "mcp_servers": [{"name": "s", "transport": "sse", "url": "http://a"}]}), "invalid_body"),
         (json!({"name": "a", "tools": {"s__t": {"effect": "once"}}}), "invalid_agent"),
     ] {
-        assert_eq!(refused(client.post("/v1/agents", definition.clone()).await), (400, code.into()), "{definition}");
+        assert_eq!(failure_of(client.post("/v1/agents", definition.clone()).await), (400, code.into()), "{definition}");
     }
     let made = client.post("/v1/agents", json!({"name": "a"})).await.unwrap();
     let path = format!("/v1/agents/{}", id(&made));
-    assert_eq!(refused(client.patch(&path, json!({"limits": {"max_steps": 0}})).await), (400, "invalid_agent".into()));
+    assert_eq!(
+        failure_of(client.patch(&path, json!({"limits": {"max_steps": 0}})).await),
+        (400, "invalid_agent".into())
+    );
     assert_eq!(client.get(&path).await.unwrap(), made);
     assert!(items(&client, "/v1/agents").await.len() == 1, "nothing that was refused is kept");
 }
@@ -98,20 +104,20 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
     let described = json!({"name": "kb", "transport": "rpc", "url": server.url, "auth": {"bearer": "hunter2"}});
     let agent_id = agent(&client, json!([described]), json!({})).await;
     let path = format!("/v1/agents/{agent_id}");
-    let shown = client.get(&path).await.unwrap();
-    assert_eq!(shown["mcp_servers"][0]["auth"]["bearer"], json!({"redacted": true}));
-    // Sent back as it was shown, it stays what it was.
-    let kept = client.patch(&path, json!({"mcp_servers": shown["mcp_servers"]})).await.unwrap();
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
-    assert_eq!(ended["status"], "completed");
+    let redacted = client.get(&path).await.unwrap();
+    assert_eq!(redacted["mcp_servers"][0]["auth"]["bearer"], json!({"redacted": true}));
+    // A client that sends a redacted secret back does not change it.
+    let patched = client.patch(&path, json!({"mcp_servers": redacted["mcp_servers"]})).await.unwrap();
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
+    assert_eq!(run_record["status"], "completed");
     assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
-    // Whoever sends it elsewhere must know it.
+    // A client that changes the server's address must send the secret again.
     let elsewhere =
         json!([{"name": "kb", "transport": "rpc", "url": "http://elsewhere/", "auth": {"bearer": {"redacted": true}}}]);
-    assert_eq!(refused(client.patch(&path, json!({"mcp_servers": elsewhere})).await), (400, "invalid_agent".into()));
-    let run_id = id(&ended);
+    assert_eq!(failure_of(client.patch(&path, json!({"mcp_servers": elsewhere})).await), (400, "invalid_agent".into()));
+    let run_id = id(&run_record);
     let everything_shown = [
-        json!(kept),
+        json!(patched),
         client.get("/v1/agents").await.unwrap(),
         client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap(),
         client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap(),
@@ -119,7 +125,7 @@ async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
             client.events(&run_id, None).await.rest().await.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>()
         ),
     ];
-    assert!(everything_shown.iter().all(|shown| !shown.to_string().contains("hunter2")));
+    assert!(everything_shown.iter().all(|text| !text.to_string().contains("hunter2")));
     assert!(!deployment.log().contains("hunter2"), "it is in the log");
 }
 
@@ -130,10 +136,10 @@ async fn a_run_keeps_the_definition_that_it_was_submitted_with(mut deployment: D
     let (run_id, conversation) = (id(&busy["run"]), id(&busy["conversation"]));
     client.events(&run_id, None).await.up_to("approval.requested").await;
     client.patch(&format!("/v1/agents/{agent_id}"), json!({"system_prompt": "two"})).await.unwrap();
-    let asked = items(&client, &format!("/v1/runs/{run_id}/approvals")).await;
-    let path = format!("/v1/runs/{run_id}/approvals/{}", id(&asked[0]));
+    let approvals = items(&client, &format!("/v1/runs/{run_id}/approvals")).await;
+    let path = format!("/v1/runs/{run_id}/approvals/{}", id(&approvals[0]));
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
-    client.ended(&run_id).await;
+    client.wait_for_run(&run_id).await;
     let prompt =
         async |run_id: &str| items(&client, &format!("/v1/runs/{run_id}/messages")).await[0]["content"].clone();
     assert_eq!(prompt(&run_id).await, "one");
@@ -141,18 +147,21 @@ async fn a_run_keeps_the_definition_that_it_was_submitted_with(mut deployment: D
     assert_eq!(prompt(&id(&next)).await, "two");
 }
 
-async fn a_deleted_agent_is_hidden_and_its_conversations_go_on(mut deployment: Deployment) {
+async fn a_deleted_agent_is_hidden_and_its_conversations_continue(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"system_prompt": "kept"})).await;
     let conversation = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
     client.delete(&format!("/v1/agents/{agent_id}")).await.unwrap();
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
+        failure_of(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
         (400, "agent_not_found".into())
     );
-    let ended = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
-    assert_eq!((ended["status"].as_str(), ended["agent_id"].as_str()), (Some("completed"), Some(agent_id.as_str())));
-    let trace = items(&client, &format!("/v1/runs/{}/messages", id(&ended))).await;
+    let run_record = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
+    assert_eq!(
+        (run_record["status"].as_str(), run_record["agent_id"].as_str()),
+        (Some("completed"), Some(agent_id.as_str()))
+    );
+    let trace = items(&client, &format!("/v1/runs/{}/messages", id(&run_record))).await;
     assert_eq!(trace[0]["content"], "kept");
 }
 
@@ -173,8 +182,8 @@ async fn a_conversations_agent_wins_over_a_later_one(mut deployment: Deployment)
     let client = deployment.client();
     let first = agent(&client, json!([]), json!({"name": "first"})).await;
     let second = agent(&client, json!([]), json!({"name": "second"})).await;
-    let begun = run(&client, json!({"agent_id": first, "input": "[tokens=1] hi"})).await;
-    let conversation = begun["conversation_id"].clone();
+    let first_run = run(&client, json!({"agent_id": first, "input": "[tokens=1] hi"})).await;
+    let conversation = first_run["conversation_id"].clone();
     let later =
         run(&client, json!({"conversation_id": conversation, "agent_id": second, "input": "[tokens=1] hi"})).await;
     assert_eq!(later["agent_id"], first.as_str());
@@ -183,18 +192,18 @@ async fn a_conversations_agent_wins_over_a_later_one(mut deployment: Deployment)
     assert_eq!(run(&client, body).await["agent_id"], Value::Null, "an existing conversation stays plain");
 }
 
-async fn the_trace_has_all_and_the_conversation_what_was_said(mut deployment: Deployment) {
+async fn the_trace_has_everything_and_the_conversation_has_the_messages(mut deployment: Deployment) {
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({"system_prompt": "Count."})).await;
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
-    let (run_id, conversation) = (id(&ended), ended["conversation_id"].as_str().unwrap());
-    let said = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "[tokens=1] [call=kb__count]"})).await;
+    let (run_id, conversation) = (id(&run_record), run_record["conversation_id"].as_str().unwrap());
+    let messages = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
     let roles =
         |items: &[Value]| items.iter().map(|item| item["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-    assert_eq!(roles(&said), ["user", "assistant"]);
+    assert_eq!(roles(&messages), ["user", "assistant"]);
     assert_eq!(
-        (&said[0]["retrieval_context"], &said[1]["retrieval_context"]),
+        (&messages[0]["retrieval_context"], &messages[1]["retrieval_context"]),
         (&Value::Null, &json!({"agent_run_id": run_id}))
     );
     let trace = items(&client, &format!("/v1/runs/{run_id}/messages")).await;
@@ -207,15 +216,15 @@ async fn the_trace_has_all_and_the_conversation_what_was_said(mut deployment: De
     );
     assert!(trace[2]["usage"]["output_tokens"].as_u64().unwrap() > 0, "usage is kept per step");
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/messages")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/messages")).await),
         (404, "run_not_found".into())
     );
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/tool_calls")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/tool_calls")).await),
         (404, "run_not_found".into())
     );
     assert_eq!(
-        refused(client.user("eve").get(&format!("/v1/runs/{run_id}/approvals")).await),
+        failure_of(client.user("eve").get(&format!("/v1/runs/{run_id}/approvals")).await),
         (404, "run_not_found".into())
     );
 }
@@ -243,7 +252,7 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
         checkpoints[..4]
     );
 
-    // Behind the first model call of the second run: its tool was asked for and not called yet.
+    // This checkpoint is after the first model call of the second run, and before the tool call.
     let point = of_second[1];
     let state = client.get(&format!("{path}/checkpoints/{}", id(point))).await.unwrap();
     assert_eq!(
@@ -255,13 +264,13 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(forked["forked_from"], point["id"]);
     assert_eq!(forked["forked_conversation_id"], point["conversation_id"]);
     let contents = async |conversation: &str| {
-        let said = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
-        said.iter().map(|said| said["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let messages = items(&client, &format!("/v1/conversations/{conversation}/messages")).await;
+        messages.iter().map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let (source, copies) = (contents(&conversation).await, contents(&id(&forked)).await);
     assert_eq!(copies[..3], source[..3]);
     assert_eq!(copies[3..], ["Calling scripted__echo. "]);
-    // Both go on by themselves.
+    // Both conversations continue independently.
     let went_on = run(&client, json!({"conversation_id": forked["id"], "input": "[tokens=1] elsewhere"})).await;
     assert_eq!(
         went_on["usage"]["input_tokens"].as_u64().unwrap() as usize,
@@ -270,12 +279,12 @@ async fn a_conversation_is_forked_from_a_checkpoint(mut deployment: Deployment) 
     assert_eq!(contents(&conversation).await, source);
     let again =
         client.post(&format!("/v1/conversations/{}/fork", id(&forked)), json!({"checkpoint_id": point["id"]})).await;
-    assert_eq!(refused(again), (404, "checkpoint_not_found".into()));
+    assert_eq!(failure_of(again), (404, "checkpoint_not_found".into()));
     for path in [format!("{path}/checkpoints"), format!("{path}/checkpoints/{}", id(point))] {
-        assert_eq!(refused(client.user("eve").get(&path).await), (404, "conversation_not_found".into()));
+        assert_eq!(failure_of(client.user("eve").get(&path).await), (404, "conversation_not_found".into()));
     }
     let stolen = client.user("eve").post(&format!("{path}/fork"), json!({"checkpoint_id": point["id"]})).await;
-    assert_eq!(refused(stolen), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(stolen), (404, "conversation_not_found".into()));
 }
 
 async fn metadata_goes_from_run_to_run(mut deployment: Deployment) {
@@ -288,13 +297,13 @@ async fn metadata_goes_from_run_to_run(mut deployment: Deployment) {
     assert_eq!(newest["metadata"], json!({"topic": "tides", "turn": 2}));
     for metadata in [json!("text"), json!({"long": "x".repeat(16_384)})] {
         let refusal = client.post("/v1/runs", json!({"input": "hi", "metadata": metadata})).await;
-        assert_eq!(refused(refusal), (400, "invalid_metadata".into()));
+        assert_eq!(failure_of(refusal), (400, "invalid_metadata".into()));
     }
 }
 
 #[tokio::test]
 async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
-    let upstream = Upstream::start(&["answer"]).await;
+    let upstream = TestUpstream::start(&["answer"]).await;
     let embedded = Embedded::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "gpt-test")
@@ -309,15 +318,15 @@ async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
         run(&client, json!({"conversation_id": first["conversation_id"], "input": input})).await;
     }
     assert_eq!(first["model"], "openai/gpt-other");
-    let asked = upstream.asked();
+    let requests = upstream.requests();
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let prompt = turn("system", "Be brief.");
-    assert_eq!(asked[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
+    assert_eq!(requests[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
     assert_eq!(
-        asked[2]["messages"],
+        requests[2]["messages"],
         json!([prompt, turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
     );
-    assert_eq!((asked[0]["model"].as_str(), asked[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
+    assert_eq!((requests[0]["model"].as_str(), requests[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
 }
 
 #[tokio::test]
@@ -327,11 +336,11 @@ async fn an_agent_whose_model_is_not_configured_fails_its_runs_with_a_reason() {
     let client = holdfast.client();
     let agent_id =
         agent(&client, json!([]), json!({"model": {"provider": "anthropic", "name": "claude-sonnet-4-5"}})).await;
-    let ended = run(&client, json!({"agent_id": agent_id, "input": "hi"})).await;
-    assert_eq!(ended["error"]["code"], "model_not_configured");
-    assert_eq!(ended["error"]["message"], "the agent's model is not set up on this server");
+    let run_record = run(&client, json!({"agent_id": agent_id, "input": "hi"})).await;
+    assert_eq!(run_record["error"]["code"], "model_not_configured");
+    assert_eq!(run_record["error"]["message"], "the agent's model is not set up on this server");
     let logged = holdfast.wait_for_log("ANTHROPIC_API_KEY");
-    assert!(logged.contains(ended["id"].as_str().unwrap()), "{logged}");
+    assert!(logged.contains(run_record["id"].as_str().unwrap()), "{logged}");
 }
 
 #[tokio::test]
@@ -352,10 +361,10 @@ async fn an_agent_uses_only_the_variables_that_are_listed() {
     run(&client, input.clone()).await;
     assert_eq!(server.authorizations().last().map(String::as_str), Some("Bearer hunter2"));
     drop(holdfast);
-    // A worker that no longer lists it sends it nowhere, whatever was defined before.
+    // A worker that no longer lists the variable sends it nowhere, also for old definitions.
     let (sent, mut holdfast) = (server.authorizations().len(), embedded.start());
-    let ended = run(&holdfast.client(), input).await;
-    let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&ended))).await;
+    let run_record = run(&holdfast.client(), input).await;
+    let calls = items(&holdfast.client(), &format!("/v1/runs/{}/tool_calls", id(&run_record))).await;
     assert_eq!((calls[0]["error"]["code"].as_str(), server.authorizations().len()), (Some("tool_unavailable"), sent));
     holdfast.wait_for_log("KB_TOKEN is not one that agents may use");
 }
@@ -379,11 +388,11 @@ async fn a_file_of_agents_is_a_deployment() {
     let (one, two) = (named(&agents, "one").unwrap(), named(&agents, "two").unwrap());
     assert_eq!((one["origin"].as_str(), two["mcp_servers"][0]["command"].as_str()), (Some("file"), Some("true")));
     let path = format!("/v1/agents/{}", id(&one));
-    assert_eq!(refused(client.patch(&path, json!({"description": "d"})).await), (409, "agent_in_file".into()));
-    assert_eq!(refused(client.delete(&path).await), (409, "agent_in_file".into()));
+    assert_eq!(failure_of(client.patch(&path, json!({"description": "d"})).await), (409, "agent_in_file".into()));
+    assert_eq!(failure_of(client.delete(&path).await), (409, "agent_in_file".into()));
     let conversation = client.post("/v1/conversations", json!({"agent_id": one["id"]})).await.unwrap();
     holdfast.kill();
-    // The first is gone from the file, the second has changed, and both keep their ids.
+    // The file lacks the first agent and has changed the second; both keep their ids.
     write("agents:\n  - name: two\n    description: changed\n");
     let (holdfast, client) = start();
     let agents = items(&client, "/v1/agents").await;

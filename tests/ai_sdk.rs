@@ -1,4 +1,4 @@
-//! The AI SDK's wire: a chat as its clients speak it, request by request. `clients` has the real ones.
+//! The AI SDK's wire: the requests of a chat, one by one. `clients` has the SDK's own clients.
 
 mod clients;
 mod odd_moments;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Block, Blocks, Client, Deployment, answer},
+    support::{BlockStream, Client, Deployment, StreamBlock, answer},
 };
 
 in_both_modes!(
     an_answer_is_a_message_of_the_ai_sdk,
     the_same_message_sent_again_is_the_same_run,
-    an_edit_and_a_regeneration_take_the_place_of_what_was,
-    an_approval_goes_on_with_the_same_message,
-    a_front_ends_tool_goes_on_with_the_same_message,
-    what_is_half_answered_waits_for_the_rest,
-    a_stream_goes_on_behind_every_chunk,
+    an_edit_and_a_regeneration_replace_messages,
+    an_approval_continues_the_same_message,
+    a_front_ends_tool_continues_the_same_message,
+    a_half_answered_step_waits_for_the_other_answers,
+    a_stream_resumes_after_every_chunk,
     a_stopped_chat_has_nothing_to_resume,
-    an_answer_that_has_ended_is_given_whole_for_a_while,
-    a_resumed_answer_leaves_out_what_a_dead_worker_said,
-    what_cannot_be_asked_is_refused,
+    a_finished_answer_is_replayed_completely_for_a_while,
+    a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
+    invalid_chat_requests_are_refused,
 );
 
 fn user(id: &str, text: &str) -> Value {
@@ -37,14 +37,14 @@ fn request(client: &Client, body: &Value) -> reqwest::RequestBuilder {
     client.request(Method::POST, "/api/chat").json(body)
 }
 
-/// A stream, its chunks, and the name that it has.
-struct Heard {
+/// A complete stream: its chunks, its run, and the id of its segment.
+struct ChatAnswer {
     segment: String,
     run_id: String,
-    blocks: Vec<Block>,
+    blocks: Vec<StreamBlock>,
 }
 
-impl Heard {
+impl ChatAnswer {
     async fn of(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -54,20 +54,20 @@ impl Heard {
             ("v1".into(), "text/event-stream".into())
         );
         let segment = header("x-workflow-run-id");
-        let stream = Blocks::of(response);
+        let stream = BlockStream::of(response);
         let run_id = stream.run_id.clone();
         Self { segment, run_id, blocks: stream.rest().await }
     }
 
-    async fn asked(client: &Client, body: &Value) -> Self {
+    async fn send(client: &Client, body: &Value) -> Self {
         Self::of(request(client, body)).await
     }
 
-    /// All but `[DONE]`, which comes last.
+    /// Returns all chunks but the last, which is `[DONE]`.
     fn chunks(&self) -> Vec<Value> {
         let (done, chunks) = self.blocks.split_last().expect("the stream is empty");
         assert_eq!(done.data, "[DONE]");
-        chunks.iter().map(Block::json).collect()
+        chunks.iter().map(StreamBlock::json).collect()
     }
 
     fn types(&self) -> Vec<String> {
@@ -76,7 +76,7 @@ impl Heard {
         types
     }
 
-    fn said(&self) -> String {
+    fn answer_text(&self) -> String {
         let chunks = self.chunks();
         let deltas = chunks.iter().filter(|chunk| chunk["type"] == "text-delta");
         deltas.map(|chunk| text(chunk, "delta")).collect()
@@ -91,18 +91,18 @@ fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}")).to_owned()
 }
 
-async fn resumed(client: &Client, path: &str) -> Option<Heard> {
+async fn resume(client: &Client, path: &str) -> Option<ChatAnswer> {
     let request = client.request(Method::GET, &format!("/api/chat/{path}"));
     let is_over = request.try_clone().unwrap().send().await.unwrap().status() == 204;
-    if is_over { None } else { Some(Heard::of(request).await) }
+    if is_over { None } else { Some(ChatAnswer::of(request).await) }
 }
 
 async fn history(client: &Client, chat: &str) -> Value {
     client.get(&format!("/api/chat/{chat}/messages")).await.unwrap()
 }
 
-/// What a user's message of the history is to a client that has sent it: that does not know when it was.
-fn untimed(message: &Value) -> Value {
+/// Removes the time from a user's message of the history, because the client that sent it does not know the time.
+fn without_time(message: &Value) -> Value {
     let mut message = message.clone();
     let metadata = message.as_object_mut().unwrap().remove("metadata");
     assert!(metadata.is_some_and(|metadata| metadata["createdAt"].is_string()), "{message}");
@@ -116,121 +116,129 @@ async fn runs(client: &Client) -> usize {
 async fn an_answer_is_a_message_of_the_ai_sdk(mut deployment: Deployment) {
     let client = deployment.client();
     let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=2] [delay=1]";
-    let heard = Heard::asked(&client, &body("c1", user("m1", question))).await;
-    let types = heard.types();
+    let stream_answer = ChatAnswer::send(&client, &body("c1", user("m1", question))).await;
+    let types = stream_answer.types();
     assert_eq!((types[0].as_str(), types.last().unwrap().as_str()), ("start", "finish"));
     for kind in ["reasoning-delta", "tool-input-available", "tool-output-available", "text-delta", "data-context"] {
-        assert!(types.iter().any(|known| known == kind), "{kind} is not in {types:?}");
+        assert!(types.iter().any(|other| other == kind), "{kind} is not in {types:?}");
     }
-    let run = client.ended(&heard.run_id).await;
-    assert_eq!(heard.first("start")["messageId"], run["output_message_id"]);
-    assert_eq!(heard.said(), run["output_message"]["content"]);
-    assert_eq!(heard.segment, heard.run_id);
-    let said = history(&client, "c1").await;
-    assert_eq!(untimed(&said[0]), user("m1", question));
-    assert_eq!((&said[1]["id"], said[1]["role"].as_str()), (&run["output_message_id"], Some("assistant")));
-    let kinds: Vec<String> = said[1]["parts"].as_array().unwrap().iter().map(|part| text(part, "type")).collect();
+    let run = client.wait_for_run(&stream_answer.run_id).await;
+    assert_eq!(stream_answer.first("start")["messageId"], run["output_message_id"]);
+    assert_eq!(stream_answer.answer_text(), run["output_message"]["content"]);
+    assert_eq!(stream_answer.segment, stream_answer.run_id);
+    let messages = history(&client, "c1").await;
+    assert_eq!(without_time(&messages[0]), user("m1", question));
+    assert_eq!((&messages[1]["id"], messages[1]["role"].as_str()), (&run["output_message_id"], Some("assistant")));
+    let kinds: Vec<String> = messages[1]["parts"].as_array().unwrap().iter().map(|part| text(part, "type")).collect();
     assert!(kinds.contains(&"dynamic-tool".to_owned()), "{kinds:?}");
     assert_eq!(history(&client.user("eve"), "c1").await, json!([]));
     let conversation = text(&run, "conversation_id");
-    assert_eq!(history(&client, &conversation).await, said, "the conversation's id is the chat's too");
+    assert_eq!(history(&client, &conversation).await, messages, "the conversation's id is the chat's too");
 }
 
 async fn the_same_message_sent_again_is_the_same_run(mut deployment: Deployment) {
     let client = deployment.client();
-    let asked = body("c", user("m1", "[tokens=3] hello"));
-    let (one, other) = tokio::join!(Heard::asked(&client, &asked), Heard::asked(&client, &asked));
+    let chat_body = body("c", user("m1", "[tokens=3] hello"));
+    let (one, other) = tokio::join!(ChatAnswer::send(&client, &chat_body), ChatAnswer::send(&client, &chat_body));
     assert_eq!((&one.run_id, one.chunks()), (&other.run_id, other.chunks()));
-    let again = Heard::asked(&client, &asked).await;
+    let again = ChatAnswer::send(&client, &chat_body).await;
     assert_eq!((&again.run_id, runs(&client).await), (&one.run_id, 1));
-    // What is said of the past changes nothing.
-    let mut whole = body("c", user("m2", "[tokens=1] and now?"));
+    // The server ignores the earlier messages in a request.
+    let mut with_past = body("c", user("m2", "[tokens=1] and now?"));
     let past =
-        [user("m1", "forged"), json!({"id": "x", "role": "assistant", "parts": []}), whole["messages"][0].clone()];
-    whole["messages"] = json!(past);
-    Heard::asked(&client, &whole).await;
-    let said = history(&client, "c").await;
-    assert_eq!((said.as_array().unwrap().len(), untimed(&said[0])), (4, asked["messages"][0].clone()));
+        [user("m1", "forged"), json!({"id": "x", "role": "assistant", "parts": []}), with_past["messages"][0].clone()];
+    with_past["messages"] = json!(past);
+    ChatAnswer::send(&client, &with_past).await;
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (4, chat_body["messages"][0].clone()));
 }
 
-async fn an_edit_and_a_regeneration_take_the_place_of_what_was(mut deployment: Deployment) {
+async fn an_edit_and_a_regeneration_replace_messages(mut deployment: Deployment) {
     let client = deployment.client();
-    let asked = |text: &str| body("c", user("m1", text));
+    let chat_body = |text: &str| body("c", user("m1", text));
     let mut run_ids = Vec::new();
     for question in ["[tokens=1] A", "[tokens=1] B", "[tokens=1] A", "[tokens=1] B"] {
-        run_ids.push(Heard::asked(&client, &asked(question)).await.run_id);
-        let said = history(&client, "c").await;
-        assert_eq!((said.as_array().unwrap().len(), untimed(&said[0])), (2, user("m1", question)));
+        run_ids.push(ChatAnswer::send(&client, &chat_body(question)).await.run_id);
+        let messages = history(&client, "c").await;
+        assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (2, user("m1", question)));
     }
     let again = json!({"id": "c", "messages": [user("m1", "[tokens=1] B")], "trigger": "regenerate-message"});
     let first = history(&client, "c").await;
-    run_ids.push(Heard::asked(&client, &again).await.run_id);
-    let said = history(&client, "c").await;
-    assert_eq!((said.as_array().unwrap().len(), &said[0]), (2, &first[0]));
-    assert_ne!(said[1]["id"], first[1]["id"]);
+    run_ids.push(ChatAnswer::send(&client, &again).await.run_id);
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), &messages[0]), (2, &first[0]));
+    assert_ne!(messages[1]["id"], first[1]["id"]);
     run_ids.sort();
     run_ids.dedup();
     assert_eq!((run_ids.len(), runs(&client).await), (5, 5));
     let endless = json!({"id": "c", "messages": [], "trigger": "regenerate-message"});
     let slow = body("c", user("m2", "[tokens=400] [delay=20]"));
-    let first = Blocks::open(request(&client, &slow)).await;
-    let second = Blocks::open(request(&client, &endless)).await;
-    let third = Blocks::open(request(&client, &endless)).await;
+    let first = BlockStream::open(request(&client, &slow)).await;
+    let second = BlockStream::open(request(&client, &endless)).await;
+    let third = BlockStream::open(request(&client, &endless)).await;
     assert_ne!(first.run_id, second.run_id);
-    assert_eq!(second.run_id, third.run_id, "what is being answered again is followed");
+    assert_eq!(second.run_id, third.run_id, "a client follows the run of the new answer");
 }
 
-/// The assistant's message as a client sends it back, with a part changed.
-fn answered(heard: &Heard, part: Value) -> Value {
-    json!({"id": heard.first("start")["messageId"], "role": "assistant", "parts": [{"type": "step-start"}, part]})
+/// Returns the assistant's message as a client sends it back, with one part changed.
+fn with_answer(stream_answer: &ChatAnswer, part: Value) -> Value {
+    json!({"id": stream_answer.first("start")["messageId"], "role": "assistant", "parts": [{"type": "step-start"}, part]})
 }
 
-async fn an_approval_goes_on_with_the_same_message(mut deployment: Deployment) {
+async fn an_approval_continues_the_same_message(mut deployment: Deployment) {
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2] [approval] [think]"))).await;
-    assert_eq!(heard.chunks().last().unwrap()["finishReason"], "tool-calls");
-    let question = heard.first("tool-approval-request");
-    assert_eq!(resumed(&client, "c/stream").await.unwrap().chunks(), heard.chunks(), "a waiting run is resumed whole");
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=2] [approval] [think]"))).await;
+    assert_eq!(stream_answer.chunks().last().unwrap()["finishReason"], "tool-calls");
+    let question = stream_answer.first("tool-approval-request");
+    assert_eq!(
+        resume(&client, "c/stream").await.unwrap().chunks(),
+        stream_answer.chunks(),
+        "a waiting run is replayed completely"
+    );
     let part = |approved: bool| {
         json!({"type": "dynamic-tool", "toolName": "scripted__approval", "toolCallId": question["toolCallId"], "state": "approval-responded",
             "input": {"forged": true}, "approval": {"id": question["approvalId"], "approved": approved}})
     };
-    let rest = Heard::asked(&client, &body("c", answered(&heard, part(true)))).await;
-    assert_eq!(rest.chunks()[0], heard.chunks()[0], "the message goes on");
-    assert_eq!((&rest.run_id, rest.segment.as_str()), (&heard.run_id, format!("{}.1", heard.run_id).as_str()));
+    let rest = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, part(true)))).await;
+    assert_eq!(rest.chunks()[0], stream_answer.chunks()[0], "the message continues");
+    assert_eq!(
+        (&rest.run_id, rest.segment.as_str()),
+        (&stream_answer.run_id, format!("{}.1", stream_answer.run_id).as_str())
+    );
     assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
     assert_eq!(rest.first("tool-output-available")["toolCallId"], question["toolCallId"]);
-    let again = Heard::asked(&client, &body("c", answered(&heard, part(false)))).await;
+    let again = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, part(false)))).await;
     assert_eq!(again.chunks(), rest.chunks(), "the first answer counts");
-    let whole = resumed(&client, "c/stream").await.unwrap();
-    let pause = heard.chunks().len() - 2;
-    assert_eq!(whole.chunks()[..pause], heard.chunks()[..pause]);
-    assert_eq!(whole.chunks()[pause..], rest.chunks()[1..], "one start, and no end in between");
-    let run = client.ended(&heard.run_id).await;
-    assert_eq!(whole.said(), run["output_message"]["content"]);
-    let said = history(&client, "c").await;
-    let call = said[1]["parts"].as_array().unwrap().iter().find(|part| part["type"] == "dynamic-tool").unwrap().clone();
+    let all = resume(&client, "c/stream").await.unwrap();
+    let pause = stream_answer.chunks().len() - 2;
+    assert_eq!(all.chunks()[..pause], stream_answer.chunks()[..pause]);
+    assert_eq!(all.chunks()[pause..], rest.chunks()[1..], "one start, and no end in between");
+    let run = client.wait_for_run(&stream_answer.run_id).await;
+    assert_eq!(all.answer_text(), run["output_message"]["content"]);
+    let messages = history(&client, "c").await;
+    let call =
+        messages[1]["parts"].as_array().unwrap().iter().find(|part| part["type"] == "dynamic-tool").unwrap().clone();
     assert_eq!((&call["approval"]["approved"], call["input"]["forged"].is_null()), (&json!(true), true));
     let strange = json!({"id": "nobody", "role": "assistant", "parts": []});
     let refused = answer(request(&client, &body("c", strange))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
 }
 
-async fn a_front_ends_tool_goes_on_with_the_same_message(mut deployment: Deployment) {
+async fn a_front_ends_tool_continues_the_same_message(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut asked = body("c", user("m1", "[tokens=1] [call=locate {\"city\":\"Ulm\"}]"));
-    asked["clientTools"] = json!([{"name": "locate", "description": "Where is it?",
+    let mut chat_body = body("c", user("m1", "[tokens=1] [call=locate {\"city\":\"Ulm\"}]"));
+    chat_body["clientTools"] = json!([{"name": "locate", "description": "Where is it?",
         "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}]);
-    let heard = Heard::asked(&client, &asked).await;
-    let call = heard.first("tool-input-available");
+    let stream_answer = ChatAnswer::send(&client, &chat_body).await;
+    let call = stream_answer.first("tool-input-available");
     assert_eq!(
         (text(&call, "toolName"), &call["input"], &call["dynamic"]),
         ("locate".into(), &json!({"city": "Ulm"}), &Value::Null)
     );
     let part = json!({"type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-available", "input": {}, "output": {"at": [48, 10]}});
-    let rest = Heard::asked(&client, &body("c", answered(&heard, part))).await;
+    let rest = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, part))).await;
     assert_eq!(rest.first("tool-output-available")["output"], json!({"at": [48, 10]}));
-    assert!(rest.said().contains("locate: {\"at\":[48,10]}"), "the model has seen it: {}", rest.said());
+    assert!(rest.answer_text().contains("locate: {\"at\":[48,10]}"), "the model has seen it: {}", rest.answer_text());
     assert_eq!(
         history(&client, "c").await[1]["parts"]
             .as_array()
@@ -242,126 +250,131 @@ async fn a_front_ends_tool_goes_on_with_the_same_message(mut deployment: Deploym
     );
 }
 
-async fn what_is_half_answered_waits_for_the_rest(mut deployment: Deployment) {
+async fn a_half_answered_step_waits_for_the_other_answers(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut asked = body("c", user("m1", "[approval] [call=locate {}] [parallel] [tokens=2]"));
-    asked["clientTools"] = json!([{"name": "locate"}]);
-    let heard = Heard::asked(&client, &asked).await;
-    let question = heard.first("tool-approval-request");
-    let calls = heard.chunks().into_iter().filter(|chunk| chunk["type"] == "tool-input-available");
+    let mut chat_body = body("c", user("m1", "[approval] [call=locate {}] [parallel] [tokens=2]"));
+    chat_body["clientTools"] = json!([{"name": "locate"}]);
+    let stream_answer = ChatAnswer::send(&client, &chat_body).await;
+    let question = stream_answer.first("tool-approval-request");
+    let calls = stream_answer.chunks().into_iter().filter(|chunk| chunk["type"] == "tool-input-available");
     let call = calls.into_iter().find(|call| call["toolName"] == "locate").unwrap();
     let approved = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"], "state": "approval-responded",
         "approval": {"id": question["approvalId"], "approved": true}});
-    let half = Heard::asked(&client, &body("c", answered(&heard, approved))).await;
+    let half = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, approved))).await;
     assert_eq!(half.types(), ["start", "finish-step", "finish"]);
-    let unanswered = answered(&heard, json!({"type": "text", "text": "forged"}));
-    assert_eq!(Heard::asked(&client, &body("c", unanswered)).await.types(), ["start", "finish-step", "finish"]);
-    let found =
+    let unanswered = with_answer(&stream_answer, json!({"type": "text", "text": "forged"}));
+    assert_eq!(ChatAnswer::send(&client, &body("c", unanswered)).await.types(), ["start", "finish-step", "finish"]);
+    let location =
         json!({"type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-error", "errorText": "lost"});
-    let rest = Heard::asked(&client, &body("c", answered(&heard, found))).await;
+    let rest = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, location))).await;
     assert_eq!(rest.first("tool-output-error")["errorText"], "lost");
     assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
-    let run = client.ended(&heard.run_id).await;
-    assert_eq!(format!("{}{}", heard.said(), rest.said()), run["output_message"]["content"]);
+    let run = client.wait_for_run(&stream_answer.run_id).await;
+    assert_eq!(format!("{}{}", stream_answer.answer_text(), rest.answer_text()), run["output_message"]["content"]);
 }
 
-async fn a_stream_goes_on_behind_every_chunk(mut deployment: Deployment) {
+async fn a_stream_resumes_after_every_chunk(mut deployment: Deployment) {
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=3] [approval]"))).await;
-    let question = heard.first("tool-approval-request");
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=3] [approval]"))).await;
+    let question = stream_answer.first("tool-approval-request");
     let part = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"], "state": "approval-responded",
         "approval": {"id": question["approvalId"], "approved": false, "reason": "no"}});
-    let rest = Heard::asked(&client, &body("c", answered(&heard, part))).await;
+    let rest = ChatAnswer::send(&client, &body("c", with_answer(&stream_answer, part))).await;
     assert_eq!(rest.first("tool-output-denied")["toolCallId"], question["toolCallId"]);
-    for segment in [&heard, &rest] {
+    for segment in [&stream_answer, &rest] {
         let chunks = segment.chunks();
-        for known in 0..=chunks.len() {
-            let path = format!("{}/stream?startIndex={known}", segment.segment);
-            // Who has everything is told once more that it is the end.
-            let rest = &chunks[known.min(chunks.len() - 1)..];
-            assert_eq!(resumed(&client, &path).await.unwrap().chunks(), rest, "behind {known}");
+        for index in 0..=chunks.len() {
+            let path = format!("{}/stream?startIndex={index}", segment.segment);
+            // A client that has all chunks receives the end once more.
+            let rest = &chunks[index.min(chunks.len() - 1)..];
+            assert_eq!(resume(&client, &path).await.unwrap().chunks(), rest, "after {index}");
         }
         let path = format!("/api/chat/{}/stream?startIndex=-2", segment.segment);
         let response = client.request(Method::GET, &path).send().await.unwrap();
         assert_eq!(response.headers()["x-workflow-stream-tail-index"], (chunks.len() - 1).to_string().as_str());
-        let blocks = Blocks::of(response).rest().await;
+        let blocks = BlockStream::of(response).rest().await;
         assert_eq!(blocks.len(), 3);
         assert_eq!(blocks[0].json(), chunks[chunks.len() - 2]);
     }
     let path = |id: &str| format!("{id}/stream?startIndex=0");
-    assert!(resumed(&client, &path(&format!("{}.2", heard.run_id))).await.is_none());
-    assert!(resumed(&client.user("eve"), &path(&heard.segment)).await.is_none());
-    assert_eq!(resumed(&client, &path("c")).await.unwrap().chunks()[0], heard.chunks()[0], "a chat has chunks too");
+    assert!(resume(&client, &path(&format!("{}.2", stream_answer.run_id))).await.is_none());
+    assert!(resume(&client.user("eve"), &path(&stream_answer.segment)).await.is_none());
+    assert_eq!(
+        resume(&client, &path("c")).await.unwrap().chunks()[0],
+        stream_answer.chunks()[0],
+        "a chat has chunks too"
+    );
 }
 
 async fn a_stopped_chat_has_nothing_to_resume(mut deployment: Deployment) {
     let client = deployment.client();
     let stop = |chat: &str| client.request(Method::POST, &format!("/api/chat/{chat}/stop"));
     assert_eq!(answer(stop("c")).await.unwrap_err().code, "conversation_not_found");
-    let mut stream = Blocks::open(request(&client, &body("c", user("m1", "[tokens=2000] [delay=10]")))).await;
+    let mut stream = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=2000] [delay=10]")))).await;
     while stream.next().await.unwrap().unwrap().json()["type"] != "text-delta" {}
     let live = client.request(Method::GET, "/api/chat/c/stream").send().await.unwrap();
-    let resumed_live = Blocks::of(live);
+    let resumed_live = BlockStream::of(live);
     assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
-    for heard in [stream.rest().await, resumed_live.rest().await] {
-        let ends: Vec<&str> = heard.iter().rev().take(3).map(|block| block.data.as_str()).collect();
+    for stream_answer in [stream.rest().await, resumed_live.rest().await] {
+        let ends: Vec<&str> = stream_answer.iter().rev().take(3).map(|block| block.data.as_str()).collect();
         assert!(ends[0] == "[DONE]" && ends[1].contains("\"other\"") && ends[2].contains("abort"), "{ends:?}");
     }
-    assert!(resumed(&client, "c/stream").await.is_none());
+    assert!(resume(&client, "c/stream").await.is_none());
     assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
-    assert!(resumed(&client, "nothing/stream").await.is_none());
+    assert!(resume(&client, "nothing/stream").await.is_none());
 }
 
-async fn an_answer_that_has_ended_is_given_whole_for_a_while(deployment: Deployment) {
+async fn a_finished_answer_is_replayed_completely_for_a_while(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_CHAT_GRACE_MS", 1);
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2]"))).await;
-    client.ended(&heard.run_id).await;
-    crate::support::until("the grace is over", || async { resumed(&client, "c/stream").await.is_none().then_some(()) })
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=2]"))).await;
+    client.wait_for_run(&stream_answer.run_id).await;
+    crate::support::until("the grace is over", || async { resume(&client, "c/stream").await.is_none().then_some(()) })
         .await;
-    let failed = Heard::asked(&client, &body("c", user("m2", "[tokens=2] [fail]"))).await;
-    assert_eq!(failed.first("message-metadata")["messageMetadata"]["status"], "failed");
-    assert!(failed.first("error")["errorText"].as_str().unwrap().contains("as [fail] directed"));
-    assert_eq!(failed.chunks().last().unwrap()["finishReason"], "error");
+    let failure = ChatAnswer::send(&client, &body("c", user("m2", "[tokens=2] [fail]"))).await;
+    assert_eq!(failure.first("message-metadata")["messageMetadata"]["status"], "failed");
+    assert!(failure.first("error")["errorText"].as_str().unwrap().contains("as [fail] directed"));
+    assert_eq!(failure.chunks().last().unwrap()["finishReason"], "error");
 }
 
-async fn a_resumed_answer_leaves_out_what_a_dead_worker_said(mut deployment: Deployment) {
+async fn a_resumed_answer_leaves_out_the_text_of_a_dead_worker(mut deployment: Deployment) {
     let client = deployment.client();
     let question = "[call=scripted__echo {\"text\":\"hi\"}] [tokens=200] [delay=15]";
-    let mut stream = Blocks::open(request(&client, &body("c", user("m1", question)))).await;
+    let mut stream = BlockStream::open(request(&client, &body("c", user("m1", question)))).await;
     let mut deltas = 0;
     while deltas < 40 {
         deltas += usize::from(stream.next().await.unwrap().unwrap().json()["type"] == "text-delta");
     }
     deployment.kill_worker();
     let client = deployment.client();
-    let run = crate::support::until("another attempt has begun", || async {
+    let run = crate::support::until("another attempt has started", || async {
         let run = client.run(&stream.run_id).await;
         (run["attempt"].as_u64() > Some(1)).then_some(run)
     })
     .await;
-    let whole = resumed(&client, "c/stream").await.unwrap();
-    let said = client.ended(&stream.run_id).await;
-    assert_eq!(whole.said(), said["output_message"]["content"], "{run}");
-    assert!(!whole.types().contains(&"data-attempt".to_owned()));
-    let behind = |count: usize| format!("{}/stream?startIndex={count}", stream.run_id);
-    let appended = resumed(&client, &behind(0)).await.unwrap().chunks();
+    let all = resume(&client, "c/stream").await.unwrap();
+    let ended_run = client.wait_for_run(&stream.run_id).await;
+    assert_eq!(all.answer_text(), ended_run["output_message"]["content"], "{run}");
+    assert!(!all.types().contains(&"data-attempt".to_owned()));
+    let stream_path = |count: usize| format!("{}/stream?startIndex={count}", stream.run_id);
+    let appended = resume(&client, &stream_path(0)).await.unwrap().chunks();
     let attempt = appended.iter().position(|chunk| chunk["type"] == "data-attempt");
-    let attempt = attempt.expect("who counts chunks keeps all of them");
-    assert_eq!(resumed(&client, &behind(attempt / 2)).await.unwrap().chunks(), appended[attempt / 2..]);
-    // Whoever has counted so many may have counted others, which the worker has taken along.
-    let refused = answer(client.request(Method::GET, &format!("/api/chat/{}", behind(attempt + 1)))).await.unwrap_err();
+    let attempt = attempt.expect("a client that counts chunks keeps all of them");
+    assert_eq!(resume(&client, &stream_path(attempt / 2)).await.unwrap().chunks(), appended[attempt / 2..]);
+    // A client with this count may have counted chunks of the lost worker.
+    let refused =
+        answer(client.request(Method::GET, &format!("/api/chat/{}", stream_path(attempt + 1)))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
-    let counted = resumed(&client, "c/stream?startIndex=0").await.unwrap();
-    assert_eq!(counted.chunks(), whole.chunks(), "who begins again by the chat's id has nothing to keep");
+    let by_count = resume(&client, "c/stream?startIndex=0").await.unwrap();
+    assert_eq!(by_count.chunks(), all.chunks(), "a client that resumes by the chat's id has no chunks");
 }
 
-async fn what_cannot_be_asked_is_refused(mut deployment: Deployment) {
+async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {
     let client = deployment.client();
     let file =
         json!({"id": "m", "role": "user", "parts": [{"type": "file", "mediaType": "image/png", "url": "data:"}]});
     let long = "x".repeat(129);
-    for (asked, status, code) in [
+    for (chat_body, status, code) in [
         (body("c", file), 400, "unsupported_part"),
         (body("c", json!({"id": "m", "role": "system", "parts": []})), 400, "invalid_body"),
         (body(&long, user("m", "hi")), 400, "invalid_body"),
@@ -371,10 +384,10 @@ async fn what_cannot_be_asked_is_refused(mut deployment: Deployment) {
         (json!({"id": "c", "trigger": "regenerate-message"}), 404, "conversation_not_found"),
         (json!({"id": "c", "agentId": "nobody", "message": user("m", "hi")}), 400, "agent_not_found"),
     ] {
-        let refused = answer(request(&client, &asked)).await.expect_err("it was accepted");
-        assert_eq!((refused.status, refused.code.as_str()), (status, code), "{asked}");
+        let refused = answer(request(&client, &chat_body)).await.expect_err("it was accepted");
+        assert_eq!((refused.status, refused.code.as_str()), (status, code), "{chat_body}");
     }
     assert_eq!(runs(&client).await, 0);
     let alone = json!({"message": user("m", "[tokens=1] hi"), "theme": "dark"});
-    assert_eq!(Heard::asked(&client, &alone).await.types()[0], "start");
+    assert_eq!(ChatAnswer::send(&client, &alone).await.types()[0], "start");
 }

@@ -1,9 +1,9 @@
-//! The native API: what each call answers, and how bad input is told.
+//! The native API: the responses of its routes, and its errors for bad input.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Embedded, Failure, Holdfast};
+use crate::support::{Client, Embedded, ErrorResponse, Holdfast};
 
 fn start() -> (Embedded, Holdfast, Client) {
     let embedded = Embedded::new();
@@ -18,7 +18,7 @@ fn fields(value: &Value) -> Vec<&str> {
     fields
 }
 
-fn refused(result: Result<Value, Failure>) -> (u16, String) {
+fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");
     assert!(failure.body["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{failure:?}");
     (failure.status, failure.code)
@@ -47,8 +47,8 @@ async fn conversations_are_made_listed_renamed_and_deleted() {
     assert_eq!(renamed["title"], "为什么会这样？");
     assert_eq!(client.patch(&path, json!({"title": null})).await.unwrap()["title"], Value::Null);
     assert_eq!(client.delete(&path).await.unwrap(), Value::Null);
-    assert_eq!(refused(client.get(&path).await), (404, "conversation_not_found".into()));
-    assert_eq!(refused(client.delete(&path).await), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(client.get(&path).await), (404, "conversation_not_found".into()));
+    assert_eq!(failure_of(client.delete(&path).await), (404, "conversation_not_found".into()));
     assert_eq!(client.get("/v1/conversations").await.unwrap(), json!({"items": [], "next": null}));
 }
 
@@ -77,7 +77,7 @@ async fn a_message_and_its_answer_are_read_in_order() {
         "superseded_at",
     ];
     assert_eq!(fields(&accepted["message"]), message_fields);
-    let run = client.ended(accepted["run"]["id"].as_str().unwrap()).await;
+    let run = client.wait_for_run(accepted["run"]["id"].as_str().unwrap()).await;
     for field in [
         "id",
         "conversation_id",
@@ -107,17 +107,17 @@ async fn a_message_and_its_answer_are_read_in_order() {
 #[tokio::test]
 async fn the_sample_runs_of_the_docs_have_all_fields_of_a_run() {
     let (_embedded, _holdfast, client) = start();
-    let started = client.start("[tokens=3] hi").await;
-    let ended = client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let submission = client.start("[tokens=3] hi").await;
+    let run_record = client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/api.md")).unwrap();
     let sample = |section: &str| -> Value {
         let text = page.split(section).nth(1).unwrap().split("```").nth(1).unwrap();
         serde_json::from_str(&text[text.find("\n{").unwrap()..]).unwrap()
     };
-    assert_eq!(fields(&sample("## Starting a run\n")["run"]), fields(&started["run"]));
+    assert_eq!(fields(&sample("## Starting a run\n")["run"]), fields(&submission["run"]));
     let documented = sample("## A run\n");
-    assert_eq!(fields(&documented), fields(&ended));
-    assert_eq!(fields(&documented["output_message"]), fields(&ended["output_message"]));
+    assert_eq!(fields(&documented), fields(&run_record));
+    assert_eq!(fields(&documented["output_message"]), fields(&run_record["output_message"]));
 }
 
 #[tokio::test]
@@ -177,16 +177,16 @@ async fn a_failed_run_says_why_and_keeps_its_text() {
 }
 
 #[tokio::test]
-async fn waiting_ends_with_the_run_or_with_patience() {
+async fn waiting_ends_with_the_run_or_at_its_time_out() {
     let (_embedded, _holdfast, client) = start();
-    let started = client.start("[tokens=500] [delay=100] hi").await;
-    let id = started["run"]["id"].as_str().unwrap();
+    let submission = client.start("[tokens=500] [delay=100] hi").await;
+    let id = submission["run"]["id"].as_str().unwrap();
     let waited = client.get(&format!("/v1/runs/{id}/wait?timeout_ms=50")).await.unwrap();
     assert!(waited["finished_at"].is_null());
     client.cancel(id).await;
-    assert_eq!(client.ended(id).await["status"], "cancelled");
+    assert_eq!(client.wait_for_run(id).await["status"], "cancelled");
     assert_eq!(
-        refused(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await),
+        failure_of(client.get(&format!("/v1/runs/{id}/wait?timeout_ms=600001")).await),
         (400, "invalid_query".into())
     );
 }
@@ -199,21 +199,21 @@ async fn lists_come_in_pages_without_gap_or_double() {
         made.push(client.post("/v1/conversations", json!({"title": format!("{index}")})).await.unwrap()["id"].clone());
     }
     made.reverse();
-    let (mut listed, mut cursor) = (Vec::new(), String::new());
+    let (mut listed_ids, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = client.get(&format!("/v1/conversations?limit=3{cursor}")).await.unwrap();
-        listed.extend(page["items"].as_array().unwrap().iter().map(|item| item["id"].clone()));
+        listed_ids.extend(page["items"].as_array().unwrap().iter().map(|item| item["id"].clone()));
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    // Several may have the same millisecond: then the id decides, which grows with time.
-    assert_eq!(listed.len(), 7);
-    assert!(made.iter().all(|id| listed.contains(id)));
+    // Several runs may start in one millisecond; the order is then that of their ids, which grow with time.
+    assert_eq!(listed_ids.len(), 7);
+    assert!(made.iter().all(|id| listed_ids.contains(id)));
     let far = format!("/v1/conversations?cursor=-300000000000000.{}", made[0].as_str().unwrap());
     for path in ["/v1/conversations?cursor=x", "/v1/runs?cursor=x", &far] {
-        assert_eq!(refused(client.get(path).await), (400, "invalid_cursor".into()));
+        assert_eq!(failure_of(client.get(path).await), (400, "invalid_cursor".into()));
     }
     for path in [
         "/v1/conversations?limit=0",
@@ -222,7 +222,7 @@ async fn lists_come_in_pages_without_gap_or_double() {
         "/v1/runs?status=odd",
         "/v1/runs?stauts=queued",
     ] {
-        assert_eq!(refused(client.get(path).await), (400, "invalid_query".into()), "{path}");
+        assert_eq!(failure_of(client.get(path).await), (400, "invalid_query".into()), "{path}");
     }
     client.get("/v1/conversations?limit=200").await.unwrap();
 }
@@ -232,8 +232,8 @@ async fn runs_are_listed_newest_first_and_filtered() {
     let (_embedded, _holdfast, client) = start();
     let first = client.start("[tokens=1] hi").await;
     let second = client.start("[tokens=1] hi").await;
-    for started in [&first, &second] {
-        client.ended(started["run"]["id"].as_str().unwrap()).await;
+    for submission in [&first, &second] {
+        client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     }
     let ids = |page: Value| page["items"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(client.get("/v1/runs").await.unwrap()), [second["run"]["id"].clone(), first["run"]["id"].clone()]);
@@ -251,12 +251,12 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
     let unknown = "01890000-0000-7000-8000-000000000000";
-    let refuse = async |body: Value| refused(client.post(&path, body).await);
+    let refuse = async |body: Value| failure_of(client.post(&path, body).await);
     assert_eq!(refuse(json!({"content": ""})).await, (400, "empty_content".into()));
     assert_eq!(refuse(json!({"content": " \n\t\u{3000}"})).await, (400, "empty_content".into()));
     assert_eq!(refuse(json!({"content": "a\u{0}b"})).await, (400, "invalid_content".into()));
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"title": "a\u{0}b"})).await),
+        failure_of(client.post("/v1/conversations", json!({"title": "a\u{0}b"})).await),
         (400, "invalid_content".into())
     );
     assert_eq!(refuse(json!({})).await, (400, "invalid_body".into()));
@@ -265,25 +265,28 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     assert_eq!(refuse(json!({"content": "x", "mode": "queue"})).await, (400, "invalid_body".into()));
     assert_eq!(refuse(json!([])).await, (400, "invalid_body".into()));
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "conversation_id": "x"})).await),
         (400, "invalid_body".into())
     );
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "conversation_id": unknown})).await),
         (404, "conversation_not_found".into())
     );
     assert_eq!(
-        refused(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
+        failure_of(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
         (400, "agent_not_found".into())
     );
     assert_eq!(
-        refused(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
+        failure_of(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
         (400, "agent_not_found".into())
     );
-    assert_eq!(refused(client.post("/v1/conversations", json!({"title": " "})).await), (400, "invalid_title".into()));
+    assert_eq!(
+        failure_of(client.post("/v1/conversations", json!({"title": " "})).await),
+        (400, "invalid_title".into())
+    );
     let raw = async |method: Method, path: &str, media_type: &str, body: &str| {
         let request = client.request(method, path).header("content-type", media_type).body(body.to_owned());
-        refused(crate::support::answer(request).await)
+        failure_of(crate::support::answer(request).await)
     };
     assert_eq!(raw(Method::POST, &path, "application/json", "{\"content\": ").await, (400, "invalid_json".into()));
     assert_eq!(raw(Method::POST, &path, "application/json", "\u{0}").await, (400, "invalid_json".into()));
@@ -309,18 +312,18 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
 #[tokio::test]
 async fn every_cursor_that_was_never_issued_is_refused() {
     let (_embedded, _holdfast, client) = start();
-    let started = client.start("[tokens=2] hi").await;
-    let id = started["run"]["id"].as_str().unwrap();
-    let run = client.ended(id).await;
+    let submission = client.start("[tokens=2] hi").await;
+    let id = submission["run"]["id"].as_str().unwrap();
+    let run = client.wait_for_run(id).await;
     let last = run["last_event_id"].as_str().unwrap();
     let status = async |cursor: &str| client.events_request(id, Some(cursor)).send().await.unwrap().status().as_u16();
     assert_eq!(status(last).await, 204);
     for cursor in ["x", "1", "1-x", "2-1", "9-1", "1-99"] {
         assert_eq!(status(cursor).await, 400, "{cursor}");
-        let problem = refused(client.get(&format!("/v1/runs/{id}/events?after={cursor}")).await);
+        let problem = failure_of(client.get(&format!("/v1/runs/{id}/events?after={cursor}")).await);
         assert_eq!(problem, (400, "invalid_event_id".into()));
     }
-    // The header wins over the query.
+    // The header takes precedence over the query.
     let response = client.request(Method::GET, &format!("/v1/runs/{id}/events?after=x")).header("last-event-id", last);
     assert_eq!(response.send().await.unwrap().status(), 204);
 }
@@ -330,11 +333,11 @@ async fn events_past_their_time_are_gone_and_the_result_is_kept() {
     let embedded = Embedded::new().with("HOLDFAST_ARCHIVE_RETENTION_MS", "1").with("HOLDFAST_SWEEP_MS", "50");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let started = client.start("[tokens=2] hi").await;
-    let id = started["run"]["id"].as_str().unwrap().to_owned();
-    client.ended(&id).await;
+    let submission = client.start("[tokens=2] hi").await;
+    let id = submission["run"]["id"].as_str().unwrap().to_owned();
+    client.wait_for_run(&id).await;
     holdfast.wait_for_log("removed data past its retention");
-    // The hot log in this process may still have them; after a restart only the database counts.
+    // The run log in this process may still have the events; after a restart only the database has them.
     holdfast.kill();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -352,12 +355,12 @@ async fn the_openapi_document_describes_every_route() {
     let (_embedded, _holdfast, client) = start();
     let document = client.get("/openapi.json").await.unwrap();
     let routes = document["paths"].as_object().unwrap();
-    let mut listed: Vec<String> = routes
+    let mut operations: Vec<String> = routes
         .iter()
         .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| format!("{method} {path}")))
         .collect();
-    listed.sort();
-    insta::assert_snapshot!(listed.join("\n"));
+    operations.sort();
+    insta::assert_snapshot!(operations.join("\n"));
 }
 
 #[tokio::test]
@@ -365,7 +368,7 @@ async fn the_frames_of_a_run_are_as_documented() {
     let (_embedded, _holdfast, client) = start();
     let frames = client.stream("[tokens=2] [think] hi").await.rest().await;
     let mut text = frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>().join("\n\n");
-    // Ids and times differ from run to run; equal ids get equal names.
+    // Ids and times differ between test runs. The snapshot replaces equal ids by equal names.
     let mut names: Vec<String> = Vec::new();
     let is_id = |word: &str| word.len() == 36 && word.chars().filter(|c| *c == '-').count() == 4;
     for word in text.clone().split('"').filter(|word| is_id(word)) {

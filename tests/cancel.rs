@@ -1,4 +1,4 @@
-//! Cancelling: in every state, from anywhere, against everything.
+//! Cancellation: of runs in every state, from any API, and during outages.
 
 use std::time::{Duration, Instant};
 
@@ -11,18 +11,18 @@ async fn a_queued_run_is_cancelled_at_once() {
     let scaled = ScaledOut::new();
     let mut api = scaled.api();
     let client = api.client();
-    let started = client.start("[tokens=3] hi").await;
-    let run_id = started["run"]["id"].as_str().unwrap();
+    let submission = client.start("[tokens=3] hi").await;
+    let run_id = submission["run"]["id"].as_str().unwrap();
     let run = client.cancel(run_id).await;
     assert_eq!((run["status"].as_str(), &run["output_message"]), (Some("cancelled"), &Value::Null));
     let frames = client.events(run_id, None).await.rest().await;
     assert_eq!(frames.iter().map(|frame| frame.event.as_str()).collect::<Vec<_>>(), ["run.queued", "run.cancelled"]);
     fold(&frames);
-    // An ended run is answered unchanged, and no worker takes it up.
+    // A cancel of an ended run returns it unchanged, and no worker claims it.
     assert_eq!(client.cancel(run_id).await, run);
     let _worker = scaled.worker();
     let other = client.start("[tokens=1]").await;
-    client.ended(other["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(other["run"]["id"].as_str().unwrap()).await;
     assert_eq!(client.run(run_id).await, run);
 }
 
@@ -33,12 +33,12 @@ async fn a_streaming_run_is_cancelled_from_another_api_and_keeps_its_text() {
     let mut stream = first.client().stream("[tokens=1000] [delay=10] hi").await;
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 10).await;
-    let asked = Instant::now();
+    let since = Instant::now();
     let client = second.client();
     client.cancel(&run_id).await;
-    assert!(asked.elapsed() < Duration::from_secs(1), "acknowledged after {:?}", asked.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(1), "acknowledged after {:?}", since.elapsed());
     frames.extend(stream.rest().await);
-    assert!(asked.elapsed() < Duration::from_secs(2), "effective after {:?}", asked.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(2), "effective after {:?}", since.elapsed());
     assert_eq!(frames.last().unwrap().event, "run.cancelled");
     let run = client.run(&run_id).await;
     assert_eq!(
@@ -46,12 +46,12 @@ async fn a_streaming_run_is_cancelled_from_another_api_and_keeps_its_text() {
         (Some("cancelled"), Some("cancelled"))
     );
     assert_eq!(run["output_message"]["content"], fold(&frames));
-    // The worker itself has ended it, in the attempt that it held.
+    // The worker ended the run in its own attempt.
     assert_eq!(run["attempt"], 1);
 }
 
 #[tokio::test]
-async fn a_run_whose_worker_is_dead_is_cancelled_all_the_same() {
+async fn a_run_of_a_dead_worker_is_cancelled() {
     let scaled = ScaledOut::new().with("HOLDFAST_LEASE_MS", 60_000).with("HOLDFAST_FLUSH_MS", 100);
     let (mut api, worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -59,14 +59,14 @@ async fn a_run_whose_worker_is_dead_is_cancelled_all_the_same() {
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 50).await;
     worker.kill();
-    let asked = Instant::now();
+    let since = Instant::now();
     client.cancel(&run_id).await;
     frames.extend(stream.rest().await);
-    assert!(asked.elapsed() < Duration::from_secs(4), "effective after {:?}", asked.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(4), "effective after {:?}", since.elapsed());
     let run = client.run(&run_id).await;
     assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("cancelled"), Some(2)));
     assert_eq!(run["output_message"]["content"], fold(&frames));
-    assert!(!fold(&frames).is_empty(), "what was archived is kept");
+    assert!(!fold(&frames).is_empty(), "the archived text is kept");
 }
 
 #[tokio::test]
@@ -93,18 +93,18 @@ async fn without_redis_a_cancel_is_effective_within_five_seconds() {
     let run_id = stream.run_id.clone();
     stream.up_to("message.delta").await;
     scaled.redis.kill();
-    let asked = Instant::now();
+    let since = Instant::now();
     client.cancel(&run_id).await;
-    let run = client.ended(&run_id).await;
+    let run = client.wait_for_run(&run_id).await;
     assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("cancelled"), Some(1)));
     assert!(
-        asked.elapsed() < Duration::from_secs(9),
+        since.elapsed() < Duration::from_secs(9),
         "the renewal comes every 5 s; effective after {:?}",
-        asked.elapsed()
+        since.elapsed()
     );
 }
 
-/// Cancels runs at about the moment when they complete.
+/// Cancels runs at about the moment at which they complete.
 async fn races(client: &Client, rounds: usize) {
     let mut ends = Vec::new();
     for round in 0..rounds {
@@ -117,14 +117,14 @@ async fn races(client: &Client, rounds: usize) {
         let (frames, _) = tokio::join!(stream.rest(), cancel);
         let terminal: Vec<_> = frames.iter().filter(|frame| frame.is_terminal()).collect();
         assert_eq!(terminal.len(), 1, "{frames:?}");
-        let run = client.ended(&run_id).await;
+        let run = client.wait_for_run(&run_id).await;
         assert_eq!(format!("run.{}", run["status"].as_str().unwrap()), terminal[0].event);
         assert_eq!(run["output_message"]["content"].as_str().unwrap_or(""), fold(&frames));
         assert_eq!(client.events(&run_id, None).await.rest().await, frames);
         ends.push(terminal[0].event.clone());
     }
     for end in ["run.completed", "run.cancelled"] {
-        assert!(ends.iter().any(|ended| ended == end), "no race was won by {end}: {ends:?}");
+        assert!(ends.iter().any(|kind| kind == end), "no race was won by {end}: {ends:?}");
     }
 }
 

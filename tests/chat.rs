@@ -1,4 +1,4 @@
-//! The terminal client, as a person and as a pipe use it.
+//! The terminal client, with a person and in a pipe.
 
 mod playback;
 mod questions;
@@ -11,16 +11,16 @@ use std::{
 };
 
 use crate::support::{
-    Client, Embedded, Holdfast, PATIENCE,
+    Client, Embedded, Holdfast, TIMEOUT,
     tokens::{SECRET, claims, token},
     until,
 };
 
-/// A running client: what it prints can be waited for.
+/// A running client in a pseudoterminal. A test can wait for its output.
 struct Terminal {
     child: Child,
     printed: Receiver<u8>,
-    seen: String,
+    screen_text: String,
 }
 
 impl Terminal {
@@ -35,10 +35,10 @@ impl Terminal {
                 BufReader::new(stream).bytes().map_while(Result::ok).all(|byte| sender.send(byte).is_ok())
             });
         }
-        Self { child, printed, seen: String::new() }
+        Self { child, printed, screen_text: String::new() }
     }
 
-    /// In a terminal of its own, as a person would start it.
+    /// Starts a client in its own terminal, as a person does.
     fn interactive(base: &str) -> Self {
         Self::interactive_with(base, "")
     }
@@ -54,15 +54,15 @@ impl Terminal {
         stdin.flush().unwrap();
     }
 
-    /// Waits until something is printed that was not there before; answers what came up to it.
+    /// Waits until the client prints this text again; returns the output up to it.
     fn wait_for(&mut self, part: &str) -> String {
-        while !self.seen.contains(part) {
-            match self.printed.recv_timeout(PATIENCE) {
-                Ok(byte) => self.seen.push(byte as char),
-                Err(_) => panic!("{part:?} was not printed: {}", self.seen),
+        while !self.screen_text.contains(part) {
+            match self.printed.recv_timeout(TIMEOUT) {
+                Ok(byte) => self.screen_text.push(byte as char),
+                Err(_) => panic!("{part:?} was not printed: {}", self.screen_text),
             }
         }
-        std::mem::take(&mut self.seen)
+        std::mem::take(&mut self.screen_text)
     }
 }
 
@@ -73,7 +73,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Sends lines through a pipe; answers standard output and the exit status.
+/// Sends lines through a pipe; returns standard output and the exit status.
 fn pipe(base: &str, lines: &str) -> (String, String, Option<i32>) {
     pipe_with(base, &[], lines)
 }
@@ -141,7 +141,7 @@ fn a_failed_run_in_a_pipe_is_an_exit_status() {
 }
 
 #[tokio::test]
-async fn it_talks_to_an_agent_and_hears_its_questions_whatever_the_agent_streams() {
+async fn it_asks_an_agents_questions_in_every_stream_mode() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -164,14 +164,14 @@ fn without_a_server_it_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn it_goes_on_when_the_server_goes_away_and_comes_back() {
+async fn it_continues_when_the_server_goes_away_and_comes_back() {
     let port = test_servers::free_port();
     let embedded = Embedded::new().with("HOLDFAST_ADDR", format!("127.0.0.1:{port}"));
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let piped = std::thread::spawn(move || pipe(&base, "[tokens=60] [delay=30] hi\n"));
     let client = holdfast.client();
-    until("the answer has begun", || async {
+    until("the answer has started", || async {
         let runs = client.get("/v1/runs").await.unwrap();
         (runs["items"][0]["status"] == "running").then_some(())
     })
@@ -197,7 +197,7 @@ async fn ctrl_c_cancels_the_run_and_then_quits() {
     terminal.wait_for("> ");
     let client = holdfast.client().user("ann");
     let runs = client.get("/v1/runs").await.unwrap();
-    let run = client.ended(runs["items"][0]["id"].as_str().unwrap()).await;
+    let run = client.wait_for_run(runs["items"][0]["id"].as_str().unwrap()).await;
     assert_eq!(
         (run["status"].as_str(), run["output_message"]["status"].as_str()),
         (Some("cancelled"), Some("cancelled"))
@@ -211,24 +211,24 @@ async fn ctrl_c_cancels_the_run_and_then_quits() {
 }
 
 #[tokio::test]
-async fn a_token_says_who_is_speaking() {
+async fn a_token_identifies_the_user() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
     let mut holdfast = embedded.start();
     let ann = token(&claims("ann", serde_json::json!({})));
     let arguments = ["--token", &ann, "--username", "bob"];
-    let (answer, said, status) = pipe_with(&holdfast.base(), &arguments, "[tokens=3] one\n[tokens=3] two\n");
-    assert_eq!(status, Some(0), "{said}");
-    assert!(!answer.is_empty() && !said.contains(&ann), "{said}");
+    let (answer, notices, status) = pipe_with(&holdfast.base(), &arguments, "[tokens=3] one\n[tokens=3] two\n");
+    assert_eq!(status, Some(0), "{notices}");
+    assert!(!answer.is_empty() && !notices.contains(&ann), "{notices}");
     let runs = holdfast.client().token(&ann).get("/v1/runs").await.unwrap();
     assert_eq!(runs["items"].as_array().unwrap().len(), 2);
-    let (_, said, status) = pipe_with(&holdfast.base(), &["--username", "bob"], "hi\n");
-    assert!(status != Some(0) && said.contains("X-User"), "{said}");
+    let (_, notices, status) = pipe_with(&holdfast.base(), &["--username", "bob"], "hi\n");
+    assert!(status != Some(0) && notices.contains("X-User"), "{notices}");
 }
 
 #[tokio::test]
-async fn somebody_without_a_token_stays_the_same_anonymous_user() {
+async fn a_client_without_a_token_stays_the_same_anonymous_user() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
     let mut holdfast = embedded.start();
-    let (answer, said, status) = pipe_with(&holdfast.base(), &[], "[tokens=3] one\n[tokens=3] two\n");
-    assert_eq!((status, answer.lines().count()), (Some(0), 2), "{said}");
+    let (answer, notices, status) = pipe_with(&holdfast.base(), &[], "[tokens=3] one\n[tokens=3] two\n");
+    assert_eq!((status, answer.lines().count()), (Some(0), 2), "{notices}");
 }

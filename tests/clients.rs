@@ -1,22 +1,22 @@
-//! Clients that others wrote: each follows a run while its connections are reset and the process behind them is killed.
+//! Third-party clients: each follows a run while its connections are reset and the API's process is killed.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Deployment, Frame, Program, Proxy, answer, fold, standing};
+use crate::support::{Client, ClientProgram, Deployment, EventFrame, Proxy, answer, fold, without_superseded};
 
-/// Reasoning, a tool call, a question, so that the run waits for the client to be there, and then an answer that goes on for
-/// longer than it takes to come back.
+/// A run with reasoning, a tool call and a question, so that it waits for the client. Its answer takes longer than a
+/// reconnection.
 const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
 
-/// Behind this, a client of the native wire has read the id of an event that it does not get.
+/// After this text, a client of the native wire has read the id of an event whose data it does not receive.
 const IN_A_FRAME: &str = "event: message.delta\n";
 
 pub fn is_delta(event: &Value) -> bool {
     event["type"] == "message.delta"
 }
 
-/// What the API gives as JSON: all events of an ended run.
+/// Returns all events of an ended run as JSON.
 async fn log(client: &Client, run_id: &str) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     let mut after = "0-0".to_owned();
@@ -31,9 +31,9 @@ async fn log(client: &Client, run_id: &str) -> Vec<Value> {
     }
 }
 
-fn frames_of(events: &[Value]) -> Vec<Frame> {
+fn frames_of(events: &[Value]) -> Vec<EventFrame> {
     let text = |event: &Value, field: &str| event[field].as_str().unwrap().to_owned();
-    let frames = events.iter().map(|event| Frame {
+    let frames = events.iter().map(|event| EventFrame {
         id: text(event, "id"),
         event: text(event, "type"),
         data: event.clone(),
@@ -42,77 +42,77 @@ fn frames_of(events: &[Value]) -> Vec<Frame> {
     frames.collect()
 }
 
-/// Nothing is missing, nothing came twice, and what is left in the end is what is stored.
-pub async fn is_exact(client: &Client, given: &[Value], end: &Value) {
-    let run_id = given[0]["run_id"].as_str().unwrap();
-    let frames = frames_of(given);
-    let stored = client.ended(run_id).await["output_message"]["content"].clone();
-    assert_eq!(stored, fold(&frames), "what the events say");
-    assert_eq!(stored, *end, "what the client shows");
-    // What was superseded may be in no log any more. All else is the log, event for event.
+/// Checks that no event is missing or repeated, and that the final text is the stored answer.
+pub async fn is_exact(client: &Client, received: &[Value], end: &Value) {
+    let run_id = received[0]["run_id"].as_str().unwrap();
+    let frames = frames_of(received);
+    let stored_answer = client.wait_for_run(run_id).await["output_message"]["content"].clone();
+    assert_eq!(stored_answer, fold(&frames), "text of the events");
+    assert_eq!(stored_answer, *end, "text of the client");
+    // The log may lack superseded events. All other events must be equal to those of the log.
     let log = frames_of(&log(client, run_id).await);
-    assert_eq!(standing(&frames), standing(&log));
+    assert_eq!(without_superseded(&frames), without_superseded(&log));
 }
 
-/// Kills the process under a client that has begun, and resets its connections, at once and in the middle of an event. Answers
-/// what the client was given, and what it makes of it.
+/// Kills the process of a client's stream, and resets the client's connections, also in the middle of an event. Returns the
+/// client's reports and its result.
 async fn survives(
-    mut program: Program,
+    mut program: ClientProgram,
     proxy: &Proxy,
     deployment: &mut Deployment,
     in_the_middle: &str,
 ) -> (Vec<Value>, Value) {
-    let mut given = program.up_to_nth(1, |event| event["type"] == "approval.requested").await;
-    let question = given.last().unwrap();
+    let mut received = program.up_to_nth(1, |event| event["type"] == "approval.requested").await;
+    let question = received.last().unwrap();
     let (run_id, approval_id) = (question["run_id"].as_str().unwrap(), question["approval_id"].as_str().unwrap());
     let approve = json!({"decision": "approve"});
     deployment.client().post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
-    given.extend(program.up_to_nth(5, is_delta).await);
+    received.extend(program.up_to_nth(5, is_delta).await);
     deployment.kill_worker();
     proxy.until_refused().await;
     proxy.lead_to(deployment.client().base());
-    given.extend(program.up_to_nth(1, |event| event["type"] == "attempt.started").await);
-    given.extend(program.up_to_nth(10, is_delta).await);
-    proxy.reset_and_again_behind(in_the_middle);
+    received.extend(program.up_to_nth(1, |event| event["type"] == "attempt.started").await);
+    received.extend(program.up_to_nth(10, is_delta).await);
+    proxy.reset_and_again_after_text(in_the_middle);
     proxy.until_breaks(1).await;
     let (rest, end) = program.rest().await;
-    given.extend(rest);
-    (given, end)
+    received.extend(rest);
+    (received, end)
 }
 
-/// A client that follows a run by its id.
+/// Checks a client that follows a run by its id.
 async fn follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();
     let proxy = Proxy::before(client.base()).await;
-    let started = client.start(INPUT).await;
-    let program = Program::start(name, &proxy.base, json!({"run_id": started["run"]["id"]})).await;
-    let (given, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
-    is_exact(&deployment.client(), &given, &end).await;
+    let submission = client.start(INPUT).await;
+    let program = ClientProgram::start(name, &proxy.base, json!({"run_id": submission["run"]["id"]})).await;
+    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    is_exact(&deployment.client(), &received, &end).await;
 }
 
-/// A client that also starts the run.
+/// Checks a client that also starts the run.
 async fn starts_and_follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let proxy = Proxy::before(deployment.client().base()).await;
-    let program = Program::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
-    let (given, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    let program = ClientProgram::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
+    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
     let client = deployment.client();
-    is_exact(&client, &given, &end).await;
+    is_exact(&client, &received, &end).await;
     let runs = client.get("/v1/runs").await.unwrap();
     assert_eq!(runs["items"].as_array().unwrap().len(), 1);
 }
 
-/// The client of Durable Streams, whose end has the answer and more.
+/// Checks the client of Durable Streams, whose result has more than the answer.
 async fn follows_durably(live: &str) {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();
     let proxy = Proxy::before(client.base()).await;
-    let started = client.start(INPUT).await;
-    let parameters = json!({"run_id": started["run"]["id"], "live": live});
-    let program = Program::start("durable-streams", &proxy.base, parameters).await;
-    let (given, end) = survives(program, &proxy, &mut deployment, "\"type\":\"message.delta\"").await;
-    is_exact(&deployment.client(), &given, &end["text"]).await;
+    let submission = client.start(INPUT).await;
+    let parameters = json!({"run_id": submission["run"]["id"], "live": live});
+    let program = ClientProgram::start("durable-streams", &proxy.base, parameters).await;
+    let (received, end) = survives(program, &proxy, &mut deployment, "\"type\":\"message.delta\"").await;
+    is_exact(&deployment.client(), &received, &end["text"]).await;
 }
 
 #[tokio::test]

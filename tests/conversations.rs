@@ -1,4 +1,4 @@
-//! Conversations: sessions, the standing one with an agent, briefings, edits and rollbacks.
+//! Conversations: sessions, the standing conversation with an agent, briefings, edits and rollbacks.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ in_both_modes!(
     an_edit_can_be_undone,
     an_answer_can_be_made_again,
     an_answer_that_is_being_made_can_be_made_again,
-    a_rollback_takes_back_what_it_interrupts,
-    listings_are_chronological_whatever_the_kind,
+    a_rollback_supersedes_the_run_that_it_interrupts,
+    listings_are_chronological_for_all_kinds,
     sessions_are_listed_by_name_with_the_newest_first,
     a_session_that_does_not_exist_checks_the_query_too,
 );
@@ -38,7 +38,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_else(|| panic!("{value} has no {field}"))
 }
 
-async fn listed(client: &Client, conversation: &str, query: &str) -> Vec<Value> {
+async fn messages_of(client: &Client, conversation: &str, query: &str) -> Vec<Value> {
     let page = client.get(&format!("/v1/conversations/{conversation}/messages{query}")).await.unwrap();
     page["items"].as_array().unwrap().clone()
 }
@@ -47,11 +47,11 @@ fn contents(messages: &[Value]) -> Vec<&Value> {
     messages.iter().map(|message| &message["content"]).collect()
 }
 
-/// Says something and waits for the answer; answers `{message, run}`.
+/// Sends a message and waits for the answer; returns `{message, run}`.
 async fn say(client: &Client, conversation: &str, body: Value) -> Value {
-    let mut said = client.post(&format!("/v1/conversations/{conversation}/messages"), body).await.unwrap();
-    said["run"] = client.ended(text(&said["run"], "id")).await;
-    said
+    let mut response = client.post(&format!("/v1/conversations/{conversation}/messages"), body).await.unwrap();
+    response["run"] = client.wait_for_run(text(&response["run"], "id")).await;
+    response
 }
 
 async fn put(client: &Client, agent_id: &str) -> Value {
@@ -60,20 +60,23 @@ async fn put(client: &Client, agent_id: &str) -> Value {
 
 async fn a_conversation_is_called_by_its_first_words_until_it_is_named(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.post("/v1/runs", json!({"input": "[tokens=1]  When is\nhigh tide?"})).await.unwrap();
-    assert_eq!(started["conversation"]["title"], "[tokens=1] When is high tide?");
-    let id = text(&started["conversation"], "id");
+    let submission = client.post("/v1/runs", json!({"input": "[tokens=1]  When is\nhigh tide?"})).await.unwrap();
+    assert_eq!(submission["conversation"]["title"], "[tokens=1] When is high tide?");
+    let id = text(&submission["conversation"], "id");
     let path = format!("/v1/conversations/{id}");
-    client.ended(text(&started["run"], "id")).await;
+    client.wait_for_run(text(&submission["run"], "id")).await;
     let more = json!({"input": "[tokens=1] and low?", "conversation_id": id});
-    assert_eq!(client.post("/v1/runs", more).await.unwrap()["conversation"]["title"], started["conversation"]["title"]);
-    let first = listed(&client, id, "").await[0].clone();
+    assert_eq!(
+        client.post("/v1/runs", more).await.unwrap()["conversation"]["title"],
+        submission["conversation"]["title"]
+    );
+    let first = messages_of(&client, id, "").await[0].clone();
     say(&client, id, json!({"content": "[tokens=1] Low tide?", "replace_from": first["id"]})).await;
     assert_eq!(client.get(&path).await.unwrap()["title"], "[tokens=1] Low tide?");
-    for (title, shown) in [(json!("Tides"), "Tides"), (Value::Null, "[tokens=1] Low tide?")] {
+    for (title, title_shown) in [(json!("Tides"), "Tides"), (Value::Null, "[tokens=1] Low tide?")] {
         let renamed = answer(client.request(Method::PATCH, &path).json(&json!({"title": title}))).await.unwrap();
-        assert_eq!(renamed["title"], shown);
-        assert_eq!(client.get("/v1/conversations").await.unwrap()["items"][0]["title"], shown);
+        assert_eq!(renamed["title"], title_shown);
+        assert_eq!(client.get("/v1/conversations").await.unwrap()["items"][0]["title"], title_shown);
     }
 }
 
@@ -85,9 +88,9 @@ async fn a_session_needs_nothing_but_its_name(mut deployment: Deployment) {
     assert_eq!(ann.get("/v1/sessions/plans/messages").await.unwrap(), json!({"items": [], "next": null}));
     assert_eq!(ann.get("/v1/sessions/plans/history").await.unwrap(), json!([]));
     let first = ann.post("/v1/sessions/plans/messages", json!({"content": "[tokens=1] 为什么会这样？"})).await.unwrap();
-    ann.ended(text(&first["run"], "id")).await;
+    ann.wait_for_run(text(&first["run"], "id")).await;
     let second = ann.post("/v1/sessions/plans/messages", json!({"content": "[tokens=2]"})).await.unwrap();
-    ann.ended(text(&second["run"], "id")).await;
+    ann.wait_for_run(text(&second["run"], "id")).await;
     assert_eq!(first["run"]["conversation_id"], second["run"]["conversation_id"]);
     let expected = json!([
         {"role": "User", "content": "[tokens=1] 为什么会这样？"},
@@ -110,7 +113,7 @@ async fn the_default_session_is_the_one_that_the_request_names_or_the_users_own(
         if let Some(name) = header {
             request = request.header("x-session-id", name);
         }
-        answer(request).await.map(|said| text(&said["run"], "conversation_id").to_owned())
+        answer(request).await.map(|response| text(&response["run"], "conversation_id").to_owned())
     };
     let ann = client.user("ann");
     for (client, header, name) in
@@ -136,14 +139,14 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
         request.json(&body).send().await.unwrap().text().await.unwrap()
     };
     let body = json!({"input": "[tokens=1] one", "agent_id": agent_id});
-    let started: Value = serde_json::from_str(&post("/v1/runs", body, "application/json").await).unwrap();
-    assert_eq!(started["conversation"]["agent_id"], agent_id.as_str(), "the session begins with this agent");
-    client.ended(text(&started["run"], "id")).await;
+    let submission: Value = serde_json::from_str(&post("/v1/runs", body, "application/json").await).unwrap();
+    assert_eq!(submission["conversation"]["agent_id"], agent_id.as_str(), "the session starts with this agent");
+    client.wait_for_run(text(&submission["run"], "id")).await;
     let streamed = post("/api/chat/stream", json!({"message": "[tokens=1] two"}), "text/event-stream").await;
-    assert!(streamed.contains(text(&started["conversation"], "id")), "{streamed}");
+    assert!(streamed.contains(text(&submission["conversation"], "id")), "{streamed}");
     let history = client.get("/v1/sessions/plans/history").await.unwrap();
-    let said = ["[tokens=1] one", "This ", "[tokens=1] two", "This "];
-    assert_eq!(history.as_array().unwrap().iter().map(|line| &line["content"]).collect::<Vec<_>>(), said);
+    let expected = ["[tokens=1] one", "This ", "[tokens=1] two", "This "];
+    assert_eq!(history.as_array().unwrap().iter().map(|line| &line["content"]).collect::<Vec<_>>(), expected);
     let refused = post("/v1/runs", json!({"input": " "}), "application/json").await;
     assert!(refused.contains("empty_content"), "{refused}");
 }
@@ -151,13 +154,15 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
 async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployment: Deployment) {
     let client = deployment.client();
     let say = || client.post("/v1/sessions/new/messages", json!({"content": "[tokens=1]"}));
-    let said = futures::future::join_all((0..50).map(|_| say())).await;
-    let conversations: BTreeSet<String> =
-        said.iter().map(|said| text(&said.as_ref().unwrap()["run"], "conversation_id").to_owned()).collect();
+    let responses = futures::future::join_all((0..50).map(|_| say())).await;
+    let conversations: BTreeSet<String> = responses
+        .iter()
+        .map(|responses| text(&responses.as_ref().unwrap()["run"], "conversation_id").to_owned())
+        .collect();
     assert_eq!(conversations.len(), 1);
     let page = client.get("/v1/sessions/new/messages?limit=200").await.unwrap();
-    let asked = page["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
-    assert_eq!(asked, 50);
+    let question_count = page["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
+    assert_eq!(question_count, 50);
 }
 
 async fn sessions_are_listed_by_name_with_the_newest_first(mut deployment: Deployment) {
@@ -165,9 +170,9 @@ async fn sessions_are_listed_by_name_with_the_newest_first(mut deployment: Deplo
     let mut conversations = Vec::new();
     for name in ["harbour: one", "tide", "-"] {
         let path = format!("/v1/sessions/{name}/messages").replace(' ', "%20");
-        let said = client.post(&path, json!({"content": "[tokens=1] first words"})).await.unwrap();
-        client.ended(text(&said["run"], "id")).await;
-        conversations.push(text(&said["message"], "conversation_id").to_owned());
+        let response = client.post(&path, json!({"content": "[tokens=1] first words"})).await.unwrap();
+        client.wait_for_run(text(&response["run"], "id")).await;
+        conversations.push(text(&response["message"], "conversation_id").to_owned());
     }
     client.start("[tokens=1] in no session").await;
     let all = client.get("/v1/sessions").await.unwrap();
@@ -205,21 +210,24 @@ async fn a_session_that_does_not_exist_checks_the_query_too(mut deployment: Depl
 async fn fifty_first_calls_give_one_standing_conversation(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({})).await;
-    let found = futures::future::join_all((0..50).map(|_| put(&client, &agent_id))).await;
-    assert!(found.iter().all(|conversation| conversation == &found[0]), "{found:?}");
-    let id = text(&found[0], "id");
-    assert_eq!((text(&found[0], "agent_id"), &found[0]["last_message_at"]), (agent_id.as_str(), &Value::Null));
-    assert_eq!(found[0]["started_at"], found[0]["created_at"]);
+    let conversation_ids = futures::future::join_all((0..50).map(|_| put(&client, &agent_id))).await;
+    assert!(conversation_ids.iter().all(|conversation| conversation == &conversation_ids[0]), "{conversation_ids:?}");
+    let id = text(&conversation_ids[0], "id");
+    assert_eq!(
+        (text(&conversation_ids[0], "agent_id"), &conversation_ids[0]["last_message_at"]),
+        (agent_id.as_str(), &Value::Null)
+    );
+    assert_eq!(conversation_ids[0]["started_at"], conversation_ids[0]["created_at"]);
     say(&client, id, json!({"content": "[tokens=1]"})).await;
     assert!(put(&client, &agent_id).await["last_message_at"].is_string());
     let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
     assert_ne!(text(&free, "id"), id);
-    assert_ne!(put(&client.user("bob"), &agent_id).await["id"], found[0]["id"]);
+    assert_ne!(put(&client.user("bob"), &agent_id).await["id"], conversation_ids[0]["id"]);
     let unknown = "01890000-0000-7000-8000-000000000000";
     let missing = answer(client.request(Method::PUT, &format!("/v1/agents/{unknown}/conversation"))).await.unwrap_err();
     assert_eq!((missing.status, missing.code.as_str()), (404, "agent_not_found"));
     client.delete(&format!("/v1/conversations/{id}")).await.unwrap();
-    assert_ne!(put(&client, &agent_id).await["id"], found[0]["id"], "a deleted one is not found again");
+    assert_ne!(put(&client, &agent_id).await["id"], conversation_ids[0]["id"], "a deleted one is not found again");
 }
 
 async fn a_briefing_is_talked_about_in_the_standing_conversation(mut deployment: Deployment) {
@@ -232,12 +240,12 @@ async fn a_briefing_is_talked_about_in_the_standing_conversation(mut deployment:
     assert_eq!(client.get("/v1/briefings").await.unwrap()["items"], json!([briefing]));
     let path = format!("/v1/briefings/{}/actions/start_conversation", text(&briefing, "id"));
     let start = || client.post(&path, json!({}));
-    let started = futures::future::join_all((0..10).map(|_| start())).await;
-    let first = started[0].as_ref().unwrap();
-    assert!(started.iter().all(|other| other.as_ref().unwrap() == first), "{started:?}");
+    let submissions = futures::future::join_all((0..10).map(|_| start())).await;
+    let first = submissions[0].as_ref().unwrap();
+    assert!(submissions.iter().all(|other| other.as_ref().unwrap() == first), "{submissions:?}");
     let conversation = text(first, "conversation_id");
     assert_eq!(put(&client, &agent_id).await["id"], conversation);
-    let cards = listed(&client, conversation, "").await;
+    let cards = messages_of(&client, conversation, "").await;
     assert_eq!(cards.len(), 1);
     let card = &cards[0];
     assert_eq!((text(card, "role"), text(card, "content_type")), ("system", "briefing_card"));
@@ -264,20 +272,20 @@ async fn an_operator_stores_a_briefing_for_another_owner_once_per_key(mut deploy
     let service = client.token(&token(&claims("service", json!({"role": "operator"}))));
     let [ann, bob] = ["ann", "bob"].map(|name| client.token(&token(&claims(name, json!({})))));
     let agent = service.post("/v1/agents", json!({"name": "a"})).await.unwrap();
-    let told = |owner: &str| json!({"agent_id": agent["id"], "title": "t", "summary": "s", "owner_id": owner});
+    let briefing_for = |owner: &str| json!({"agent_id": agent["id"], "title": "t", "summary": "s", "owner_id": owner});
     let post = |client: &Client, body: &Value| {
         client.request(Method::POST, "/v1/briefings").header("idempotency-key", "k").json(body)
     };
-    let first = answer(post(&service, &told("ann"))).await.unwrap();
-    assert_eq!(answer(post(&service, &told("ann"))).await.unwrap(), first);
-    let reused = answer(post(&service, &told("bob"))).await.unwrap_err();
+    let first = answer(post(&service, &briefing_for("ann"))).await.unwrap();
+    assert_eq!(answer(post(&service, &briefing_for("ann"))).await.unwrap(), first);
+    let reused = answer(post(&service, &briefing_for("bob"))).await.unwrap_err();
     assert_eq!((reused.status, reused.code.as_str()), (422, "idempotency_key_reused"));
     assert_eq!(ann.get("/v1/briefings").await.unwrap()["items"], json!([first]));
     assert_eq!(service.get("/v1/briefings").await.unwrap()["items"], json!([]));
-    let refused = bob.post("/v1/briefings", told("ann")).await.unwrap_err();
+    let refused = bob.post("/v1/briefings", briefing_for("ann")).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (403, "operator_needed"));
-    bob.post("/v1/briefings", told("bob")).await.unwrap();
-    assert_eq!(service.post("/v1/briefings", told(" ")).await.unwrap_err().code, "invalid_user");
+    bob.post("/v1/briefings", briefing_for("bob")).await.unwrap();
+    assert_eq!(service.post("/v1/briefings", briefing_for(" ")).await.unwrap_err().code, "invalid_user");
     let path = format!("/v1/briefings/{}", text(&first, "id"));
     assert_eq!(bob.delete(&path).await.unwrap_err().code, "briefing_not_found");
     ann.delete(&path).await.unwrap();
@@ -314,16 +322,16 @@ async fn bad_briefings_are_refused(mut deployment: Deployment) {
 
 async fn an_edit_replaces_a_message_and_what_follows_it(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=1] one").await;
-    client.ended(text(&started["run"], "id")).await;
-    let conversation = text(&started["conversation"], "id");
+    let submission = client.start("[tokens=1] one").await;
+    client.wait_for_run(text(&submission["run"], "id")).await;
+    let conversation = text(&submission["conversation"], "id");
     let second = say(&client, conversation, json!({"content": "[tokens=2] two"})).await;
     let edit = json!({"content": "[tokens=3] zwei", "replace_from": second["message"]["id"]});
     say(&client, conversation, edit.clone()).await;
-    let current = listed(&client, conversation, "").await;
+    let current = messages_of(&client, conversation, "").await;
     assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=3] zwei", "This is Holdfast's "]);
     assert!(current.iter().all(|message| message["superseded_at"].is_null()));
-    let everything = listed(&client, conversation, "?superseded=true").await;
+    let everything = messages_of(&client, conversation, "?superseded=true").await;
     let replaced: Vec<&Value> = everything.iter().filter(|message| message["superseded_at"].is_string()).collect();
     assert_eq!(replaced.iter().map(|message| &message["content"]).collect::<Vec<_>>(), ["[tokens=2] two", "This is "]);
     let path = format!("/v1/conversations/{conversation}/messages");
@@ -333,107 +341,111 @@ async fn an_edit_replaces_a_message_and_what_follows_it(mut deployment: Deployme
     assert_eq!((nothing.status, nothing.code.as_str()), (400, "invalid_body"));
     let empty = json!({"content": " ", "replace_from": current[2]["id"]});
     assert_eq!(client.post(&path, empty).await.unwrap_err().code, "empty_content");
-    assert_eq!(listed(&client, conversation, "").await, current);
+    assert_eq!(messages_of(&client, conversation, "").await, current);
 }
 
 async fn an_edit_can_be_undone(mut deployment: Deployment) {
     let client = deployment.client();
     let first = client.post("/v1/runs", json!({"input": "[tokens=1] one"})).await.unwrap();
     let id = text(&first["conversation"], "id");
-    client.ended(text(&first["run"], "id")).await;
-    let question = listed(&client, id, "").await[0].clone();
+    client.wait_for_run(text(&first["run"], "id")).await;
+    let question = messages_of(&client, id, "").await[0].clone();
     assert_eq!(question["version"], Value::Null);
     let edit = json!({"content": "[tokens=2] eins", "replace_from": question["id"]});
     let edited = say(&client, id, edit).await;
     say(&client, id, json!({"replace_from": text(&edited["message"], "id")})).await;
-    let messages = listed(&client, id, "").await;
+    let messages = messages_of(&client, id, "").await;
     assert_eq!(messages[0]["version"], json!({"number": 2, "count": 2, "previous": question["id"], "next": null}));
     assert_eq!(messages[1]["version"]["number"], 2);
     let history = client.get(&format!("/api/chat/{id}/messages")).await.unwrap();
-    for (message, shown) in messages.iter().zip(history.as_array().unwrap()) {
-        assert_eq!(shown["metadata"]["version"], message["version"]);
+    for (message, in_history) in messages.iter().zip(history.as_array().unwrap()) {
+        assert_eq!(in_history["metadata"]["version"], message["version"]);
     }
     let restore = async |message: &str| {
         answer(client.request(Method::POST, &format!("/v1/conversations/{id}/messages/{message}/restore"))).await
     };
     let restored = restore(text(&question, "id")).await.unwrap();
     assert_eq!((&restored["id"], &restored["superseded_at"]), (&question["id"], &Value::Null));
-    assert_eq!(contents(&listed(&client, id, "").await), [&json!("[tokens=1] one"), &json!("This ")]);
-    // Its place is taken by a message that is not there either.
+    assert_eq!(contents(&messages_of(&client, id, "").await), [&json!("[tokens=1] one"), &json!("This ")]);
+    // The message that replaced it is gone too.
     let refused = restore(text(&messages[1]["version"], "previous")).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "message_not_restorable"));
     let refused = restore("01890000-0000-7000-8000-000000000000").await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (404, "message_not_found"));
     restore(text(&edited["message"], "id")).await.unwrap();
-    assert_eq!(listed(&client, id, "").await, messages);
+    assert_eq!(messages_of(&client, id, "").await, messages);
 }
 
 async fn an_answer_can_be_made_again(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=1] one").await;
-    let first = client.ended(text(&started["run"], "id")).await;
-    let conversation = text(&started["conversation"], "id");
+    let submission = client.start("[tokens=1] one").await;
+    let first = client.wait_for_run(text(&submission["run"], "id")).await;
+    let conversation = text(&submission["conversation"], "id");
     say(&client, conversation, json!({"content": "[tokens=2] two"})).await;
     let again = say(&client, conversation, json!({"replace_from": first["output_message"]["id"]})).await;
-    assert_eq!(again["message"], started["message"], "the question stays");
-    assert_eq!(again["run"]["input_message_id"], started["message"]["id"]);
-    let current = listed(&client, conversation, "").await;
+    assert_eq!(again["message"], submission["message"], "the question stays");
+    assert_eq!(again["run"]["input_message_id"], submission["message"]["id"]);
+    let current = messages_of(&client, conversation, "").await;
     assert_eq!(contents(&current), ["[tokens=1] one", "This "]);
     assert_eq!(current[1]["id"], again["run"]["output_message"]["id"]);
     assert_ne!(current[1]["id"], first["output_message"]["id"]);
-    let once_more = say(&client, conversation, json!({"replace_from": started["message"]["id"]})).await;
-    let current = listed(&client, conversation, "").await;
+    let once_more = say(&client, conversation, json!({"replace_from": submission["message"]["id"]})).await;
+    let current = messages_of(&client, conversation, "").await;
     assert_eq!((current.len(), &current[1]["id"]), (2, &once_more["run"]["output_message"]["id"]));
 }
 
 async fn an_answer_that_is_being_made_can_be_made_again(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=400] [delay=20] one").await;
-    let (run, conversation) = (text(&started["run"], "id"), text(&started["conversation"], "id"));
-    until("it has said something", || async {
+    let submission = client.start("[tokens=400] [delay=20] one").await;
+    let (run, conversation) = (text(&submission["run"], "id"), text(&submission["conversation"], "id"));
+    until("the run has output", || async {
         let run = client.run(run).await;
         (run["status"] == "running").then_some(())
     })
     .await;
     let path = format!("/v1/conversations/{conversation}/messages");
-    let edit = json!({"content": "[tokens=1] two", "replace_from": started["message"]["id"]});
+    let edit = json!({"content": "[tokens=1] two", "replace_from": submission["message"]["id"]});
     let edited = client.post(&path, edit).await.unwrap();
-    client.ended(text(&edited["run"], "id")).await;
-    assert_eq!(client.ended(run).await["status"], "cancelled");
-    assert_eq!(contents(&listed(&client, conversation, "").await), ["[tokens=1] two", "This "]);
+    client.wait_for_run(text(&edited["run"], "id")).await;
+    assert_eq!(client.wait_for_run(run).await["status"], "cancelled");
+    assert_eq!(contents(&messages_of(&client, conversation, "").await), ["[tokens=1] two", "This "]);
 }
 
-async fn a_rollback_takes_back_what_it_interrupts(mut deployment: Deployment) {
+async fn a_rollback_supersedes_the_run_that_it_interrupts(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=1] one").await;
-    client.ended(text(&started["run"], "id")).await;
-    let conversation = text(&started["conversation"], "id");
+    let submission = client.start("[tokens=1] one").await;
+    client.wait_for_run(text(&submission["run"], "id")).await;
+    let conversation = text(&submission["conversation"], "id");
     let path = format!("/v1/conversations/{conversation}/messages");
     let long = client.post(&path, json!({"content": "[tokens=400] [delay=20] two"})).await.unwrap();
     let mut events = client.events(text(&long["run"], "id"), None).await;
     events.up_to("message.delta").await;
     let back = client.post(&path, json!({"content": "[tokens=2] three", "mode": "rollback"})).await.unwrap();
-    client.ended(text(&back["run"], "id")).await;
-    assert_eq!(client.ended(text(&long["run"], "id")).await["status"], "cancelled");
-    let current = listed(&client, conversation, "").await;
+    client.wait_for_run(text(&back["run"], "id")).await;
+    assert_eq!(client.wait_for_run(text(&long["run"], "id")).await["status"], "cancelled");
+    let current = messages_of(&client, conversation, "").await;
     assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=2] three", "This is "]);
-    let everything = listed(&client, conversation, "?superseded=true").await;
+    let everything = messages_of(&client, conversation, "?superseded=true").await;
     assert!(everything.len() > current.len() + 1, "the interrupted question and its partial answer are kept");
     let live = client.post(&path, json!({"content": "[tokens=400] [delay=20] four"})).await.unwrap();
     let again = json!({"replace_from": live["message"]["id"], "mode": "rollback"});
     let again = client.post(&path, again).await.unwrap();
-    assert_eq!(again["message"]["id"], live["message"]["id"], "a question that is to be answered again stays");
+    assert_eq!(again["message"]["id"], live["message"]["id"], "a question stays when its answer is made again");
     client.cancel(text(&again["run"], "id")).await;
-    client.ended(text(&again["run"], "id")).await;
-    let messages = listed(&client, conversation, "").await;
+    client.wait_for_run(text(&again["run"], "id")).await;
+    let messages = messages_of(&client, conversation, "").await;
     let four = messages.iter().find(|message| message["id"] == live["message"]["id"]).unwrap();
     let edit = json!({"content": "[tokens=1] four", "replace_from": four["id"], "mode": "rollback"});
     let quiet = client.post(&path, edit).await.unwrap();
-    client.ended(text(&quiet["run"], "id")).await;
-    assert_eq!(listed(&client, conversation, "").await.len(), 6, "without a live run there is nothing to take back");
+    client.wait_for_run(text(&quiet["run"], "id")).await;
+    assert_eq!(
+        messages_of(&client, conversation, "").await.len(),
+        6,
+        "without a live run there is nothing to take back"
+    );
 }
 
-async fn listings_are_chronological_whatever_the_kind(mut deployment: Deployment) {
+async fn listings_are_chronological_for_all_kinds(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({})).await;
     let conversation = text(&put(&client, &agent_id).await, "id").to_owned();
@@ -444,7 +456,7 @@ async fn listings_are_chronological_whatever_the_kind(mut deployment: Deployment
     client.post(&path, json!({})).await.unwrap();
     say(&client, &conversation, json!({"content": "[tokens=1] two"})).await;
     let kinds = |messages: &[Value]| messages.iter().map(|m| text(m, "content_type").to_owned()).collect::<Vec<_>>();
-    let all = listed(&client, &conversation, "").await;
+    let all = messages_of(&client, &conversation, "").await;
     assert_eq!(kinds(&all), ["text", "text", "briefing_card", "text", "text"]);
     assert!(all.is_sorted_by_key(|message| text(message, "created_at")));
     let mut paged = Vec::new();

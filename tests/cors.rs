@@ -1,10 +1,10 @@
-//! Front ends on other origins, and what every answer tells browsers and caches.
+//! Front ends on other origins, and the headers of every response for browsers and caches.
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use test_servers::free_port;
 
-use crate::support::{Client, Embedded, Program, refusal, tokens::SECRET};
+use crate::support::{Client, ClientProgram, Embedded, refusal, tokens::SECRET};
 
 const FRONT: &str = "https://front.example";
 
@@ -32,21 +32,21 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
         .with("HOLDFAST_CORS_ORIGINS", format!("http://localhost:5173,{FRONT}"));
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    for (path, method, asked) in [
+    for (path, method, requested_headers) in [
         ("/v1/runs", "POST", "authorization,content-type,idempotency-key,last-event-id"),
         ("/api/chat", "POST", "content-type,user-agent,x-api-key,x-session-id"),
         ("/v1/conversations/x", "DELETE", "authorization"),
         ("/v1/agents/x/conversation", "PUT", "authorization"),
         ("/v1/stream/runs/x", "HEAD", "if-none-match,cache-control"),
     ] {
-        let allowed = preflight(&client, path, method, asked, FRONT).await;
+        let allowed = preflight(&client, path, method, requested_headers, FRONT).await;
         assert!(allowed.status().is_success(), "{path}");
         assert_eq!(header(&allowed, "access-control-allow-origin").as_deref(), Some(FRONT), "{path}");
         assert!(lists(&allowed, "access-control-allow-methods", &method.to_lowercase()), "{method} {path}");
-        for name in asked.split(',') {
+        for name in requested_headers.split(',') {
             assert!(lists(&allowed, "access-control-allow-headers", name), "{name} {path}");
         }
-        let refused = preflight(&client, path, method, asked, "https://evil.example").await;
+        let refused = preflight(&client, path, method, requested_headers, "https://evil.example").await;
         assert_eq!(header(&refused, "access-control-allow-origin"), None, "{path}");
     }
     let stream = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream").header("origin", FRONT);
@@ -63,7 +63,7 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
     ];
     for answer in answers {
         assert_eq!(header(&answer, "access-control-allow-origin").as_deref(), Some(FRONT), "{}", answer.url());
-        assert_eq!(header(&answer, "access-control-allow-credentials"), None, "nobody has asked for it");
+        assert_eq!(header(&answer, "access-control-allow-credentials"), None, "the request did not ask for it");
         assert!(lists(&answer, "vary", "origin"), "{}", answer.url());
         for name in ["location", "retry-after", "x-run-id", "stream-next-offset", "x-workflow-run-id"] {
             assert!(lists(&answer, "access-control-expose-headers", name), "{name} of {}", answer.url());
@@ -90,9 +90,9 @@ async fn a_page_of_another_origin_starts_and_follows_a_run_in_a_real_browser() {
     let port = free_port();
     let embedded = Embedded::new().with("HOLDFAST_CORS_ORIGINS", format!("http://localhost:{port}"));
     let mut holdfast = embedded.start();
-    let program = Program::start("browser", &holdfast.base(), json!({"front_end": port})).await;
-    let (given, end) = program.rest().await;
-    assert_eq!(given.iter().filter(|event| event["type"] == "message.delta").count(), 40, "{end}");
+    let program = ClientProgram::start("browser", &holdfast.base(), json!({"front_end": port})).await;
+    let (received, end) = program.rest().await;
+    assert_eq!(received.iter().filter(|event| event["type"] == "message.delta").count(), 40, "{end}");
 }
 
 #[tokio::test]
@@ -126,6 +126,6 @@ async fn every_answer_says_what_browsers_and_caches_may_do_with_it() {
 
 #[test]
 fn credentials_without_an_origin_are_refused_by_name() {
-    let said = refusal(Embedded::new().command().env("HOLDFAST_CORS_CREDENTIALS", "true"));
-    assert!(said.contains("HOLDFAST_CORS_CREDENTIALS") && said.contains("HOLDFAST_CORS_ORIGINS"), "{said}");
+    let reason = refusal(Embedded::new().command().env("HOLDFAST_CORS_CREDENTIALS", "true"));
+    assert!(reason.contains("HOLDFAST_CORS_CREDENTIALS") && reason.contains("HOLDFAST_CORS_ORIGINS"), "{reason}");
 }

@@ -1,4 +1,4 @@
-//! `holdfast doctor`: a bad setting is found before a process starts with it.
+//! `holdfast doctor` finds bad settings before a process starts with them.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use test_servers::Postgres;
 
 use crate::support::{Embedded, Holdfast, ScaledOut};
 
-/// The exit status, and what the command printed.
+/// Returns the exit status and the output of the command.
 fn doctor(command: &mut Command, args: &[&str]) -> (Option<i32>, String) {
     let output = command.args(args).output().unwrap();
     let printed = [output.stdout, output.stderr].concat();
@@ -26,7 +26,7 @@ fn a_deployment_that_works_is_well_for_each_role() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_faults_are_reported_at_once() {
     let mut scaled = ScaledOut::new();
     scaled.redis.kill();
     let mut command = scaled.command("doctor");

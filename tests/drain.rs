@@ -8,7 +8,7 @@ use std::{
 use crate::support::{ScaledOut, fold};
 
 #[tokio::test]
-async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewhere() {
+async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_continue_elsewhere() {
     let scaled = ScaledOut::new();
     let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
     let client = first.client();
@@ -38,7 +38,7 @@ async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_go_on_elsewher
 }
 
 #[tokio::test]
-async fn a_worker_that_is_shut_down_finishes_what_is_short_and_hands_over_the_rest() {
+async fn a_worker_that_is_shut_down_finishes_short_runs_and_hands_over_the_rest() {
     let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 2_000);
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -72,11 +72,11 @@ async fn a_worker_that_is_shut_down_claims_nothing_more() {
     busy.up_to("message.delta").await;
     worker.signal("TERM");
     worker.wait_for_log("shutting down");
-    let started = client.start("[tokens=1]").await;
+    let submission = client.start("[tokens=1]").await;
     busy.rest().await;
     assert!(worker.exit().success());
-    let run_id = started["run"]["id"].as_str().unwrap();
+    let run_id = submission["run"]["id"].as_str().unwrap();
     assert_eq!(client.run(run_id).await["status"], "queued");
     let _other = scaled.worker();
-    assert_eq!(client.ended(run_id).await["attempt"], 1);
+    assert_eq!(client.wait_for_run(run_id).await["attempt"], 1);
 }

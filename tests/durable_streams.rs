@@ -1,24 +1,24 @@
-//! Durable Streams: a run is read at any offset, followed by long poll and by SSE, and found again after a broken connection,
-//! by the official client too.
+//! Durable Streams: clients read a run at any offset, follow it by long poll and by SSE, and resume it after a broken
+//! connection. The official client does the same.
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, Program, Proxy, answer, until},
+    support::{Client, ClientProgram, Deployment, Proxy, answer, until},
 };
 
 in_both_modes!(
     every_offset_gives_exactly_the_rest,
     a_stream_that_is_closed_says_so_in_every_mode,
-    a_long_poll_waits_and_then_says_that_there_is_nothing,
+    a_long_poll_waits_and_then_returns_nothing,
     an_sse_connection_ends_between_two_stretches,
-    a_drain_ends_connections_so_that_clients_come_back,
+    a_drain_ends_connections_so_that_clients_reconnect,
     a_long_run_comes_in_pieces,
-    what_is_no_offset_is_refused,
-    who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended,
-    nobody_writes,
+    an_invalid_offset_is_refused,
+    a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends,
+    writes_are_refused,
     the_official_client_follows_to_the_end,
     the_official_client_survives_a_reset,
 );
@@ -39,7 +39,7 @@ fn next_offset(response: &Response) -> String {
     header(response, "stream-next-offset").unwrap().to_owned()
 }
 
-/// Whether the answer says that it is up to date, and that the stream is closed.
+/// Returns whether the response is up to date, and whether the stream is closed.
 fn flags(response: &Response) -> (bool, bool) {
     (header(response, "stream-up-to-date") == Some("true"), header(response, "stream-closed") == Some("true"))
 }
@@ -49,25 +49,25 @@ async fn events(response: Response) -> Vec<Value> {
     response.json().await.unwrap()
 }
 
-/// The offset behind an event of the native wire.
+/// Returns the offset after an event of the native wire.
 fn offset(event: &Value) -> String {
     let (attempt, n) = event["id"].as_str().unwrap().split_once('-').unwrap();
     format!("{:0>10}_{:0>10}", attempt, n)
 }
 
-async fn finished(client: &Client, input: &str) -> (String, Vec<Value>) {
+async fn finished_run(client: &Client, input: &str) -> (String, Vec<Value>) {
     let frames = client.stream(input).await.rest().await;
     let run_id = frames[0].data["run_id"].as_str().unwrap().to_owned();
     (run_id, frames.into_iter().map(|frame| frame.data).collect())
 }
 
-async fn waiting(client: &Client) -> String {
+async fn start_waiting_run(client: &Client) -> String {
     let mut stream = client.stream("[approval=send it] [tokens=100] [delay=15]").await;
     stream.up_to("agent.state").await;
     stream.run_id.clone()
 }
 
-/// Waits until so many streams are open, or polls wait.
+/// Waits until this number of streams and polls is open.
 async fn streams_are_open(client: &Client, count: usize) {
     until("so many streams are open", async || {
         let metrics = client.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
@@ -76,7 +76,7 @@ async fn streams_are_open(client: &Client, count: usize) {
     .await;
 }
 
-/// The pairs of an SSE body: what `data` has, and what `control` says behind it.
+/// Returns the pairs of an SSE body: the items of `data`, and the `control` after them.
 fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
     let (mut pairs, mut items) = (Vec::new(), Vec::new());
     for block in body.split("\n\n").filter(|block| !block.is_empty()) {
@@ -94,11 +94,11 @@ fn pairs(body: &str) -> Vec<(Vec<Value>, Value)> {
 
 async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=9] [think] hi").await;
-    let whole = get(&client, &run_id, "offset=-1").await;
-    assert_eq!((next_offset(&whole), flags(&whole)), (offset(native.last().unwrap()), (true, true)));
-    assert_eq!(header(&whole, "x-content-type-options"), Some("nosniff"));
-    assert_eq!(events(whole).await, native);
+    let (run_id, native) = finished_run(&client, "[tokens=9] [think] hi").await;
+    let response = get(&client, &run_id, "offset=-1").await;
+    assert_eq!((next_offset(&response), flags(&response)), (offset(native.last().unwrap()), (true, true)));
+    assert_eq!(header(&response, "x-content-type-options"), Some("nosniff"));
+    assert_eq!(events(response).await, native);
     assert_eq!(events(get(&client, &run_id, "").await).await, native, "without an offset, from the start");
     let offsets: Vec<String> = native.iter().map(offset).collect();
     assert!(offsets.is_sorted());
@@ -114,7 +114,7 @@ async fn every_offset_gives_exactly_the_rest(mut deployment: Deployment) {
 
 async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=1]").await;
+    let (run_id, native) = finished_run(&client, "[tokens=1]").await;
     let end = offset(native.last().unwrap());
     let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
     assert_eq!((next_offset(&head), flags(&head)), (end.clone(), (true, true)));
@@ -136,18 +136,22 @@ async fn a_stream_that_is_closed_says_so_in_every_mode(mut deployment: Deploymen
     let tagged = get(&client, &run_id, "offset=-1").await;
     let tag = header(&tagged, "etag").unwrap();
     let again = client.request(Method::GET, &path(&run_id, "offset=-1"));
-    let known = again.try_clone().unwrap().header("if-none-match", tag).send().await.unwrap();
-    assert_eq!((known.status(), next_offset(&known)), (StatusCode::NOT_MODIFIED, end));
+    let cached = again.try_clone().unwrap().header("if-none-match", tag).send().await.unwrap();
+    assert_eq!((cached.status(), next_offset(&cached)), (StatusCode::NOT_MODIFIED, end));
     let unknown = again.header("if-none-match", "\"other\"").send().await.unwrap();
     assert_eq!(unknown.status(), StatusCode::OK);
 }
 
-async fn a_long_poll_waits_and_then_says_that_there_is_nothing(deployment: Deployment) {
+async fn a_long_poll_waits_and_then_returns_nothing(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_LONG_POLL_MS", 300);
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let all = get(&client, &run_id, "offset=-1&live=long-poll").await;
-    assert_eq!((all.status(), flags(&all)), (StatusCode::OK, (true, false)), "what is there is not waited for");
+    assert_eq!(
+        (all.status(), flags(&all)),
+        (StatusCode::OK, (true, false)),
+        "a poll does not wait for existing events"
+    );
     let (tail, cursor) = (next_offset(&all), header(&all, "stream-cursor").unwrap().parse::<u64>().unwrap());
     let head = client.request(Method::HEAD, &path(&run_id, "")).send().await.unwrap();
     assert_eq!((next_offset(&head), flags(&head)), (tail.clone(), (true, false)));
@@ -163,7 +167,7 @@ async fn a_long_poll_waits_and_then_says_that_there_is_nothing(deployment: Deplo
     assert_eq!(events(before).await, [json!(null); 0]);
     client.cancel(&run_id).await;
     let after = client.request(Method::GET, &poll).header("if-none-match", before_tag).send().await.unwrap();
-    assert_eq!(flags(&after), (true, true), "what has changed has another tag");
+    assert_eq!(flags(&after), (true, true), "a changed stream has another tag");
     let kinds: Vec<Value> = events(after).await.into_iter().map(|event| event["type"].clone()).collect();
     assert_eq!(kinds.last().unwrap(), "run.cancelled");
 }
@@ -171,7 +175,7 @@ async fn a_long_poll_waits_and_then_says_that_there_is_nothing(deployment: Deplo
 async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_DURABLE_SSE_MS", 150).with("HOLDFAST_HEARTBEAT_MS", 40);
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let sse = get(&client, &run_id, "offset=-1&live=sse").await;
     assert_eq!(
         (header(&sse, "content-type"), header(&sse, "cache-control")),
@@ -188,9 +192,9 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
 }
 
-async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Deployment) {
+async fn a_drain_ends_connections_so_that_clients_reconnect(mut deployment: Deployment) {
     let client = deployment.client();
-    let run_id = waiting(&client).await;
+    let run_id = start_waiting_run(&client).await;
     let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
     let first = sse.chunk().await.unwrap().unwrap();
     let poll = tokio::spawn({
@@ -209,7 +213,7 @@ async fn a_drain_ends_connections_so_that_clients_come_back(mut deployment: Depl
 
 async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, native) = finished(&client, "[tokens=12000] [delay=0] hi").await;
+    let (run_id, native) = finished_run(&client, "[tokens=12000] [delay=0] hi").await;
     let (mut at, mut read, mut pieces) = ("-1".to_owned(), Vec::new(), 0);
     loop {
         let piece = get(&client, &run_id, &format!("offset={at}")).await;
@@ -232,20 +236,20 @@ async fn a_long_run_comes_in_pieces(mut deployment: Deployment) {
     assert_eq!(pairs(&sse).into_iter().flat_map(|(items, _)| items).collect::<Vec<_>>(), native);
 }
 
-async fn who_waits_behind_what_never_comes_is_told_so_when_the_run_has_ended(mut deployment: Deployment) {
+async fn a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends(mut deployment: Deployment) {
     let client = deployment.client();
-    let started = client.start("[tokens=200] [delay=20]").await;
-    let run_id = started["run"]["id"].as_str().unwrap();
+    let submission = client.start("[tokens=200] [delay=20]").await;
+    let run_id = submission["run"]["id"].as_str().unwrap();
     until("the run is at work", async || (client.run(run_id).await["status"] == "running").then_some(())).await;
-    let waiting = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
-    let refused = answer(waiting).await.unwrap_err();
+    let start_waiting_run = client.request(Method::GET, &path(run_id, "offset=0000000001_0000099999&live=long-poll"));
+    let refused = answer(start_waiting_run).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (400, "invalid_event_id"));
     assert_eq!(client.run(run_id).await["status"], "completed");
 }
 
-async fn what_is_no_offset_is_refused(mut deployment: Deployment) {
+async fn an_invalid_offset_is_refused(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    let (run_id, _) = finished_run(&client, "[tokens=1]").await;
     let check = async |run_id: &str, query: &str, status: u16, code: &str| {
         let refused = answer(client.request(Method::GET, &path(run_id, query))).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (status, code), "{query}");
@@ -266,9 +270,9 @@ async fn what_is_no_offset_is_refused(mut deployment: Deployment) {
     }
 }
 
-async fn nobody_writes(mut deployment: Deployment) {
+async fn writes_are_refused(mut deployment: Deployment) {
     let client = deployment.client();
-    let (run_id, _) = finished(&client, "[tokens=1]").await;
+    let (run_id, _) = finished_run(&client, "[tokens=1]").await;
     for method in [Method::PUT, Method::POST, Method::DELETE, Method::PATCH] {
         let refused = client.request(method.clone(), &path(&run_id, "")).send().await.unwrap();
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
@@ -282,31 +286,32 @@ async fn native(client: &Client, run_id: &str) -> Vec<Value> {
     client.events(run_id, None).await.rest().await.into_iter().map(|frame| frame.data).collect()
 }
 
-async fn started(base: &str, run_id: &str, live: &str) -> Program {
-    Program::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
+async fn start_client(base: &str, run_id: &str, live: &str) -> ClientProgram {
+    ClientProgram::start("durable-streams", base, json!({"run_id": run_id, "live": live})).await
 }
 
-/// Follows a run that waits for an approval with the official client, which has everything then and waits too.
-async fn following(client: &Client, base: &str, live: &str) -> (String, Program) {
-    let run_id = waiting(client).await;
+/// Starts a run that waits for an approval, and the official client, which then has all events and also waits.
+async fn follow_waiting_run(client: &Client, base: &str, live: &str) -> (String, ClientProgram) {
+    let run_id = start_waiting_run(client).await;
     streams_are_open(client, 0).await;
-    let program = started(base, &run_id, live).await;
+    let program = start_client(base, &run_id, live).await;
     streams_are_open(client, 1).await;
     (run_id, program)
 }
 
 async fn approve(client: &Client, run_id: &str) {
-    let asked = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
-    let path = format!("/v1/runs/{run_id}/approvals/{}", asked["items"][0]["id"].as_str().unwrap());
+    let approvals = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
+    let path = format!("/v1/runs/{run_id}/approvals/{}", approvals["items"][0]["id"].as_str().unwrap());
     client.post(&path, json!({"decision": "approve"})).await.unwrap();
 }
 
-/// What the client has read again, from each offset that it was given, is the rest; answers how many these were.
-fn are_the_rests(rests: &Value, whole: &[Value]) -> usize {
+/// Checks that the client has read the rest from each of its offsets; returns the number of offsets.
+fn are_the_rests(rests: &Value, all_events: &[Value]) -> usize {
     let rests = rests.as_array().unwrap();
     for rest in rests {
-        let behind = whole.iter().filter(|event| offset(event).as_str() > rest["offset"].as_str().unwrap());
-        assert_eq!(rest["events"], behind.cloned().collect::<Value>(), "from {}", rest["offset"]);
+        let rest_of_events =
+            all_events.iter().filter(|event| offset(event).as_str() > rest["offset"].as_str().unwrap());
+        assert_eq!(rest["events"], rest_of_events.cloned().collect::<Value>(), "from {}", rest["offset"]);
     }
     rests.len()
 }
@@ -314,16 +319,21 @@ fn are_the_rests(rests: &Value, whole: &[Value]) -> usize {
 async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
-        let (run_id, program) = following(&client, client.base(), live).await;
+        let (run_id, program) = follow_waiting_run(&client, client.base(), live).await;
         approve(&client, &run_id).await;
-        let (given, end) = program.rest().await;
-        let whole = native(&client, &run_id).await;
-        assert_eq!(given, whole, "{live}");
-        let head = json!({"offset": offset(whole.last().unwrap()), "closed": true, "contentType": "application/json"});
+        let (received, end) = program.rest().await;
+        let all_events = native(&client, &run_id).await;
+        assert_eq!(received, all_events, "{live}");
+        let head =
+            json!({"offset": offset(all_events.last().unwrap()), "closed": true, "contentType": "application/json"});
         assert_eq!(end["head"], head, "{live}");
-        assert!(are_the_rests(&end["rests"], &whole) >= 2, "{live}: what comes is a batch of its own");
-        let (given, end) = started(client.base(), &run_id, live).await.rest().await;
-        assert_eq!((&given, are_the_rests(&end["rests"], &whole)), (&whole, 1), "{live}, of a run that is over");
+        assert!(are_the_rests(&end["rests"], &all_events) >= 2, "{live}: new events arrive in their own batch");
+        let (received, end) = start_client(client.base(), &run_id, live).await.rest().await;
+        assert_eq!(
+            (&received, are_the_rests(&end["rests"], &all_events)),
+            (&all_events, 1),
+            "{live}, of a run that is over"
+        );
     }
 }
 
@@ -331,17 +341,17 @@ async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
         let proxy = Proxy::before(client.base()).await;
-        let (run_id, mut program) = following(&client, &proxy.base, live).await;
+        let (run_id, mut program) = follow_waiting_run(&client, &proxy.base, live).await;
         proxy.reset();
         approve(&client, &run_id).await;
-        let mut given = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
-        // In the middle of an event.
-        proxy.reset_and_again_behind("\"type\":\"message.delta\"");
+        let mut received = program.up_to_nth(1, |event| event["type"] == "message.delta").await;
+        // The connection breaks in the middle of an event.
+        proxy.reset_and_again_after_text("\"type\":\"message.delta\"");
         proxy.until_breaks(1).await;
         let (rest, end) = program.rest().await;
-        given.extend(rest);
-        let whole = native(&client, &run_id).await;
-        assert_eq!(given, whole, "{live}");
-        are_the_rests(&end["rests"], &whole);
+        received.extend(rest);
+        let all_events = native(&client, &run_id).await;
+        assert_eq!(received, all_events, "{live}");
+        are_the_rests(&end["rests"], &all_events);
     }
 }

@@ -1,32 +1,32 @@
-//! Why a model ended its answer, wherever an answer is shown.
+//! The reason for which a model ended its answer, on all routes that show an answer.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Blocks, Deployment, of_kind},
+    support::{BlockStream, Deployment, of_kind},
 };
 
 in_both_modes!(
-    an_answer_that_was_cut_off_says_so_everywhere,
+    a_truncated_answer_says_so_everywhere,
     a_step_of_tool_calls_and_the_answer_after_it_end_for_their_own_reasons,
     an_answer_that_broke_off_has_no_reason,
 );
 
-async fn an_answer_that_was_cut_off_says_so_everywhere(mut deployment: Deployment) {
+async fn a_truncated_answer_says_so_everywhere(mut deployment: Deployment) {
     let client = deployment.client();
     let question =
         json!({"id": "m1", "role": "user", "parts": [{"type": "text", "text": "[tokens=2] [finish=length]"}]});
     let request = client.request(Method::POST, "/api/chat").json(&json!({"id": "c", "message": question}));
-    let stream = Blocks::of(request.send().await.unwrap());
+    let stream = BlockStream::of(request.send().await.unwrap());
     let run_id = stream.run_id.clone();
     let blocks = stream.rest().await;
     let finish = blocks[blocks.len() - 2].json();
     assert_eq!((&finish["type"], &finish["finishReason"]), (&json!("finish"), &json!("length")));
     assert_eq!(finish["messageMetadata"]["finish_reason"], "length");
 
-    let run = client.ended(&run_id).await;
+    let run = client.wait_for_run(&run_id).await;
     assert_eq!((&run["status"], &run["finish_reason"]), (&json!("completed"), &json!("length")));
     assert_eq!(run["output_message"]["finish_reason"], "length");
     let frames = client.events(&run_id, None).await.rest().await;
@@ -57,8 +57,8 @@ async fn a_step_of_tool_calls_and_the_answer_after_it_end_for_their_own_reasons(
 async fn an_answer_that_broke_off_has_no_reason(mut deployment: Deployment) {
     let client = deployment.client();
     let input = "[call=scripted__echo {\"text\":\"hi\"}] [tokens=4] [fail]";
-    let started = client.start(input).await;
-    let run = client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let submission = client.start(input).await;
+    let run = client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     assert_eq!((&run["status"], &run["finish_reason"]), (&json!("failed"), &Value::Null));
     assert_eq!(run["output_message"]["finish_reason"], Value::Null);
 }

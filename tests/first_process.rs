@@ -1,5 +1,5 @@
-//! As the first process of a PID namespace, which is what it is in a container: signals have no default effect there, and
-//! orphans are inherited.
+//! Holdfast as the first process of a PID namespace, as in a container: signals have no default effect, and the process
+//! inherits orphans.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Embedded, Holdfast, agent, frames_of, of_kind, until};
 
-/// Starts a process in a PID namespace of its own; with it goes `unshare`, which waits for it.
+/// Starts a process in its own PID namespace, below `unshare`, which waits for it.
 fn start_as_first(embedded: &Embedded) -> Holdfast {
     let plain = embedded.command();
     let mut command = Command::new("unshare");
@@ -20,11 +20,11 @@ fn start_as_first(embedded: &Embedded) -> Holdfast {
     Holdfast::start(&mut command)
 }
 
-/// The children of a process, those that nobody has waited for included.
+/// Returns the children of a process, including zombies.
 fn children(of: u32) -> Vec<u32> {
     let parent = |pid: u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may have spaces.
+        // The name in parentheses may contain spaces.
         stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
     };
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -33,9 +33,9 @@ fn children(of: u32) -> Vec<u32> {
 }
 
 fn first_process(holdfast: &Holdfast) -> u32 {
-    let found = children(holdfast.id());
-    assert_eq!(found.len(), 1, "{found:?}");
-    found[0]
+    let child_ids = children(holdfast.id());
+    assert_eq!(child_ids.len(), 1, "{child_ids:?}");
+    child_ids[0]
 }
 
 #[tokio::test]
@@ -53,16 +53,16 @@ async fn sigterm_drains() {
 }
 
 #[tokio::test]
-async fn what_a_stdio_server_leaves_behind_is_not_kept() {
+async fn orphans_of_a_stdio_server_are_reaped() {
     let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 500);
     let mut holdfast = start_as_first(&embedded);
     let client = holdfast.client();
-    // One that ends by itself and leaves a child, and one that is killed together with its child.
+    // One server exits and leaves a child, and the other one is killed together with its child.
     let leaving = json!({"name": "leaving", "transport": "stdio", "command": "sh", "args": ["-c", "sleep 1000 &"]});
     let silent = json!({"name": "silent", "transport": "stdio", "command": "sh", "args": ["-c", "sleep 1000; true"]});
     let agent_id = agent(&client, json!([leaving, silent]), json!({})).await;
     let frames = frames_of(&client, &agent_id, "[tokens=1] hi").await;
     assert_eq!(of_kind(&frames, "warning.raised").len(), 2, "{frames:?}");
     let first = first_process(&holdfast);
-    until("nothing is left of them", async || children(first).is_empty().then_some(())).await;
+    until("no child is left", async || children(first).is_empty().then_some(())).await;
 }

@@ -1,4 +1,4 @@
-//! What callers send and the server bounds: schemas, hosts, bodies, and the pages that they ask for.
+//! Bounds on the input of callers: schemas, hosts, bodies, and page sizes.
 
 use std::io::{Read, Write};
 
@@ -47,27 +47,28 @@ async fn two_hosts_in_one_request_are_refused() {
         socket.read_to_string(&mut answer).unwrap();
         (answer[9..12].to_owned(), answer.contains("\"invalid_host\""))
     };
-    let taken = ("200".to_owned(), false);
+    let accepted = ("200".to_owned(), false);
     let refused = ("400".to_owned(), true);
-    assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}")), taken);
-    assert_eq!(status(format!("GET http://{address}/v1/runs HTTP/1.1\r\nhost: {address}")), taken);
+    assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}")), accepted);
+    assert_eq!(status(format!("GET http://{address}/v1/runs HTTP/1.1\r\nhost: {address}")), accepted);
     assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}\r\nhost: evil.example")), refused);
     assert_eq!(status(format!("GET /v1/runs HTTP/1.1\r\nhost: {address}, evil.example")), refused);
     assert_eq!(status(format!("GET http://evil.example/v1/runs HTTP/1.1\r\nhost: {address}")), refused);
 }
 
 #[tokio::test]
-async fn a_page_ends_at_its_bytes_and_goes_on_behind() {
+async fn a_page_ends_at_its_byte_limit_and_the_next_page_continues() {
     let embedded = Embedded::new().with("HOLDFAST_MAX_PAGE_BYTES", "2000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let first = client.start(&format!("[tokens=1] {}", "x".repeat(1_000))).await;
     let (run_id, conversation) = (first["run"]["id"].as_str().unwrap(), first["conversation"]["id"].as_str().unwrap());
-    client.ended(run_id).await;
+    client.wait_for_run(run_id).await;
     for _ in 0..2 {
         let path = format!("/v1/conversations/{conversation}/messages");
-        let said = client.post(&path, json!({"content": format!("[tokens=40] {}", "y".repeat(1_000))})).await.unwrap();
-        client.ended(said["run"]["id"].as_str().unwrap()).await;
+        let response =
+            client.post(&path, json!({"content": format!("[tokens=40] {}", "y".repeat(1_000))})).await.unwrap();
+        client.wait_for_run(response["run"]["id"].as_str().unwrap()).await;
     }
     let all = async |list: String| {
         let separator = if list.contains('?') { '&' } else { '?' };
@@ -116,7 +117,7 @@ async fn bodies_in_flight_are_limited_per_caller() {
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
-    // The body never comes: `expect` says when the server has begun to read it.
+    // The body never arrives. The response to `expect` shows that the server has started to read it.
     let begin = |user: &str, bytes: usize| {
         let mut socket = std::net::TcpStream::connect(host).unwrap();
         let head = format!(
@@ -128,7 +129,7 @@ async fn bodies_in_flight_are_limited_per_caller() {
         socket.read_exact(&mut status).unwrap();
         (String::from_utf8_lossy(&status[9..]).into_owned(), socket)
     };
-    let (first, held) = begin("ann", 900);
+    let (first, accepted_request) = begin("ann", 900);
     assert_eq!(first, "100");
     assert_eq!(begin("ann", 200).0, "429");
     let (others, bob) = begin("bob", 900);
@@ -136,7 +137,7 @@ async fn bodies_in_flight_are_limited_per_caller() {
     let (large, _eve) = begin("eve", 1_200);
     assert_eq!(large, "100", "one body is always read");
     assert_eq!(begin("dan", 10).0, "503", "all together have their limit");
-    drop((held, bob));
+    drop((accepted_request, bob));
     crate::support::until("the places of bodies that never came", || async {
         (begin("ann", 200).0 == "100").then_some(())
     })

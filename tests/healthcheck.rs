@@ -1,4 +1,4 @@
-//! `holdfast healthcheck`: what a container's health check is told.
+//! `holdfast healthcheck`: the results that a container's health check receives.
 
 use std::{net::TcpListener, process::Command};
 
@@ -6,15 +6,15 @@ use test_servers::{Postgres, free_port};
 
 use crate::support::{Embedded, Holdfast, ScaledOut, until};
 
-/// The exit status, and what it said.
+/// Returns the exit status and the output.
 fn healthcheck(who: Option<&str>, variable: &str, address: &str) -> (Option<i32>, String) {
     verdict(Holdfast::command().arg("healthcheck").args(who).env(variable, address))
 }
 
 fn verdict(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap().trim_end().to_owned())
+    let output_text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(output_text).unwrap().trim_end().to_owned())
 }
 
 fn address(base: &str) -> &str {
@@ -29,9 +29,12 @@ fn an_api_on_every_address_is_asked_on_loopback() {
         assert!(base.starts_with(&format!("http://{}", every.trim_end_matches('0'))), "{base}");
         assert_eq!(healthcheck(None, "HOLDFAST_ADDR", address(&base)), (Some(0), "ready".to_owned()));
         holdfast.kill();
-        let (status, said) = healthcheck(None, "HOLDFAST_ADDR", address(&base));
+        let (status, output_text) = healthcheck(None, "HOLDFAST_ADDR", address(&base));
         assert_eq!(status, Some(1));
-        assert!(said.contains(loopback) && said.contains("(HOLDFAST_ADDR): Connection refused"), "{said}");
+        assert!(
+            output_text.contains(loopback) && output_text.contains("(HOLDFAST_ADDR): Connection refused"),
+            "{output_text}"
+        );
     }
 }
 
@@ -57,17 +60,17 @@ fn an_api_is_well_without_redis_and_not_without_its_database() {
     scaled.redis.kill();
     assert_eq!(ask(), (Some(0), "works, without Redis".to_owned()));
     postgres.stop();
-    let (status, said) = ask();
+    let (status, output_text) = ask();
     assert_eq!(status, Some(1));
-    assert!(said.starts_with("holdfast: not ready: database: "), "{said}");
+    assert!(output_text.starts_with("holdfast: not ready: database: "), "{output_text}");
 }
 
 #[test]
-fn who_takes_the_connection_and_says_nothing_is_not_well() {
+fn a_server_that_accepts_and_never_responds_is_not_well() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (status, said) = healthcheck(None, "HOLDFAST_ADDR", &silent.local_addr().unwrap().to_string());
+    let (status, output_text) = healthcheck(None, "HOLDFAST_ADDR", &silent.local_addr().unwrap().to_string());
     assert_eq!(status, Some(1));
-    assert!(said.ends_with("(HOLDFAST_ADDR): no answer within 3 s"), "{said}");
+    assert!(output_text.ends_with("(HOLDFAST_ADDR): no response within 3 s"), "{output_text}");
 }
 
 #[tokio::test]
@@ -80,17 +83,20 @@ async fn a_worker_is_asked_at_its_metrics_address() {
     let well = until("the worker says that it is alive", async || Some(ask()).filter(|(status, _)| *status == Some(0)));
     assert_eq!(well.await.1, "alive");
     worker.kill();
-    let (status, said) = ask();
+    let (status, output_text) = ask();
     assert_eq!(status, Some(1));
-    assert!(said.contains("HOLDFAST_METRICS_ADDR") && said.contains("Connection refused"), "{said}");
+    assert!(
+        output_text.contains("HOLDFAST_METRICS_ADDR") && output_text.contains("Connection refused"),
+        "{output_text}"
+    );
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_variable_to_set_is_named() {
-    let (status, said) = verdict(Holdfast::command().args(["healthcheck", "worker"]));
+fn without_an_address_the_error_names_the_variable_to_set() {
+    let (status, output_text) = verdict(Holdfast::command().args(["healthcheck", "worker"]));
     assert_eq!(status, Some(1));
-    assert!(said.contains("HOLDFAST_METRICS_ADDR says: set it"), "{said}");
-    let (status, said) = healthcheck(None, "HOLDFAST_ADDR", "127.0.0.1:0");
+    assert!(output_text.contains("HOLDFAST_METRICS_ADDR says: set it"), "{output_text}");
+    let (status, output_text) = healthcheck(None, "HOLDFAST_ADDR", "127.0.0.1:0");
     assert_eq!(status, Some(1));
-    assert!(said.contains("HOLDFAST_ADDR leaves the port open"), "{said}");
+    assert!(output_text.contains("HOLDFAST_ADDR leaves the port open"), "{output_text}");
 }

@@ -1,4 +1,4 @@
-//! Every limit at its edge.
+//! Each limit, at its exact value and one above.
 
 use std::io::{Read, Write};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{
     Client, Embedded, answer,
     tokens::{SECRET, claims, token},
-    upstream::Upstream,
+    upstream::TestUpstream,
 };
 
 #[tokio::test]
@@ -29,9 +29,9 @@ async fn a_decision_keeps_to_the_length_of_a_message() {
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let mut stream = client.stream("[approval] [tokens=1]").await;
-    let asked = stream.up_to("approval.requested").await;
-    let asked = asked.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
-    let path = format!("/v1/runs/{}/approvals/{asked}", stream.run_id);
+    let question_frames = stream.up_to("approval.requested").await;
+    let question_frames = question_frames.last().unwrap().data["approval_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/runs/{}/approvals/{question_frames}", stream.run_id);
     let edited = |bytes: usize| json!({"decision": "approve", "edited_input": {"action": "x".repeat(bytes - 13)}});
     for too_long in [edited(65_537), json!({"decision": "deny", "reason": "x".repeat(65_537)})] {
         assert_eq!(client.post(&path, too_long).await.unwrap_err().code, "content_too_long");
@@ -112,7 +112,7 @@ async fn a_conversation_takes_as_many_waiting_runs_as_it_may() {
 
 #[tokio::test]
 async fn an_answer_of_the_largest_size_is_kept_and_a_byte_more_fails_the_run() {
-    let upstream = Upstream::start(&["12345", "67890"]).await;
+    let upstream = TestUpstream::start(&["12345", "67890"]).await;
     for (limit, status, text) in [(10, "completed", "1234567890"), (9, "failed", "12345")] {
         let embedded = Embedded::new()
             .with("CHAT_MODEL_PROVIDER", "openai")
@@ -121,14 +121,14 @@ async fn an_answer_of_the_largest_size_is_kept_and_a_byte_more_fails_the_run() {
             .with("HOLDFAST_MAX_ANSWER_BYTES", limit);
         let mut holdfast = embedded.start();
         let client = holdfast.client();
-        let run = client.ended(client.start("hi").await["run"]["id"].as_str().unwrap()).await;
+        let run = client.wait_for_run(client.start("hi").await["run"]["id"].as_str().unwrap()).await;
         assert_eq!((run["status"].as_str(), run["output_message"]["content"].as_str()), (Some(status), Some(text)));
         assert!(status == "completed" || run["error"]["code"] == "answer_too_long", "{run}");
     }
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_arrive_is_given_up() {
+async fn a_body_that_does_not_arrive_times_out() {
     let embedded = Embedded::new().with("HOLDFAST_BODY_TIMEOUT_MS", "200");
     let mut holdfast = embedded.start();
     let mut slow = std::net::TcpStream::connect(holdfast.base().trim_start_matches("http://")).unwrap();
@@ -161,7 +161,7 @@ async fn an_owner_has_as_many_unfinished_runs_as_it_may_and_each_that_ends_makes
     answer(start(&bob, "1")).await.expect("another owner has its own");
     let run = first["run"]["id"].as_str().unwrap();
     ann.cancel(run).await;
-    ann.ended(run).await;
+    ann.wait_for_run(run).await;
     answer(start(&ann, "3")).await.unwrap();
 }
 
@@ -183,7 +183,7 @@ async fn a_claim_beyond_a_quota_is_refused_and_moves_nothing() {
     let runs = anonymous.get("/v1/runs").await.unwrap();
     let moved = runs["items"][0]["id"].as_str().expect("the run stays with the anonymous user").to_owned();
     anonymous.cancel(&moved).await;
-    anonymous.ended(&moved).await;
+    anonymous.wait_for_run(&moved).await;
     assert_eq!(claim().await.unwrap()["conversations"], 1);
 }
 
@@ -194,7 +194,7 @@ async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
     let client = holdfast.client();
     let agent = client.post("/v1/agents", json!({"name": "a"})).await.unwrap();
     let briefing = |bytes: usize| json!({"agent_id": agent["id"], "title": "t", "summary": "s".repeat(bytes - 1)});
-    let kept = client.post("/v1/briefings", briefing(1_000)).await.unwrap();
+    let briefing_kept = client.post("/v1/briefings", briefing(1_000)).await.unwrap();
     let refusals = [
         client.post("/v1/briefings", briefing(2)).await,
         client.post("/v1/conversations", json!({})).await,
@@ -205,6 +205,6 @@ async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
         assert_eq!((failure.status, failure.code.as_str()), (403, "quota_exceeded"));
     }
     client.user("bob").start("[tokens=1]").await;
-    client.delete(&format!("/v1/briefings/{}", kept["id"].as_str().unwrap())).await.unwrap();
+    client.delete(&format!("/v1/briefings/{}", briefing_kept["id"].as_str().unwrap())).await.unwrap();
     client.start("[tokens=1]").await;
 }

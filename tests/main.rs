@@ -1,4 +1,4 @@
-//! End to end: the real executable, private servers, a file per story.
+//! End-to-end tests: the real executable, private servers, and one file for each subject.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,13 +9,13 @@ mod agents;
 mod ai_sdk;
 mod api;
 mod approvals;
+mod breaks;
 mod cancel;
 mod chat;
 mod clients;
 mod context;
 mod conversations;
 mod cors;
-mod cuts;
 mod deploy;
 mod doctor;
 mod drain;
@@ -46,11 +46,11 @@ mod start;
 mod stdio_servers;
 mod stores;
 mod streams;
+mod subscribers;
 mod takeover;
 mod tls;
 mod tools;
 mod traces;
 mod unread;
 mod users;
-mod watchers;
 mod wires;

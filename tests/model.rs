@@ -1,10 +1,10 @@
-//! A real provider's protocol, end to end: what it is asked, and how its failures reach the user.
+//! A real provider's protocol, end to end: the requests to it, and how its failures reach the user.
 
 use serde_json::{Value, json};
 
-use crate::support::{Embedded, ScaledOut, fold, upstream::Upstream};
+use crate::support::{Embedded, ScaledOut, fold, upstream::TestUpstream};
 
-fn on(upstream: &Upstream) -> Embedded {
+fn on(upstream: &TestUpstream) -> Embedded {
     Embedded::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "gpt-test")
@@ -13,7 +13,7 @@ fn on(upstream: &Upstream) -> Embedded {
 
 #[tokio::test]
 async fn an_openai_compatible_server_answers_delta_by_delta() {
-    let upstream = Upstream::start(&["Hel", "lo, ", "世界"]).await;
+    let upstream = TestUpstream::start(&["Hel", "lo, ", "世界"]).await;
     let mut holdfast = on(&upstream).start();
     holdfast.wait_for_log("model: openai, gpt-test");
     let client = holdfast.client();
@@ -32,13 +32,13 @@ async fn an_openai_compatible_server_answers_delta_by_delta() {
 
 #[tokio::test]
 async fn the_model_sees_the_last_messages_and_never_a_later_one() {
-    let upstream = Upstream::start(&["answer"]).await;
+    let upstream = TestUpstream::start(&["answer"]).await;
     let embedded = on(&upstream).with("CHAT_HISTORY_LIMIT", 3);
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}/messages", conversation["id"].as_str().unwrap());
-    // All are posted before the first is answered, most likely; what each sees is the same in any case.
+    // Most likely all messages arrive before the first answer. The input of each run does not depend on that.
     let mut runs = Vec::new();
     for text in ["one", "two", "three"] {
         runs.push(
@@ -46,17 +46,17 @@ async fn the_model_sees_the_last_messages_and_never_a_later_one() {
         );
     }
     for run in &runs {
-        assert_eq!(client.ended(run).await["status"], "completed");
+        assert_eq!(client.wait_for_run(run).await["status"], "completed");
     }
-    let said: Vec<Value> = upstream.asked().iter().map(|body| body["messages"].clone()).collect();
+    let message_lists: Vec<Value> = upstream.requests().iter().map(|body| body["messages"].clone()).collect();
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
-    assert_eq!(said[0], json!([turn("user", "one")]));
-    assert_eq!(said[1], json!([turn("user", "one"), turn("assistant", "answer"), turn("user", "two")]));
+    assert_eq!(message_lists[0], json!([turn("user", "one")]));
+    assert_eq!(message_lists[1], json!([turn("user", "one"), turn("assistant", "answer"), turn("user", "two")]));
     assert_eq!(
-        said[2],
+        message_lists[2],
         json!([turn("assistant", "answer"), turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
     );
-    assert!(upstream.asked().iter().all(|body| body["model"] == "gpt-test" && body["stream"] == true));
+    assert!(upstream.requests().iter().all(|body| body["model"] == "gpt-test" && body["stream"] == true));
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_provider_that_cannot_be_reached_fails_the_run_with_a_reason() {
 
 #[tokio::test]
 async fn a_character_that_no_database_keeps_is_replaced() {
-    let upstream = Upstream::start(&["a\u{0}", "b"]).await;
+    let upstream = TestUpstream::start(&["a\u{0}", "b"]).await;
     let scaled = ScaledOut::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "gpt-test")

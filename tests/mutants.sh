@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Breaks the code on purpose and expects the named tests to notice. Slow (a build per mutant), so not part of ./check.
+# Breaks the code on purpose, and checks that the named tests fail. It builds each mutant, so it is too slow for ./check.
 #   tests/mutants.sh            all mutants
-#   tests/mutants.sh NAME       one of them
+#   tests/mutants.sh NAME       one mutant
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tree=$(mktemp -d)
@@ -11,14 +11,14 @@ export CARGO_TARGET_DIR=${MUTANTS_TARGET:-$PWD/target/mutants}
 only=${1:-}
 survivors=0
 
-# edit FILE SED-SCRIPT: the edit must change the file.
+# edit FILE SED-SCRIPT: edits a file; fails if the edit changes nothing.
 edit() {
   sed -i -E "$2" "$tree/code/$1"
   git -C "$tree/code" diff --quiet -- "$1" && { echo "the edit of $1 changes nothing: $2" >&2; exit 1; }
   return 0
 }
 
-# mutant NAME 'cargo test arguments' edits…: each test that the arguments choose must fail.
+# mutant NAME 'cargo test arguments' edits…: makes the edits; each test that the arguments select must fail.
 mutant() {
   local name=$1 arguments=$2
   shift 2
@@ -71,7 +71,7 @@ mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_
 
 mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
   api/src/wire/mod.rs 's/base < before/base > before/'
-mutant the-head-does-not-wait "--test e2e what_fails_before_it_speaks" \
+mutant the-head-does-not-wait "--test e2e a_run_that_fails_before_its_first_output_returns" \
   api/src/relay/head.rs 's/first.kind\(\) == RUN_FAILED/first.kind() == MESSAGE_DELTA/'
 mutant chunks-that-are-gone-are-counted "--test e2e a_resumed_answer_leaves_out" \
   api/src/routes/ai_chat/follow.rs 's/tail.is_none\(\) && known > 0/tail.is_some() \&\& known > 0/'

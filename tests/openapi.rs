@@ -1,16 +1,16 @@
-//! `/openapi.json`, judged by linters, generators and a fuzzer that others wrote.
+//! Third-party linters, generators and a fuzzer check `/openapi.json`.
 
 use serde_json::{Value, json};
 
-use crate::support::{Embedded, Program};
+use crate::support::{ClientProgram, Embedded};
 
-/// Seconds that the fuzzer has: what it finds, it finds within a minute.
+/// Time-out of the fuzzer in seconds. It makes its findings within a minute.
 const FUZZED: u64 = 60;
 
-async fn judged_by(program: &str, parameters: Value) {
+async fn check_with(program: &str, parameters: Value) {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
-    let (mut verdicts, _) = Program::start(program, &holdfast.base(), parameters).await.rest().await;
+    let (mut verdicts, _) = ClientProgram::start(program, &holdfast.base(), parameters).await.rest().await;
     verdicts.retain(|verdict| verdict["verdict"] != "at work");
     for verdict in &verdicts {
         let text = verdict["verdict"].as_str().unwrap();
@@ -21,10 +21,10 @@ async fn judged_by(program: &str, parameters: Value) {
 
 #[tokio::test]
 async fn linters_accept_the_document_and_typescript_is_made_of_it() {
-    judged_by("openapi-node", json!({})).await;
+    check_with("openapi-node", json!({})).await;
 }
 
 #[tokio::test]
 async fn a_python_client_is_made_of_the_document_and_a_fuzzer_finds_nothing() {
-    judged_by("openapi-python", json!({"seconds": FUZZED})).await;
+    check_with("openapi-python", json!({"seconds": FUZZED})).await;
 }

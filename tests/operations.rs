@@ -1,4 +1,4 @@
-//! What an operator is given: metrics, a dashboard, alerts, and pages that explain them.
+//! Metrics, the dashboard, the alerts, and the pages that explain them to operators.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -6,42 +6,44 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use test_servers::{Postgres, free_port, promtool};
 
-use crate::support::{Embedded, ScaledOut, agent, frames_of, refusal, tools::ToolServer, until, upstream::Upstream};
+use crate::support::{
+    Embedded, ScaledOut, agent, frames_of, refusal, tools::ToolServer, until, upstream::TestUpstream,
+};
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The metrics of a process, which promtool takes as they are.
+/// Returns the metrics of a process, after promtool has checked them.
 async fn metrics(url: &str) -> String {
     let response = reqwest::get(format!("{url}/metrics")).await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4");
     let metrics = response.text().await.unwrap();
-    let said = promtool(&["check", "metrics"], &metrics).unwrap_or_else(|said| panic!("{said}\n{metrics}"));
-    assert_eq!(said, "");
+    let report = promtool(&["check", "metrics"], &metrics).unwrap_or_else(|report| panic!("{report}\n{metrics}"));
+    assert_eq!(report, "");
     metrics
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 fn value(metrics: &str, series: &str) -> f64 {
     let line = metrics.lines().find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
     let line = line.unwrap_or_else(|| panic!("no {series} in {metrics}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Waits until a series of a process has reached a value.
+/// Waits until a series of a process has at least this value.
 async fn until_at_least(url: &str, series: &str, least: f64) {
     until(&format!("{series} is {least}"), || async { (value(&metrics(url).await, series) >= least).then_some(()) })
         .await;
 }
 
-/// The names that are described.
+/// Returns the names of the described metrics.
 fn names(metrics: &str) -> BTreeSet<String> {
     let described = |line: &str| Some(line.strip_prefix("# HELP ")?.split(' ').next()?.to_owned());
     metrics.lines().filter_map(described).collect()
 }
 
-/// The metrics that a text names, without what histograms add to their names.
+/// Returns the metrics that a text names, without the suffixes of histograms.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|at: char| !at.is_ascii_alphanumeric() && at != '_');
     let ours = words.filter(|word| word.starts_with("holdfast_") || word.starts_with("process_"));
@@ -52,7 +54,7 @@ fn named(text: &str) -> BTreeSet<String> {
     ours.map(base).collect()
 }
 
-/// The expressions of the dashboard's panels.
+/// Returns the expressions of the dashboard's panels.
 fn expressions() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&file("docs/grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -87,14 +89,14 @@ async fn each_process_has_its_metrics_from_the_start_and_they_are_documented_and
 }
 
 #[tokio::test]
-async fn what_happens_is_counted() {
+async fn metrics_count_what_happens() {
     let (scaled, worker_url) = worker_address(ScaledOut::new());
     let (mut api, worker) = (scaled.api(), scaled.worker());
     let client = api.client();
     let server = ToolServer::answering_at_once().await;
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
     frames_of(&client, &agent_id, "[tokens=2] [call=kb__count {\"note\":\"n\"}]").await;
-    client.ended(client.start("[fail]").await["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(client.start("[fail]").await["run"]["id"].as_str().unwrap()).await;
     until_at_least(&worker_url, "holdfast_run_failures_total{code=\"scripted_failure\"}", 1.0).await;
     let before = metrics(&worker_url).await;
     for (series, count) in [
@@ -118,8 +120,9 @@ async fn what_happens_is_counted() {
     until_at_least(&worker_url, "holdfast_takeovers_total", 1.0).await;
     until_at_least(&worker_url, "holdfast_flush_seconds_count", 1.0).await;
     let of_api = metrics(&api.base()).await;
-    let answered = "holdfast_http_request_seconds_count{method=\"GET\",route=\"/v1/runs/{id}/events\",status=\"200\"}";
-    assert_eq!(value(&of_api, answered), 1.0);
+    let series_of_events =
+        "holdfast_http_request_seconds_count{method=\"GET\",route=\"/v1/runs/{id}/events\",status=\"200\"}";
+    assert_eq!(value(&of_api, series_of_events), 1.0);
     assert_eq!(value(&of_api, "holdfast_streams_resumed_total"), 1.0);
     assert_eq!(value(&of_api, "holdfast_runs{status=\"running\"}"), 1.0);
     assert_eq!(value(&of_api, "holdfast_oldest_queued_run_seconds"), 0.0);
@@ -127,39 +130,39 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test]
-async fn what_a_client_makes_up_is_no_label() {
+async fn invented_paths_and_names_are_no_labels() {
     let mut process = Embedded::new().start();
     let client = process.client();
     let strange = Method::from_bytes(b"STRANGE").unwrap();
     assert_eq!(client.request(strange, "/nowhere/1").send().await.unwrap().status(), 404);
     let metrics = metrics(&process.base()).await;
-    let counted = "holdfast_http_request_seconds_count{method=\"other\",route=\"none\",status=\"404\"}";
-    assert_eq!(value(&metrics, counted), 1.0);
+    let series_of_unknown = "holdfast_http_request_seconds_count{method=\"other\",route=\"none\",status=\"404\"}";
+    assert_eq!(value(&metrics, series_of_unknown), 1.0);
     assert_eq!(value(&metrics, "holdfast_oldest_queued_run_seconds"), 0.0);
     assert_eq!(value(&metrics, "holdfast_database_connections_max"), 5.0);
 }
 
 #[tokio::test]
-async fn a_run_that_waits_for_a_worker_has_an_age_and_one_behind_another_has_not() {
+async fn a_run_that_waits_for_a_worker_has_an_age_and_one_after_another_has_none() {
     let scaled = ScaledOut::new();
     let mut api = scaled.api();
     let client = api.client();
     let first = client.start("[tokens=1]").await;
     until_at_least(&api.base(), "holdfast_oldest_queued_run_seconds", 0.5).await;
     let worker = scaled.worker();
-    client.ended(first["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(first["run"]["id"].as_str().unwrap()).await;
     let mut running = client.stream("[tokens=3000] [delay=20]").await;
     running.up_to("message.delta").await;
     let conversation = client.run(&running.run_id).await["conversation_id"].as_str().unwrap().to_owned();
     client.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "next"})).await.unwrap();
-    let behind = metrics(&api.base()).await;
-    assert_eq!(value(&behind, "holdfast_runs{status=\"queued\"}"), 1.0);
-    assert_eq!(value(&behind, "holdfast_oldest_queued_run_seconds"), 0.0);
+    let metrics_after = metrics(&api.base()).await;
+    assert_eq!(value(&metrics_after, "holdfast_runs{status=\"queued\"}"), 1.0);
+    assert_eq!(value(&metrics_after, "holdfast_oldest_queued_run_seconds"), 0.0);
     drop(worker);
 }
 
 #[tokio::test]
-async fn what_is_away_is_seen_in_the_metrics() {
+async fn the_metrics_show_an_outage() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();
     let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 60_000);
@@ -177,7 +180,7 @@ async fn what_is_away_is_seen_in_the_metrics() {
     until_at_least(&worker_url, "holdfast_flush_failures_total", 1.0).await;
     let without_both = metrics(&api.base()).await;
     assert_eq!(value(&without_both, "holdfast_reachable{place=\"database\"}"), 0.0);
-    // A count of before would look as if it were one of now.
+    // An old count would look like a current one.
     assert!(value(&without_both, "holdfast_runs{status=\"running\"}").is_nan());
     postgres.restart();
     scaled.redis.restart();
@@ -185,7 +188,7 @@ async fn what_is_away_is_seen_in_the_metrics() {
 
 #[tokio::test]
 async fn a_model_that_fails_is_counted_by_its_code() {
-    let upstream = Upstream::refusing("no", &["yes"]).await;
+    let upstream = TestUpstream::refusing("no", &["yes"]).await;
     let mut process = Embedded::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "m")
@@ -193,16 +196,16 @@ async fn a_model_that_fails_is_counted_by_its_code() {
         .start();
     let client = process.client();
     for input in ["well", "no"] {
-        client.ended(client.start(input).await["run"]["id"].as_str().unwrap()).await;
+        client.wait_for_run(client.start(input).await["run"]["id"].as_str().unwrap()).await;
     }
     until_at_least(&process.base(), "holdfast_run_failures_total{code=\"model_refused\"}", 1.0).await;
-    let counted = metrics(&process.base()).await;
-    assert_eq!(value(&counted, "holdfast_model_failures_total{code=\"model_refused\"}"), 1.0);
-    assert_eq!(value(&counted, "holdfast_model_failures_total{code=\"model_unavailable\"}"), 0.0);
+    let metrics_text = metrics(&process.base()).await;
+    assert_eq!(value(&metrics_text, "holdfast_model_failures_total{code=\"model_refused\"}"), 1.0);
+    assert_eq!(value(&metrics_text, "holdfast_model_failures_total{code=\"model_unavailable\"}"), 0.0);
 }
 
 #[tokio::test]
-async fn a_drain_is_seen_to_its_end() {
+async fn the_metrics_show_a_drain_to_its_end() {
     let (scaled, worker_url) = worker_address(ScaledOut::new());
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -218,10 +221,10 @@ async fn a_drain_is_seen_to_its_end() {
 
 #[test]
 fn a_taken_metrics_address_ends_the_worker() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let scaled = ScaledOut::new().with("HOLDFAST_METRICS_ADDR", taken.local_addr().unwrap());
-    let said = refusal(&mut scaled.command("worker"));
-    assert!(said.contains("set HOLDFAST_METRICS_ADDR to a free address"), "{said}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let scaled = ScaledOut::new().with("HOLDFAST_METRICS_ADDR", listener.local_addr().unwrap());
+    let reason = refusal(&mut scaled.command("worker"));
+    assert!(reason.contains("set HOLDFAST_METRICS_ADDR to a free address"), "{reason}");
 }
 
 #[test]
@@ -235,8 +238,8 @@ fn prometheus_reads_each_expression_of_the_dashboard() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yml");
     fs::write(&path, rules.to_string()).unwrap();
-    let said = promtool(&["check", "rules", path.to_str().unwrap()], "").unwrap();
-    assert!(said.contains(&format!("{} rules found", expressions.len())), "{said}");
+    let report = promtool(&["check", "rules", path.to_str().unwrap()], "").unwrap();
+    assert!(report.contains(&format!("{} rules found", expressions.len())), "{report}");
 }
 
 #[test]
@@ -257,8 +260,8 @@ fn each_alert_fires_when_it_should_and_has_a_runbook() {
     assert_eq!(after("- alert: ").count(), after("runbook: ").count());
 }
 
-/// What a link to a heading says.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase().replace(' ', "-");
-    kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
+    let slug = heading.to_lowercase().replace(' ', "-");
+    slug.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
 }

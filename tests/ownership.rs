@@ -1,4 +1,4 @@
-//! Somebody else's id looks exactly like an unknown one, on every route.
+//! On every route, the id of another owner looks exactly like an unknown id.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::{
     support::{Client, Deployment, Embedded, answer},
 };
 
-in_both_modes!(somebody_elses_id_looks_like_an_unknown_one);
+in_both_modes!(another_owners_id_looks_like_an_unknown_one);
 
-async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment) {
+async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment) {
     let client = deployment.client();
     let (ann, bob) = (client.user("ann"), client.user("bob"));
-    // It is followed, so the API knows it without the database.
+    // A client follows the run, so the API has it in memory.
     let followed = ann.stream("[tokens=400] [delay=20] hi").await;
     let run = followed.run_id.clone();
     let conversation = ann.run(&run).await["conversation_id"].as_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ async fn somebody_elses_id_looks_like_an_unknown_one(mut deployment: Deployment)
             if let Some(body) = &body {
                 request = request.json(body);
             }
-            let failure = answer(request).await.expect_err("it was answered");
+            let failure = answer(request).await.expect_err("it was accepted");
             (failure.status, failure.body.to_string().replace(conversation, "").replace(run, ""))
         };
         let (foreign, missing) = (ask(&conversation, &run).await, ask(unknown, unknown).await);
@@ -88,8 +88,8 @@ async fn only_loopback_host_names_are_answered() {
         assert_eq!((failure.status, failure.code.as_str()), (421, "foreign_host"), "{host}");
     }
     for path in ["/healthz", "/readyz", "/metrics"] {
-        let asked = client.request(Method::GET, path).header("host", "10.0.0.7:8080").send().await.unwrap();
-        assert_eq!(asked.status(), 200, "machines ask for {path} by address");
+        let response = client.request(Method::GET, path).header("host", "10.0.0.7:8080").send().await.unwrap();
+        assert_eq!(response.status(), 200, "machines ask for {path} by address");
     }
     for host in ["localhost", "localhost:8080", "[::1]:8080"] {
         answer(client.request(Method::GET, "/v1/runs").header("host", host)).await.unwrap();
@@ -110,5 +110,5 @@ async fn in_development_mode_another_sites_page_changes_nothing() {
     assert_eq!((failure.status, failure.code.as_str()), (403, "cross_site"));
     assert_ne!(client.run(&run).await["status"], "cancelled");
     answer(cancel("cross-site", "https://front.example")).await.unwrap();
-    assert_eq!(client.ended(&run).await["status"], "cancelled");
+    assert_eq!(client.wait_for_run(&run).await["status"], "cancelled");
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::support::{Client, Deployment, Program, Proxy};
+use crate::support::{Client, ClientProgram, Deployment, Proxy};
 
 /// Browsers at work at a time: more of them than cores only wait for each other, and for longer than a test may.
 static BROWSERS: Semaphore = Semaphore::const_new(2);
@@ -22,7 +22,7 @@ static BROWSERS: Semaphore = Semaphore::const_new(2);
 struct Visit {
     deployment: Deployment,
     proxy: Proxy,
-    program: Program,
+    program: ClientProgram,
     _browser: SemaphorePermit<'static>,
 }
 
@@ -37,7 +37,7 @@ impl Visit {
         let browser = BROWSERS.acquire().await.expect("nobody closes it");
         let proxy = Proxy::before(deployment.client().base()).await;
         given["scenario"] = scenario.into();
-        let program = Program::start("page", &proxy.base, given).await;
+        let program = ClientProgram::start("page", &proxy.base, given).await;
         Self { deployment, proxy, program, _browser: browser }
     }
 
@@ -72,7 +72,7 @@ async fn shows_the_only_run(client: &Client, end: &Value) -> Value {
     let runs = client.get("/v1/runs").await.unwrap();
     let runs = runs["items"].as_array().unwrap();
     assert_eq!((runs.len(), end["shown"].as_array().unwrap().len()), (1, 1), "{end}");
-    let run = client.ended(runs[0]["id"].as_str().unwrap()).await;
+    let run = client.wait_for_run(runs[0]["id"].as_str().unwrap()).await;
     assert_eq!(words(&end["shown"][0]), words(&run["output_message"]["content"]));
     run
 }

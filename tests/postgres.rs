@@ -1,10 +1,10 @@
-//! The database goes away in mid-run.
+//! The database is away during a run.
 
 use reqwest::Method;
 use serde_json::json;
 use test_servers::Postgres;
 
-use crate::support::{Blocks, Client, Gate, Holdfast, ScaledOut, Way, agent, fold, refusal, stream_of};
+use crate::support::{BlockStream, Client, Gate, GateMode, Holdfast, ScaledOut, agent, fold, refusal, stream_of};
 
 #[tokio::test]
 async fn a_run_finishes_although_postgres_is_restarted() {
@@ -17,11 +17,11 @@ async fn a_run_finishes_although_postgres_is_restarted() {
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 20).await;
     postgres.stop();
-    // Streaming goes on from memory, and says so once.
+    // The stream continues from memory, with one warning.
     frames.extend(stream.up_to("warning.raised").await);
     assert_eq!(frames.last().unwrap().data["code"], "database_away");
     frames.extend(stream.up_to_nth("message.delta", 20).await);
-    // Whoever comes back to a run that is followed here needs no database either.
+    // A client that resumes a run in this API's memory needs no database either.
     let met = frames[10..].to_vec();
     let again = client.events(&run_id, Some(&frames[9].id)).await.up_to_nth("message.delta", 20).await;
     assert_eq!(again, met[..again.len()]);
@@ -53,7 +53,7 @@ async fn an_outage_longer_than_a_lease_is_no_workers_death() {
         streams.push(stream);
     }
     postgres.stop();
-    // A worker tries to renew its leases for 667 ms, and again after 133 ms.
+    // A worker tries to renew its leases for 667 ms, and retries after 133 ms.
     for worker in [&mut one, &mut two] {
         worker.wait_for_logs("failed to renew leases in time", 4);
     }
@@ -67,7 +67,7 @@ async fn an_outage_longer_than_a_lease_is_no_workers_death() {
 }
 
 #[tokio::test]
-async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_was_on() {
+async fn a_reconnect_to_an_agents_run_needs_no_database_on_its_old_wire() {
     let mut postgres = Postgres::start();
     let database = postgres.create_database();
     let scaled = ScaledOut::on(database.url().to_owned(), None).with("HOLDFAST_LEASE_MS", 15_000);
@@ -80,13 +80,13 @@ async fn who_comes_back_to_an_agents_run_needs_no_database_on_the_wire_that_it_w
     let mut before = Vec::new();
     for wire in ["native", "chat", "text", "agent", "ai-sdk"] {
         let query = format!("wire={wire}");
-        let blocks = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        let blocks = BlockStream::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
         before.push((query, blocks));
     }
     postgres.stop();
     stream.up_to("warning.raised").await;
     for (query, blocks) in before {
-        let again = Blocks::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
+        let again = BlockStream::rejoin(&client, &run_id, &query, Some(&met.id)).await.unwrap().take(5).await;
         assert_eq!(again, blocks, "{query}");
     }
 }
@@ -98,18 +98,18 @@ async fn without_a_database_a_message_is_refused_and_the_next_one_after_it_is_ba
     let scaled = ScaledOut::on(database.url().to_owned(), None);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
-    client.ended(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(client.start("[tokens=1]").await["run"]["id"].as_str().unwrap()).await;
     postgres.stop();
     let failure = client.post("/v1/runs", json!({"input": "[tokens=1]"})).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (503, "database_away"));
     every_write_is_refused_for_now(&client).await;
     postgres.restart();
-    let started = client.start("[tokens=1]").await;
-    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    let submission = client.start("[tokens=1]").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 2);
 }
 
-/// 503 with Retry-After, so that clients keep what they have to say.
+/// Checks that each write fails with 503 and Retry-After, so that clients retry.
 async fn every_write_is_refused_for_now(client: &Client) {
     let id = "01890000-0000-7000-8000-000000000000";
     let message = json!({"id": "m", "role": "user", "parts": [{"type": "text", "text": "hi"}]});
@@ -146,19 +146,19 @@ async fn every_write_is_refused_for_now(client: &Client) {
 #[tokio::test]
 async fn a_proxy_that_accepts_and_hangs_up_is_a_database_that_is_away() {
     let database = Postgres::database();
-    let gate = Gate::before(database.url(), Way::Open);
+    let gate = Gate::before(database.url(), GateMode::Open);
     let scaled = ScaledOut::on(gate.url().to_owned(), Some(database));
     let mut api = scaled.api();
     let client = api.client();
     client.start("hi").await;
-    gate.turn(Way::Closed);
+    gate.set_mode(GateMode::Closed);
     for _ in 0..20 {
         let refused = client.post("/v1/runs", json!({"input": "hi"})).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
     }
     let mut late = Holdfast::start(&mut scaled.command("api"));
-    late.wait_for_log("the database cannot be reached yet");
-    gate.turn(Way::Open);
+    late.wait_for_log("failed to reach the database");
+    gate.set_mode(GateMode::Open);
     late.client().start("hi").await;
     client.start("hi").await;
 }
@@ -172,7 +172,7 @@ async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
     let client = api.client();
     client.start("hi").await;
     let name = url.rsplit('/').next().unwrap();
-    // Each connection keeps what its database said when it was made.
+    // Each connection keeps the state that its server reported when it was opened.
     database.execute(&format!("alter database {name} set default_transaction_read_only = on"));
     let end_all = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     database.execute(end_all);
@@ -181,21 +181,21 @@ async fn a_server_that_was_read_only_is_left_for_a_new_connection() {
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
     }
     let ready = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
-    assert_eq!(ready.status(), 503, "the server answers, but takes no writes");
+    assert_eq!(ready.status(), 503, "the server accepts connections but no writes");
     database.execute(&format!("begin read write; alter database {name} reset default_transaction_read_only; commit"));
     client.start("hi").await;
     assert_eq!(client.get("/readyz").await.unwrap(), json!({"ready": true}));
 }
 
 #[tokio::test]
-async fn a_pooler_that_drops_the_search_path_is_refused_in_words() {
+async fn a_pooler_that_drops_the_search_path_is_refused_with_a_reason() {
     let database = Postgres::database();
-    let gate = Gate::before(database.url(), Way::Open);
+    let gate = Gate::before(database.url(), GateMode::Open);
     let scaled = ScaledOut::on(gate.url().to_owned(), None);
-    gate.turn(Way::WithoutOptions);
+    gate.set_mode(GateMode::WithoutOptions);
     for role in ["migrate", "api", "worker"] {
-        let said = refusal(&mut scaled.command(role));
-        assert!(said.contains("search_path") && said.contains("alter role"), "{said}");
+        let reason = refusal(&mut scaled.command(role));
+        assert!(reason.contains("search_path") && reason.contains("alter role"), "{reason}");
     }
     let name = database.url().rsplit('/').next().unwrap();
     database.execute(&format!("alter database {name} set search_path = kb"));
@@ -214,6 +214,6 @@ async fn a_run_whose_rows_a_failover_has_lost_frees_its_slot() {
     stream.up_to("message.delta").await;
     database.execute("delete from kb.chat_conversations");
     worker.wait_for_log("another worker holds the run");
-    let started = client.start("[tokens=3] next").await;
-    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    let submission = client.start("[tokens=3] next").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }

@@ -1,4 +1,4 @@
-//! Several messages in one conversation, and the same message several times.
+//! Several messages in one conversation, and repetitions of one message.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn two_messages_at_once_are_answered_one_after_the_other(client: &Client) 
         client.post(&messages, json!({"content": format!("[tokens=10] [delay=10] {text}")})).await.unwrap()
     };
     let (first, second) = tokio::join!(post("one"), post("two"));
-    let (first, second) = (client.ended(&id(&first)).await, client.ended(&id(&second)).await);
+    let (first, second) = (client.wait_for_run(&id(&first)).await, client.wait_for_run(&id(&second)).await);
     assert_eq!((first["status"].as_str(), second["status"].as_str()), (Some("completed"), Some("completed")));
     let (earlier, later) =
         if first["started_at"].as_str() < second["started_at"].as_str() { (first, second) } else { (second, first) };
@@ -55,17 +55,17 @@ async fn a_busy_conversation_refuses_a_message_that_asks_for_it() {
     let messages = format!("{path}/messages");
     let post = async || client.post(&messages, json!({"content": "[tokens=200] [delay=20]", "mode": "reject"})).await;
     let (first, second) = tokio::join!(post(), post());
-    let (taken, refused) = if first.is_ok() { (first, second) } else { (second, first) };
-    let (taken, refused) = (taken.unwrap(), refused.unwrap_err());
+    let (accepted, refused) = if first.is_ok() { (first, second) } else { (second, first) };
+    let (accepted, refused) = (accepted.unwrap(), refused.unwrap_err());
     assert_eq!((refused.status, refused.code.as_str()), (409, "conversation_busy"));
     assert_eq!(client.get(&messages).await.unwrap()["items"].as_array().unwrap().len(), 1);
-    client.cancel(&id(&taken)).await;
-    client.ended(&id(&taken)).await;
+    client.cancel(&id(&accepted)).await;
+    client.wait_for_run(&id(&accepted)).await;
     post().await.unwrap();
 }
 
 #[tokio::test]
-async fn an_interrupting_message_cancels_what_is_queued_and_running() {
+async fn an_interrupting_message_cancels_queued_and_running_runs() {
     let scaled = ScaledOut::new();
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -77,7 +77,7 @@ async fn an_interrupting_message_cancels_what_is_queued_and_running() {
     let queued = client.post(&messages, json!({"content": "[tokens=3] queued"})).await.unwrap();
     let next = client.post(&messages, json!({"content": "[tokens=3] next", "mode": "interrupt"})).await.unwrap();
     assert_eq!(client.run(&id(&queued)).await["status"], "cancelled");
-    assert_eq!(client.ended(&id(&next)).await["status"], "completed");
+    assert_eq!(client.wait_for_run(&id(&next)).await["status"], "completed");
     let running = client.run(&id(&running)).await;
     assert_eq!(
         (running["status"].as_str(), running["output_message"]["status"].as_str()),
@@ -103,7 +103,7 @@ async fn the_same_key_in_parallel(clients: &[Client]) {
         "{answers:?}"
     );
     let client = &clients[0];
-    client.ended(&id(&answers[0])).await;
+    client.wait_for_run(&id(&answers[0])).await;
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 1);
     assert_eq!(client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len(), 1);
     let other = post(client.clone(), json!({"input": "[tokens=4] hi"}), "k1").await.unwrap().unwrap_err();
@@ -115,9 +115,9 @@ async fn the_same_key_in_parallel(clients: &[Client]) {
         .json(&body);
     let response = stream.send().await.unwrap();
     assert_eq!(response.headers()["x-run-id"].to_str().unwrap(), id(&answers[0]));
-    let whole = response.text().await.unwrap();
-    assert!(whole.contains("event: run.queued") && whole.contains("event: run.completed"));
-    // A client that repeats its POST after a loss goes on where it stopped.
+    let stream_text = response.text().await.unwrap();
+    assert!(stream_text.contains("event: run.queued") && stream_text.contains("event: run.completed"));
+    // A client that repeats its POST after a broken connection resumes where it stopped.
     let request =
         client.request(Method::POST, "/v1/runs").header("idempotency-key", "k1").header("accept", "text/event-stream");
     let rest = request.header("last-event-id", "1-1").json(&body).send().await.unwrap().text().await.unwrap();

@@ -1,4 +1,4 @@
-//! Limits for strangers: so many runs per address, wherever they are asked for.
+//! Rate limits for anonymous callers: runs for each address, on all routes that start runs.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
@@ -11,13 +11,13 @@ use crate::{
     },
 };
 
-in_both_modes!(the_tenth_run_of_a_stranger_starts_and_the_eleventh_does_not);
+in_both_modes!(the_tenth_run_of_an_anonymous_caller_starts_and_the_eleventh_does_not);
 
 fn run(client: &Client) -> RequestBuilder {
     client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=1]"}))
 }
 
-/// The status of so many starts in a row, the same for all.
+/// Starts this number of runs in a row; returns their common status.
 async fn all(times: usize, mut request: impl FnMut() -> RequestBuilder) -> u16 {
     let mut status = None;
     for _ in 0..times {
@@ -27,38 +27,39 @@ async fn all(times: usize, mut request: impl FnMut() -> RequestBuilder) -> u16 {
     status.unwrap()
 }
 
-fn strangers(limit: &str) -> Embedded {
+fn anonymous_limit(limit: &str) -> Embedded {
     Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", limit)
 }
 
-async fn the_tenth_run_of_a_stranger_starts_and_the_eleventh_does_not(mut deployment: Deployment) {
+async fn the_tenth_run_of_an_anonymous_caller_starts_and_the_eleventh_does_not(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET).with("CHAT_RATE_LIMIT", "10/hour");
     let client = deployment.client();
     let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
-    let stranger = client.token(made["token"].as_str().unwrap());
-    assert_eq!(all(10, || run(&stranger)).await, 202);
-    let refused = run(&stranger).header("accept", "text/event-stream").send().await.unwrap();
+    let anonymous_user = client.token(made["token"].as_str().unwrap());
+    assert_eq!(all(10, || run(&anonymous_user)).await, 202);
+    let refused = run(&anonymous_user).header("accept", "text/event-stream").send().await.unwrap();
     let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((300..=360).contains(&wait), "one comes back every 360 s, not after {wait}");
-    let failure = answer(run(&stranger)).await.unwrap_err();
+    let failure = answer(run(&anonymous_user)).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (429, "rate_limited"));
     let detail = failure.body["detail"].as_str().unwrap();
     assert!(detail.contains("10 runs per hour") && detail.contains("try again in"), "{detail}");
 
     assert_eq!(run(&client).send().await.unwrap().status(), 429, "another secret does not help");
-    let conversations = stranger.get("/v1/conversations").await.unwrap();
-    assert_eq!(conversations["items"].as_array().unwrap().len(), 10, "what is refused leaves nothing behind");
+    let conversations = anonymous_user.get("/v1/conversations").await.unwrap();
+    assert_eq!(conversations["items"].as_array().unwrap().len(), 10, "a refused request stores nothing");
     let conversation = conversations["items"][0]["id"].as_str().unwrap();
-    let message = stranger.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "hi"})).await;
+    let message =
+        anonymous_user.post(&format!("/v1/conversations/{conversation}/messages"), json!({"content": "hi"})).await;
     assert_eq!(message.unwrap_err().code, "rate_limited", "every way to start a run counts");
-    stranger.post("/v1/conversations", json!({})).await.unwrap();
-    let known = client.token(&token(&claims("ann", json!({}))));
-    assert_eq!(all(12, || run(&known)).await, 202, "whom a token names is no stranger");
+    anonymous_user.post("/v1/conversations", json!({})).await.unwrap();
+    let named_user = client.token(&token(&claims("ann", json!({}))));
+    assert_eq!(all(12, || run(&named_user)).await, 202, "a token identifies its user");
 }
 
 #[tokio::test]
 async fn a_refused_request_counts_once_and_a_repeated_one_not_at_all() {
-    let embedded = strangers("6/hour");
+    let embedded = anonymous_limit("6/hour");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
@@ -73,32 +74,32 @@ async fn a_refused_request_counts_once_and_a_repeated_one_not_at_all() {
     let page = || client.request(Method::GET, "/v1/runs?limit=0");
     assert_eq!(all(10, page).await, 400, "a read does not count");
     assert_eq!(repeat().send().await.unwrap().status(), 202);
-    assert_eq!(repeat().send().await.unwrap().status(), 202, "who repeats a request starts nothing");
+    assert_eq!(repeat().send().await.unwrap().status(), 202, "a repeated request starts no run");
     assert_eq!(run(&client).send().await.unwrap().status(), 202);
     assert_eq!(all(3, || run(&client)).await, 429, "four refused requests and two runs make six");
 }
 
 #[tokio::test]
-async fn other_writes_of_anonymous_callers_have_a_bucket_of_their_own() {
-    let embedded = strangers("0").with("HOLDFAST_WRITE_RATE_LIMIT", "3/hour");
+async fn other_writes_of_anonymous_callers_have_their_own_bucket() {
+    let embedded = anonymous_limit("0").with("HOLDFAST_WRITE_RATE_LIMIT", "3/hour");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
-    let stranger = client.token(user["token"].as_str().unwrap());
+    let anonymous_user = client.token(user["token"].as_str().unwrap());
     let operator = client.token(&token(&claims("eve", json!({"role": "operator"}))));
     let agent = operator.post("/v1/agents", json!({"name": "a"})).await.unwrap();
     let briefing = json!({"agent_id": agent["id"], "title": "t", "summary": "s"});
-    let keyed = || stranger.request(Method::POST, "/v1/briefings").header("idempotency-key", "k").json(&briefing);
+    let keyed = || anonymous_user.request(Method::POST, "/v1/briefings").header("idempotency-key", "k").json(&briefing);
     let first = answer(keyed()).await.unwrap();
-    let conversation = stranger.post("/v1/conversations", json!({})).await.unwrap();
+    let conversation = anonymous_user.post("/v1/conversations", json!({})).await.unwrap();
     let path = format!("/v1/conversations/{}", conversation["id"].as_str().unwrap());
-    stranger.patch(&path, json!({"title": "Harbour"})).await.unwrap();
+    anonymous_user.patch(&path, json!({"title": "Harbour"})).await.unwrap();
     let refusals = [
-        stranger.post("/v1/conversations", json!({})).await,
-        stranger.patch(&path, json!({"title": "x"})).await,
-        stranger.delete(&path).await,
-        stranger.post("/v1/briefings", briefing.clone()).await,
-        stranger.delete(&format!("/v1/briefings/{}", first["id"].as_str().unwrap())).await,
+        anonymous_user.post("/v1/conversations", json!({})).await,
+        anonymous_user.patch(&path, json!({"title": "x"})).await,
+        anonymous_user.delete(&path).await,
+        anonymous_user.post("/v1/briefings", briefing.clone()).await,
+        anonymous_user.delete(&format!("/v1/briefings/{}", first["id"].as_str().unwrap())).await,
     ];
     for refused in refusals {
         let failure = refused.unwrap_err();
@@ -106,16 +107,16 @@ async fn other_writes_of_anonymous_callers_have_a_bucket_of_their_own() {
         assert!(failure.body["detail"].as_str().unwrap().contains("3 changes per hour"), "{failure:?}");
     }
     assert_eq!(answer(keyed()).await.unwrap(), first, "a repeated request is never refused");
-    let started = stranger.start("[tokens=1000] [delay=20]").await;
-    stranger.cancel(started["run"]["id"].as_str().unwrap()).await;
-    let known = client.token(&token(&claims("ann", json!({}))));
+    let submission = anonymous_user.start("[tokens=1000] [delay=20]").await;
+    anonymous_user.cancel(submission["run"]["id"].as_str().unwrap()).await;
+    let named_user = client.token(&token(&claims("ann", json!({}))));
     for _ in 0..5 {
-        known.post("/v1/conversations", json!({})).await.unwrap();
+        named_user.post("/v1/conversations", json!({})).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn strangers_are_limited_to_ten_a_minute_unless_it_is_set() {
+async fn anonymous_callers_start_ten_runs_a_minute_by_default() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -130,14 +131,14 @@ async fn strangers_are_limited_to_ten_a_minute_unless_it_is_set() {
 
 #[tokio::test]
 async fn zero_turns_the_limit_off() {
-    let embedded = strangers("0");
+    let embedded = anonymous_limit("0");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     assert_eq!(all(15, || run(&client)).await, 202);
 }
 
 #[tokio::test]
-async fn in_development_mode_there_is_a_limit_only_if_it_is_set_and_only_for_the_nameless() {
+async fn in_development_mode_only_a_set_limit_holds_and_only_for_unnamed_callers() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -152,8 +153,8 @@ async fn in_development_mode_there_is_a_limit_only_if_it_is_set_and_only_for_the
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_each_client_has_a_limit() {
-    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.0/24,127.0.0.0/8");
+async fn each_client_of_a_trusted_proxy_has_a_limit() {
+    let embedded = anonymous_limit("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.0/24,127.0.0.0/8");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let from = |address: &str| run(&client).header("x-forwarded-for", address);
@@ -168,7 +169,7 @@ async fn behind_a_trusted_proxy_each_client_has_a_limit() {
 
 #[tokio::test]
 async fn a_forged_address_neither_passes_the_limit_nor_locks_out_another_client() {
-    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
+    let embedded = anonymous_limit("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let mut forged = 0;
@@ -183,8 +184,8 @@ async fn a_forged_address_neither_passes_the_limit_nor_locks_out_another_client(
 }
 
 #[tokio::test]
-async fn nobody_elses_header_is_believed() {
-    let embedded = strangers("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.1");
+async fn the_header_of_an_untrusted_proxy_is_ignored() {
+    let embedded = anonymous_limit("2/hour").with("HOLDFAST_TRUSTED_PROXIES", "192.0.2.1");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let mut forged = 0;

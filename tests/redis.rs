@@ -1,4 +1,4 @@
-//! Losing Redis, all of it, at any moment.
+//! Redis loses its data or is away, at any moment.
 
 use std::time::{Duration, Instant};
 
@@ -32,17 +32,17 @@ async fn killing_redis_in_mid_stream_loses_nothing_and_everything_recovers() {
     let run_id = stream.run_id.clone();
     let mut frames = stream.up_to_nth("message.delta", 20).await;
     scaled.redis.kill();
-    // Without Redis the stream goes on by way of the archive.
+    // Without Redis the stream continues from the archive.
     frames.extend(stream.up_to_nth("message.delta", 60).await);
     scaled.redis.restart();
     frames.extend(stream.rest().await);
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 200);
     assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
-    // Pushes and wake-ups work again: a new run streams as it is made, not in lumps of two seconds.
-    let asked = Instant::now();
+    // Pushes and wake-ups work again: a new run streams at once, and not every two seconds.
+    let since = Instant::now();
     let frames = client.stream("[tokens=3] [delay=1] hi").await.rest().await;
     assert_eq!(frames.last().unwrap().event, "run.completed");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
 }
 
 #[tokio::test]
@@ -52,22 +52,22 @@ async fn a_message_is_taken_and_answered_while_redis_is_away() {
     let client = api.client();
     let running = client.stream("[tokens=10000] [delay=20] hi").await;
     scaled.redis.kill();
-    // Requests do not wait for what they can do without.
-    let asked = Instant::now();
+    // Requests that can do without Redis do not wait for it.
+    let since = Instant::now();
     client.cancel(&running.run_id).await;
-    assert!(asked.elapsed() < Duration::from_secs(1), "the cancel was acknowledged after {:?}", asked.elapsed());
-    let asked = Instant::now();
-    let started = client.start("[tokens=5] hi").await;
-    assert!(asked.elapsed() < Duration::from_secs(1), "the message was taken after {:?}", asked.elapsed());
-    let run_id = started["run"]["id"].as_str().unwrap();
-    assert_eq!(client.ended(run_id).await["status"], "completed");
+    assert!(since.elapsed() < Duration::from_secs(1), "the cancel was acknowledged after {:?}", since.elapsed());
+    let since = Instant::now();
+    let submission = client.start("[tokens=5] hi").await;
+    assert!(since.elapsed() < Duration::from_secs(1), "the message was taken after {:?}", since.elapsed());
+    let run_id = submission["run"]["id"].as_str().unwrap();
+    assert_eq!(client.wait_for_run(run_id).await["status"], "completed");
     let response = client.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
     assert_eq!(response.status(), 503);
     assert_eq!(response.json::<serde_json::Value>().await.unwrap()["reason"], "redis");
     scaled.redis.restart();
 }
 
-/// The time is not begun anew with each append, but before it is missing.
+/// An append does not always restart a log's expiry, but it does before the log would expire too early.
 #[tokio::test]
 async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     let scaled = ScaledOut::new().with("HOLDFAST_LOG_TTL_MS", 60_000);
@@ -75,18 +75,19 @@ async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     let stream = api.client().stream("[tokens=250] [delay=20] hi").await;
     let key = format!("holdfast:run:{}", stream.run_id.replace('-', ""));
     stream.rest().await;
-    let left: u64 = scaled.redis.call(&format!("PTTL {key}")).unwrap().trim().trim_start_matches(':').parse().unwrap();
-    // From the first append on it would have been 5 s less.
-    assert!((57_500..=61_000).contains(&left), "{left} ms are left");
+    let remaining_ms: u64 =
+        scaled.redis.call(&format!("PTTL {key}")).unwrap().trim().trim_start_matches(':').parse().unwrap();
+    // Without a restart the log would expire 5 s earlier.
+    assert!((57_500..=61_000).contains(&remaining_ms), "{remaining_ms} ms are left");
 }
 
-/// Longest time until a connection that has failed without a word is replaced.
+/// Longest time until a silently failed connection is replaced.
 const REPLACED: Duration = Duration::from_secs(5);
 
-/// Connections of an API and a worker that somebody uses. An API never waits for a wake-up.
+/// Number of connections of a busy API and a worker. An API never waits for a wake-up.
 const USED: usize = 9;
 
-/// An API and a worker whose connections to Redis go through a proxy. Wake-ups and pushes alone tell them of anything.
+/// Starts an API and a worker whose connections to Redis use a proxy. Only wake-ups and pushes inform them.
 async fn behind_a_proxy(redis: &Redis) -> (ScaledOut, Proxy) {
     let proxy = Proxy::before(&redis.url().replace("redis://", "")).await;
     let scaled = ScaledOut::new().with("REDIS_URL", proxy.base.replace("http://", "redis://"));
@@ -97,7 +98,7 @@ async fn is_ready(client: &Client) -> bool {
     client.request(reqwest::Method::GET, "/readyz").send().await.unwrap().status() == 200
 }
 
-/// Lets something happen to every connection in mid-stream, and expects a new one for each, and the stream to go on.
+/// Breaks every connection in mid-stream. Expects a new connection for each, and that the stream continues.
 async fn every_connection_is_replaced(scaled: &ScaledOut, proxy: &Proxy, fail: impl FnOnce()) {
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -106,10 +107,10 @@ async fn every_connection_is_replaced(scaled: &ScaledOut, proxy: &Proxy, fail: i
     let mut frames = stream.up_to_nth("message.delta", 10).await;
     let before = proxy.arrivals();
     fail();
-    let failed = Instant::now();
+    let since = Instant::now();
     proxy.until_arrivals(before + USED).await;
-    assert!(failed.elapsed() < REPLACED, "it took {:?}", failed.elapsed());
-    println!("every connection was replaced within {:?}", failed.elapsed());
+    assert!(since.elapsed() < REPLACED, "it took {:?}", since.elapsed());
+    println!("every connection was replaced within {:?}", since.elapsed());
     frames.extend(stream.up_to_nth("message.delta", 100).await);
     until("Redis is ready", async || is_ready(&client).await.then_some(())).await;
     frames.extend(stream.rest().await);
@@ -135,7 +136,7 @@ async fn a_demoted_master_is_left_within_five_seconds() {
 }
 
 #[tokio::test]
-async fn a_redis_that_stops_and_goes_on_is_used_again() {
+async fn a_redis_that_stops_and_resumes_is_used_again() {
     let scaled = ScaledOut::new();
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();

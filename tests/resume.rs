@@ -1,39 +1,39 @@
-//! Resuming: what was received up to any event, plus the rest from there, is the whole, byte for byte.
+//! Resuming: the events up to any cursor and the events after it are the complete stream, byte for byte.
 
-use crate::support::{Client, Embedded, Frame, ScaledOut, fold};
+use crate::support::{Client, Embedded, EventFrame, ScaledOut, fold};
 
-/// Resumes after every event of `whole`, and from the start.
-async fn resumes_everywhere(client: &Client, run_id: &str, whole: &[Frame], when: &str) {
-    let raw = |frames: &[Frame]| frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>();
-    assert_eq!(raw(&client.events(run_id, None).await.rest().await), raw(whole), "{when}, from the start");
-    for (index, frame) in whole.iter().enumerate() {
+/// Resumes after every event of `all`, and from the start.
+async fn resumes_everywhere(client: &Client, run_id: &str, all: &[EventFrame], when: &str) {
+    let raw = |frames: &[EventFrame]| frames.iter().map(|frame| frame.raw.clone()).collect::<Vec<_>>();
+    assert_eq!(raw(&client.events(run_id, None).await.rest().await), raw(all), "{when}, from the start");
+    for (index, frame) in all.iter().enumerate() {
         let rest = client.rest_after(run_id, &frame.id).await;
-        assert_eq!(raw(&rest), raw(&whole[index + 1..]), "{when}, after {}", frame.id);
+        assert_eq!(raw(&rest), raw(&all[index + 1..]), "{when}, after {}", frame.id);
     }
 }
 
-/// Cuts a live run with reasoning and a tool call after every event, and resumes each cut at once, while the run goes on.
-async fn resumes_everywhere_live(client: &Client) -> (String, Vec<Frame>) {
+/// Resumes a live run with reasoning and a tool call after every event, while the run continues. Returns all its events.
+async fn resumes_everywhere_live(client: &Client) -> (String, Vec<EventFrame>) {
     let input = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=60] [delay=10] hi"#;
     let mut stream = client.stream(input).await;
     let run_id = stream.run_id.clone();
-    let (mut whole, mut rests) = (Vec::new(), Vec::new());
+    let (mut all, mut rests) = (Vec::new(), Vec::new());
     while let Some(frame) = stream.next().await.unwrap() {
         let (client, run_id, id) = (client.clone(), run_id.clone(), frame.id.clone());
         rests.push(tokio::spawn(async move { client.rest_after(&run_id, &id).await }));
-        whole.push(frame);
+        all.push(frame);
     }
     for (index, rest) in rests.into_iter().enumerate() {
-        assert_eq!(rest.await.unwrap(), whole[index + 1..], "live, after {}", whole[index].id);
+        assert_eq!(rest.await.unwrap(), all[index + 1..], "live, after {}", all[index].id);
     }
     let run = client.run(&run_id).await;
-    assert_eq!(run["output_message"]["content"], fold(&whole));
-    assert_eq!(run["last_event_id"], whole.last().unwrap().id);
+    assert_eq!(run["output_message"]["content"], fold(&all));
+    assert_eq!(run["last_event_id"], all.last().unwrap().id);
     for kind in ["reasoning.delta", "tool_call.delta", "tool_call.started", "tool_call.completed"] {
-        assert!(whole.iter().any(|frame| frame.event == kind), "no {kind}");
+        assert!(all.iter().any(|frame| frame.event == kind), "no {kind}");
     }
-    assert!(whole.iter().filter(|frame| frame.event == "message.delta").count() > 60);
-    (run_id, whole)
+    assert!(all.iter().filter(|frame| frame.event == "message.delta").count() > 60);
+    (run_id, all)
 }
 
 #[tokio::test]
@@ -41,32 +41,32 @@ async fn embedded_a_run_resumes_after_every_event() {
     let embedded = Embedded::new();
     let holdfast = &mut embedded.start();
     let client = holdfast.client();
-    let (run_id, whole) = resumes_everywhere_live(&client).await;
-    resumes_everywhere(&client, &run_id, &whole, "after the end").await;
+    let (run_id, all) = resumes_everywhere_live(&client).await;
+    resumes_everywhere(&client, &run_id, &all, "after the end").await;
 }
 
 #[tokio::test]
 async fn embedded_a_run_resumes_after_every_event_after_a_restart() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
-    let (run_id, whole) = resumes_everywhere_live(&holdfast.client()).await;
+    let (run_id, all) = resumes_everywhere_live(&holdfast.client()).await;
     holdfast.kill();
     let holdfast = &mut embedded.start();
-    resumes_everywhere(&holdfast.client(), &run_id, &whole, "after a restart").await;
+    resumes_everywhere(&holdfast.client(), &run_id, &all, "after a restart").await;
 }
 
 #[tokio::test]
 async fn scaled_out_a_run_resumes_after_every_event_from_any_api() {
     let scaled = ScaledOut::new();
     let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
-    let (run_id, whole) = resumes_everywhere_live(&first.client()).await;
-    resumes_everywhere(&second.client(), &run_id, &whole, "after the end").await;
+    let (run_id, all) = resumes_everywhere_live(&first.client()).await;
+    resumes_everywhere(&second.client(), &run_id, &all, "after the end").await;
     scaled.redis.flush_all();
-    resumes_everywhere(&second.client(), &run_id, &whole, "after FLUSHALL").await;
+    resumes_everywhere(&second.client(), &run_id, &all, "after FLUSHALL").await;
 }
 
 #[tokio::test]
-async fn a_long_run_is_replayed_whole() {
+async fn a_long_run_is_replayed_completely() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -81,7 +81,7 @@ async fn a_long_run_is_replayed_whole() {
 }
 
 #[tokio::test]
-async fn a_stream_without_events_beats_its_heart() {
+async fn an_idle_stream_sends_heartbeats() {
     let embedded = Embedded::new().with("HOLDFAST_HEARTBEAT_MS", "50");
     let mut holdfast = embedded.start();
     let client = holdfast.client();

@@ -1,4 +1,4 @@
-//! The limits of a run: which of them the model is told of, and which end it.
+//! The limits of a run. Some change the model's input, and the others end the run.
 
 use serde_json::json;
 
@@ -10,8 +10,8 @@ use crate::{
 in_both_modes!(
     at_the_limit_of_tool_calls_the_model_answers_with_what_it_has,
     in_the_last_step_there_are_no_tools,
-    a_run_that_takes_too_long_fails_with_its_text_kept,
-    a_run_that_says_too_much_fails_with_its_text_kept,
+    a_run_that_takes_too_long_fails_and_keeps_its_text,
+    a_run_with_too_much_output_fails_and_keeps_its_text,
     waiting_for_people_counts_for_no_limit,
 );
 
@@ -27,7 +27,7 @@ async fn at_the_limit_of_tool_calls_the_model_answers_with_what_it_has(mut deplo
     assert_eq!(warning["code"], "limit_reached");
     assert!(warning["message"].as_str().unwrap().contains("max_tool_calls"), "{warning}");
     assert_eq!(one_by_one.last().unwrap().event, "run.completed");
-    // In one step, the third is not made.
+    // Also within one step, the third call is not made.
     let at_once =
         frames_of(&client, &agent_id, "[tokens=2] [parallel] [call=kb__count] [call=kb__count] [call=kb__count]").await;
     assert_eq!(server.effects(), 4);
@@ -48,7 +48,7 @@ async fn in_the_last_step_there_are_no_tools(mut deployment: Deployment) {
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Deployment) {
+async fn a_run_that_takes_too_long_fails_and_keeps_its_text(mut deployment: Deployment) {
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 400}})).await;
     let frames = frames_of(&client, &agent_id, "[tokens=1000] [delay=20] hi").await;
@@ -63,7 +63,7 @@ async fn a_run_that_takes_too_long_fails_with_its_text_kept(mut deployment: Depl
     assert!(!fold(&frames).is_empty());
 }
 
-async fn a_run_that_says_too_much_fails_with_its_text_kept(mut deployment: Deployment) {
+async fn a_run_with_too_much_output_fails_and_keeps_its_text(mut deployment: Deployment) {
     let client = deployment.client();
     for (limit, most) in [("max_output_tokens", 9), ("max_total_tokens", 10)] {
         let mut limits = json!({});
@@ -84,7 +84,7 @@ async fn a_run_that_says_too_much_fails_with_its_text_kept(mut deployment: Deplo
 }
 
 async fn waiting_for_people_counts_for_no_limit(deployment: Deployment) {
-    // Nobody answers, and for longer than the run may take.
+    // The approval stays open for longer than the run may take.
     let mut deployment = deployment.with("HOLDFAST_APPROVAL_TTL_MS", 2500);
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"limits": {"max_duration_ms": 1500}})).await;

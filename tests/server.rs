@@ -1,4 +1,4 @@
-//! What a page learns of the server itself.
+//! The description of the server that a page shows.
 
 use std::fs;
 
@@ -9,14 +9,14 @@ use crate::support::{Embedded, ScaledOut};
 #[tokio::test]
 async fn an_embedded_server_names_its_model_and_its_storage() {
     let mut holdfast = Embedded::new().start();
-    let shown = holdfast.client().get("/v1/server").await.unwrap();
+    let server = holdfast.client().get("/v1/server").await.unwrap();
     let model = json!({"provider": "scripted", "name": "scripted", "is_real": false});
     let expected = json!({"version": env!("CARGO_PKG_VERSION"), "model": model, "storage": "sqlite", "warning": null});
-    assert_eq!(shown, expected);
+    assert_eq!(server, expected);
     let real = Embedded::new().with("CHAT_MODEL_PROVIDER", "ollama").with("CHAT_MODEL_NAME", "llama3.2");
-    let shown = real.with("CHAT_MEMORY_BACKEND", "memory").start().client().get("/v1/server").await.unwrap();
-    assert_eq!(shown["model"], json!({"provider": "ollama", "name": "llama3.2", "is_real": true}));
-    assert_eq!((&shown["storage"], &shown["warning"]), (&json!("memory"), &json!(null)));
+    let server = real.with("CHAT_MEMORY_BACKEND", "memory").start().client().get("/v1/server").await.unwrap();
+    assert_eq!(server["model"], json!({"provider": "ollama", "name": "llama3.2", "is_real": true}));
+    assert_eq!((&server["storage"], &server["warning"]), (&json!("memory"), &json!(null)));
 }
 
 #[tokio::test]
@@ -24,9 +24,9 @@ async fn a_server_that_fell_back_to_memory_warns_its_users() {
     let embedded = Embedded::new().with("CHAT_MEMORY_FALLBACK", "true");
     fs::write(embedded.data_dir(), "a file where the folder should be").unwrap();
     let mut holdfast = embedded.start();
-    let shown = holdfast.client().get("/v1/server").await.unwrap();
-    assert_eq!(shown["storage"], "memory");
-    assert!(shown["warning"].as_str().unwrap().contains("lost when the server stops"), "{shown}");
+    let server = holdfast.client().get("/v1/server").await.unwrap();
+    assert_eq!(server["storage"], "memory");
+    assert!(server["warning"].as_str().unwrap().contains("lost when the server stops"), "{server}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Starting: what works without anything, and what is refused with a sentence that says what to do.
+//! Starts: the defaults work without settings, and wrong settings are refused with a reason.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ async fn it_starts_with_nothing_and_says_what_it_uses() {
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     holdfast.wait_for_log("worker started");
-    let said = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
-    assert!(said[0].contains("holdfast.db") && said[1].contains("CHAT_MODEL_PROVIDER"), "{said:?}");
+    let log_lines = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
+    assert!(log_lines[0].contains("holdfast.db") && log_lines[1].contains("CHAT_MODEL_PROVIDER"), "{log_lines:?}");
     let page = client.request(reqwest::Method::GET, "/").send().await.unwrap().text().await.unwrap();
     assert!(page.contains("<title>Holdfast</title>") && page.contains("src=\"/assets/"), "{page}");
-    let started = client.start("[tokens=3] hi").await;
-    let run = client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let submission = client.start("[tokens=3] hi").await;
+    let run = client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     assert_eq!((run["status"].as_str(), run["model"].as_str()), (Some("completed"), Some("scripted/scripted")));
 }
 
@@ -28,7 +28,7 @@ async fn conversations_survive_a_restart() {
     let id = first["conversation"]["id"].as_str().unwrap().to_owned();
     let client_holdfast = &mut embedded.start();
     let client = client_holdfast.client();
-    client.ended(first["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(first["run"]["id"].as_str().unwrap()).await;
     let messages = client.get(&format!("/v1/conversations/{id}/messages")).await.unwrap();
     assert_eq!(messages["items"].as_array().unwrap().len(), 2);
 }
@@ -39,8 +39,8 @@ async fn memory_keeps_nothing_and_says_so() {
     let mut holdfast = embedded.start();
     holdfast.wait_for_log("everything is lost");
     let client = holdfast.client();
-    let started = client.start("[tokens=3] hi").await;
-    client.ended(started["run"]["id"].as_str().unwrap()).await;
+    let submission = client.start("[tokens=3] hi").await;
+    client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
     assert!(!embedded.data_dir().exists());
 }
 
@@ -51,10 +51,10 @@ fn ctrl_c_ends_an_idle_process_at_once() {
         let mut holdfast = embedded.start();
         holdfast.base();
         holdfast.wait_for_log("worker started");
-        let asked = Instant::now();
+        let since = Instant::now();
         holdfast.signal(signal);
         assert!(holdfast.exit().success());
-        assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(3), "it took {:?}", since.elapsed());
     }
 }
 
@@ -72,10 +72,10 @@ async fn a_second_ctrl_c_ends_a_busy_process_at_once() {
 
 #[test]
 fn a_taken_port_is_refused() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let said = refusal(Embedded::new().command().env("HOLDFAST_ADDR", &address));
-    assert!(said.contains(&address) && said.contains("HOLDFAST_ADDR"), "{said}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let reason = refusal(Embedded::new().command().env("HOLDFAST_ADDR", &address));
+    assert!(reason.contains(&address) && reason.contains("HOLDFAST_ADDR"), "{reason}");
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn a_data_folder_that_another_process_holds_is_refused() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     holdfast.base();
-    let said = refusal(&mut embedded.command());
-    assert!(said.contains("in use by another Holdfast") && said.contains("HOLDFAST_DATA_DIR"), "{said}");
+    let reason = refusal(&mut embedded.command());
+    assert!(reason.contains("in use by another Holdfast") && reason.contains("HOLDFAST_DATA_DIR"), "{reason}");
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn an_old_schema_is_refused_until_it_is_migrated() {
     let scaled = ScaledOut::new();
     let fresh = test_servers::Postgres::database();
     for role in ["api", "worker"] {
-        let said = refusal(scaled.command(role).env("DATABASE_URL", fresh.url()));
-        assert!(said.contains("holdfast migrate"), "{said}");
+        let reason = refusal(scaled.command(role).env("DATABASE_URL", fresh.url()));
+        assert!(reason.contains("holdfast migrate"), "{reason}");
     }
     let migrate = scaled.command("migrate").env("DATABASE_URL", fresh.url()).status().unwrap();
     assert!(migrate.success());
@@ -105,8 +105,8 @@ fn settings_that_cannot_work_are_refused_by_name() {
     let check = |settings: &[(&str, &str)], role: Option<&str>, expected: &[&str]| {
         let mut command = Holdfast::command();
         command.env("HOLDFAST_DATA_DIR", "/dev/null/holdfast").args(role).envs(settings.iter().copied());
-        let said = refusal(&mut command);
-        assert!(expected.iter().all(|part| said.contains(part)), "{settings:?}: {said}");
+        let reason = refusal(&mut command);
+        assert!(expected.iter().all(|part| reason.contains(part)), "{settings:?}: {reason}");
     };
     check(&[("HOLDFAST_ADDR", "nowhere")], None, &["HOLDFAST_ADDR", "127.0.0.1:8080"]);
     check(&[("HOLDFAST_WORKER_CONCURRENCY", "none")], None, &["HOLDFAST_WORKER_CONCURRENCY", "number"]);
@@ -193,7 +193,7 @@ async fn a_worker_serves_its_own_metrics_when_asked_to() {
     let scaled = ScaledOut::new().with("HOLDFAST_METRICS_ADDR", &address);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let client = api.client();
-    client.ended(client.start("[tokens=3] hi").await["run"]["id"].as_str().unwrap()).await;
+    client.wait_for_run(client.start("[tokens=3] hi").await["run"]["id"].as_str().unwrap()).await;
     let text = |path: &str| {
         let url = format!("http://{address}{path}");
         async move { reqwest::get(url).await.unwrap().text().await.unwrap() }

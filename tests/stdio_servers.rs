@@ -1,4 +1,4 @@
-//! Stdio servers, which are programs of others on the worker's host: what they can see of the worker, and when they end.
+//! Stdio servers, which are third-party programs on the worker's host: what they can read of the worker, and when they end.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Embedded, Holdfast, agent, frames_of, of_kind, own_user, until};
 
-/// The number of the user `nobody`.
+/// The id of the Unix user `nobody`.
 const NOBODY: u32 = 65_534;
 
 fn embedded() -> Embedded {
     Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("OLLAMA_BASE_URL", "http://user:hunter2@127.0.0.1:1")
 }
 
-/// What a stdio server finds when it looks around.
+/// Returns the secrets and files that a stdio server can read.
 async fn peek(client: &Client, data_dir: &Path) -> Value {
     let script = include_str!("stdio_servers/peek.py");
     let args = ["-c", script, data_dir.to_str().unwrap()];
@@ -34,17 +34,17 @@ fn names(environment: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_stdio_server_of_a_root_worker_is_nobody_and_sees_nothing_of_it() {
+async fn a_stdio_server_of_a_root_worker_runs_as_user_nobody_and_sees_nothing_of_it() {
     let embedded = embedded();
     let mut holdfast = Holdfast::start(embedded.command().env_remove("HOLDFAST_MCP_USER"));
-    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
+    let view = peek(&holdfast.client(), &embedded.data_dir()).await;
     let expected = if own_user() == 0 { json!([]) } else { json!(["data folder", "database"]) };
-    assert_eq!(found["seen"], expected, "{found}");
-    assert_eq!(found["can_write_home"], true, "{found}");
-    assert!(!found["environment"].to_string().contains("hunter2"), "{found}");
-    assert!(!names(&found["environment"]).iter().any(|name| name.contains("HOLDFAST")), "{found}");
+    assert_eq!(view["seen"], expected, "{view}");
+    assert_eq!(view["can_write_home"], true, "{view}");
+    assert!(!view["environment"].to_string().contains("hunter2"), "{view}");
+    assert!(!names(&view["environment"]).iter().any(|name| name.contains("HOLDFAST")), "{view}");
     if own_user() == 0 {
-        assert_eq!((&found["uid"], &found["groups"]), (&json!(NOBODY), &json!([])), "{found}");
+        assert_eq!((&view["uid"], &view["groups"]), (&json!(NOBODY), &json!([])), "{view}");
     }
 }
 
@@ -57,18 +57,18 @@ async fn a_stdio_server_of_an_ordinary_worker_sees_neither_its_environment_nor_i
         command.uid(NOBODY).gid(NOBODY).env_remove("HOLDFAST_MCP_USER");
     }
     let mut holdfast = Holdfast::start(&mut command);
-    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
-    // It has the worker's user, and so the worker's files: docs/agents.md says so.
-    assert_eq!(found["seen"], json!(["data folder", "database"]), "{found}");
+    let view = peek(&holdfast.client(), &embedded.data_dir()).await;
+    // The server runs as the worker's user, so it can read the worker's files, as docs/agents.md says.
+    assert_eq!(view["seen"], json!(["data folder", "database"]), "{view}");
 }
 
 #[tokio::test]
-async fn a_killed_worker_takes_its_stdio_servers_along() {
+async fn the_stdio_servers_of_a_killed_worker_end() {
     let embedded = embedded();
     let mut holdfast = embedded.start();
-    let found = peek(&holdfast.client(), &embedded.data_dir()).await;
-    let pids: Vec<u64> = serde_json::from_value(found["pids"].clone()).unwrap();
-    assert!(pids.iter().all(|pid| is_alive(*pid)), "{found}");
+    let view = peek(&holdfast.client(), &embedded.data_dir()).await;
+    let pids: Vec<u64> = serde_json::from_value(view["pids"].clone()).unwrap();
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "{view}");
     holdfast.kill();
     until("the server and its child are gone", async || (!pids.iter().any(|pid| is_alive(*pid))).then_some(())).await;
 }
@@ -76,15 +76,15 @@ async fn a_killed_worker_takes_its_stdio_servers_along() {
 #[test]
 fn another_user_for_stdio_servers_needs_a_root_worker() {
     let refused = |command: &mut Command| crate::support::refusal(command);
-    let said = refused(embedded().command().env("HOLDFAST_MCP_USER", "no-such-user"));
-    assert!(said.contains("HOLDFAST_MCP_USER") && said.contains("no-such-user"), "{said}");
+    let reason = refused(embedded().command().env("HOLDFAST_MCP_USER", "no-such-user"));
+    assert!(reason.contains("HOLDFAST_MCP_USER") && reason.contains("no-such-user"), "{reason}");
     if own_user() == 0 {
-        let said = refused(embedded().command().uid(NOBODY).env("HOLDFAST_MCP_USER", "1"));
-        assert!(said.contains("HOLDFAST_MCP_USER") && said.contains("root"), "{said}");
+        let reason = refused(embedded().command().uid(NOBODY).env("HOLDFAST_MCP_USER", "1"));
+        assert!(reason.contains("HOLDFAST_MCP_USER") && reason.contains("root"), "{reason}");
     }
 }
 
-/// Whether a process runs; one that has ended and that nobody has waited for does not.
+/// Returns whether a process runs. A zombie does not run.
 fn is_alive(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

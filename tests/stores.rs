@@ -1,4 +1,4 @@
-//! Where conversations are kept: what the start waits for, what it refuses, and when it goes on in memory.
+//! Stores: which outages a start waits for, which settings it refuses, and when it falls back to memory.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use test_servers::Postgres;
 
 use crate::support::{Client, Embedded, Holdfast, ScaledOut, of_kind, refusal};
 
-/// A database server and a deployment on it, whose schema is up to date.
+/// Starts a database server and a deployment on it, whose schema is up to date.
 fn on_its_own_postgres() -> (Postgres, ScaledOut) {
     let postgres = Postgres::start();
     let database = postgres.create_database();
@@ -20,25 +20,31 @@ fn on_its_own_postgres() -> (Postgres, ScaledOut) {
 }
 
 async fn answers(client: &Client) {
-    let started = client.start("[tokens=3] hi").await;
-    assert_eq!(client.ended(started["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    let submission = client.start("[tokens=3] hi").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }
 
-/// The first lines of the log that tell of a try in vain.
-fn tries(holdfast: &mut Holdfast) -> Vec<String> {
-    holdfast.wait_for_logs("cannot be reached yet", 3)
+/// Returns the first log lines about failed attempts.
+fn failed_attempts(holdfast: &mut Holdfast) -> Vec<String> {
+    holdfast.wait_for_logs("failed to reach", 3)
 }
 
 #[tokio::test]
-async fn a_postgres_that_starts_later_is_waited_for_by_every_role() {
+async fn every_role_waits_for_a_postgres_that_starts_later() {
     let (mut postgres, scaled) = on_its_own_postgres();
     postgres.stop();
     let [mut api, mut worker, mut migrate] =
         ["api", "worker", "migrate"].map(|role| Holdfast::start(&mut scaled.command(role)));
     for process in [&mut api, &mut worker, &mut migrate] {
-        let tries = tries(process);
-        assert!(tries[0].contains("WARN the database") && tries[0].contains("Connection refused"), "{tries:?}");
-        assert!(tries[1..].iter().all(|line| !line.contains("error=")), "the cause is told once: {tries:?}");
+        let failed_attempts = failed_attempts(process);
+        assert!(
+            failed_attempts[0].contains("WARN the database") && failed_attempts[0].contains("Connection refused"),
+            "{failed_attempts:?}"
+        );
+        assert!(
+            failed_attempts[1..].iter().all(|line| !line.contains("error=")),
+            "the cause is logged once: {failed_attempts:?}"
+        );
     }
     postgres.restart();
     assert!(migrate.exit().success());
@@ -51,8 +57,8 @@ async fn a_postgres_that_is_still_starting_up_is_waited_for() {
     let (mut postgres, scaled) = on_its_own_postgres();
     postgres.restart_unready();
     let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
-    let tries = tries(&mut holdfast);
-    assert!(tries[0].contains("the database system is not accepting connections"), "{tries:?}");
+    let failed_attempts = failed_attempts(&mut holdfast);
+    assert!(failed_attempts[0].contains("the database system is not accepting connections"), "{failed_attempts:?}");
     postgres.restart();
     answers(&holdfast.client()).await;
 }
@@ -62,20 +68,23 @@ async fn a_redis_that_starts_later_is_waited_for() {
     let mut scaled = ScaledOut::new();
     scaled.redis.kill();
     let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
-    let tries = tries(&mut holdfast);
-    assert!(tries[0].contains("WARN Redis") && tries[0].contains("Connection refused"), "{tries:?}");
+    let failed_attempts = failed_attempts(&mut holdfast);
+    assert!(
+        failed_attempts[0].contains("WARN Redis") && failed_attempts[0].contains("Connection refused"),
+        "{failed_attempts:?}"
+    );
     scaled.redis.restart();
     answers(&holdfast.client()).await;
 }
 
 #[test]
-fn patience_comes_to_an_end_with_a_sentence() {
+fn the_start_deadline_ends_the_process_with_a_reason() {
     let (mut postgres, mut scaled) = on_its_own_postgres();
     scaled = scaled.with("HOLDFAST_START_PATIENCE_MS", 300);
     let check = |mut command: Command, expected: &[&str]| {
-        let said = refusal(&mut command);
+        let reason = refusal(&mut command);
         let expected = expected.iter().chain(&["300 ms", "HOLDFAST_START_PATIENCE_MS", "Connection refused"]);
-        assert!(expected.clone().all(|part| said.contains(part)), "{said}");
+        assert!(expected.clone().all(|part| reason.contains(part)), "{reason}");
         assert_eq!(command.status().unwrap().code(), Some(1));
     };
     scaled.redis.kill();
@@ -91,10 +100,10 @@ fn a_server_that_refuses_is_not_waited_for() {
     let scaled = ScaledOut::new();
     let database = Postgres::database();
     let check = |variable: &str, value: &str, expected: &str| {
-        let asked = Instant::now();
-        let said = refusal(scaled.command("api").env(variable, value));
-        assert!(said.contains(expected) && !said.contains("PATIENCE"), "{said}");
-        assert!(asked.elapsed() < Duration::from_secs(10), "it was waited for: {:?}", asked.elapsed());
+        let since = Instant::now();
+        let reason = refusal(scaled.command("api").env(variable, value));
+        assert!(reason.contains(expected) && !reason.contains("PATIENCE"), "{reason}");
+        assert!(since.elapsed() < Duration::from_secs(10), "it was waited for: {:?}", since.elapsed());
     };
     check("DATABASE_URL", &database.url_with_wrong_password(), "password authentication failed");
     check("DATABASE_URL", &database.url().replace("/test_", "/no_test_"), "does not exist");
@@ -106,14 +115,14 @@ fn a_server_that_refuses_is_not_waited_for() {
 fn sigterm_ends_the_wait_at_once() {
     let (mut postgres, scaled) = on_its_own_postgres();
     postgres.stop();
-    // An interrupted `migrate` has not done what it was asked for.
+    // An interrupted `migrate` has failed.
     for (role, status) in [("api", 0), ("worker", 0), ("migrate", 1)] {
         let mut process = Holdfast::start(&mut scaled.command(role));
-        process.wait_for_log("cannot be reached yet");
-        let asked = Instant::now();
+        process.wait_for_log("failed to reach");
+        let since = Instant::now();
         process.signal("TERM");
         assert_eq!(process.exit().code(), Some(status), "{role}");
-        assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(3), "it took {:?}", since.elapsed());
     }
 }
 
@@ -131,44 +140,47 @@ async fn session_service_uri_is_another_name_for_database_url() {
         holdfast.wait_for_log("database: PostgreSQL");
         answers(&holdfast.client()).await;
     }
-    let said = refusal(&mut renamed(Some("postgres://x@127.0.0.1/other")));
-    assert!(said.contains("SESSION_SERVICE_URI: ") && said.contains("DATABASE_URL"), "{said}");
-    let said = refusal(renamed(None).env_remove("REDIS_URL"));
-    assert!(said.contains("REDIS_URL: is needed beside SESSION_SERVICE_URI"), "{said}");
-    let said = refusal(renamed(None).env("SESSION_SERVICE_URI", "sqlite:///x.db"));
-    assert!(said.contains("SESSION_SERVICE_URI: expected a URL that begins with postgres://"), "{said}");
+    let reason = refusal(&mut renamed(Some("postgres://x@127.0.0.1/other")));
+    assert!(reason.contains("SESSION_SERVICE_URI: ") && reason.contains("DATABASE_URL"), "{reason}");
+    let reason = refusal(renamed(None).env_remove("REDIS_URL"));
+    assert!(reason.contains("REDIS_URL: is needed beside SESSION_SERVICE_URI"), "{reason}");
+    let reason = refusal(renamed(None).env("SESSION_SERVICE_URI", "sqlite:///x.db"));
+    assert!(reason.contains("SESSION_SERVICE_URI: expected a URL that begins with postgres://"), "{reason}");
 }
 
 #[test]
 fn mongo_uri_is_refused_with_what_to_use_instead() {
     let mongo = Embedded::new().with("MONGO_URI", "mongodb://someone:secret@127.0.0.1");
-    let said = refusal(&mut mongo.command());
+    let reason = refusal(&mut mongo.command());
     let parts = ["holdfast: MONGO_URI: ", "DATABASE_URL", "REDIS_URL", "HOLDFAST_DATA_DIR"];
-    assert!(parts.iter().all(|part| said.contains(part)) && !said.contains("secret"), "{said}");
+    assert!(parts.iter().all(|part| reason.contains(part)) && !reason.contains("secret"), "{reason}");
     Embedded::new().with("MONGO_URI", "").start().base();
     let help = Holdfast::command().arg("--help").env("MONGO_URI", "mongodb://x").output().unwrap();
     assert!(!String::from_utf8(help.stdout).unwrap().contains("MONGO"));
 }
 
 #[tokio::test]
-async fn without_a_usable_database_it_goes_on_in_memory_if_it_may_and_says_so_everywhere() {
+async fn without_a_usable_database_it_falls_back_to_memory_if_allowed_and_says_so() {
     let embedded = Embedded::new().with("CHAT_MEMORY_FALLBACK", "true");
     fs::write(embedded.data_dir(), "a file where the folder should be").unwrap();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let said = holdfast.wait_for_log("THE DATABASE CANNOT BE USED");
-    assert!(said.contains("WARN") && said.contains("kept in memory") && said.contains("data folder"), "{said}");
+    let log_line = holdfast.wait_for_log("THE DATABASE CANNOT BE USED");
+    assert!(
+        log_line.contains("WARN") && log_line.contains("kept in memory") && log_line.contains("data folder"),
+        "{log_line}"
+    );
     let ready = client.get("/readyz").await.unwrap();
     let warning = ready["warnings"][0].as_str().unwrap();
     assert!(warning.contains("kept in memory"), "{ready}");
     assert_eq!(ready, json!({"ready": true, "warnings": [warning]}));
-    // A conversation works, and each of its runs says once what its answer is worth.
+    // A conversation works, and each of its runs warns once that its answer is only in memory.
     let mut conversation_id = Value::Null;
     for _ in 0..2 {
         let body = json!({"input": "[tokens=3] hi", "conversation_id": conversation_id});
-        let started = client.post("/v1/runs", body).await.unwrap();
-        conversation_id = started["conversation"]["id"].clone();
-        let frames = client.events(started["run"]["id"].as_str().unwrap(), None).await.rest().await;
+        let submission = client.post("/v1/runs", body).await.unwrap();
+        conversation_id = submission["conversation"]["id"].clone();
+        let frames = client.events(submission["run"]["id"].as_str().unwrap(), None).await.rest().await;
         let warnings = of_kind(&frames, "warning.raised");
         assert_eq!(warnings.len(), 1, "{frames:#?}");
         assert_eq!((warnings[0]["code"].as_str(), warnings[0]["id"].as_str()), (Some("kept_in_memory"), Some("1-2")));
@@ -196,13 +208,13 @@ async fn a_run_that_is_answered_warns_in_its_first_attempt_only() {
 }
 
 #[test]
-fn whatever_is_wrong_with_the_file_it_is_refused_or_replaced_by_memory() {
+fn a_faulty_file_is_refused_or_replaced_by_memory() {
     let check = |break_it: &dyn Fn(&Embedded) -> Command, cause: &str| {
         let embedded = Embedded::new();
         let mut command = break_it(&embedded);
-        let said = refusal(&mut command);
+        let reason = refusal(&mut command);
         let parts = ["holdfast.db", "HOLDFAST_DATA_DIR", "backup", cause];
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
         let mut holdfast = Holdfast::start(command.env("CHAT_MEMORY_FALLBACK", "true"));
         assert!(holdfast.wait_for_log("THE DATABASE CANNOT BE USED").contains("holdfast.db"));
         holdfast.base();
@@ -219,11 +231,11 @@ fn whatever_is_wrong_with_the_file_it_is_refused_or_replaced_by_memory() {
         embedded.command()
     };
     check(&folder, "unable to open");
-    // A disk that takes no more: files may grow to 8 KiB.
+    // A full disk: files may grow to 8 KiB.
     check(&|embedded| with_file_limit(embedded, "16"), "disk I/O error");
 }
 
-/// A process whose files have a largest size, in blocks of 512 bytes. A write beyond it fails like one to a full disk.
+/// Starts a process with a largest file size, in blocks of 512 bytes. A larger write fails as on a full disk.
 fn with_file_limit(embedded: &Embedded, blocks: &str) -> Command {
     let mut command = Command::new("sh");
     let script = format!(r#"trap '' XFSZ; ulimit -S -f {blocks}; exec "$0""#);
@@ -252,15 +264,15 @@ async fn a_disk_that_was_full_for_a_moment_takes_messages_again() {
     for _ in 0..3 {
         let refused = client.post("/v1/runs", json!({"input": "[tokens=3] hi"})).await.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (503, "database_away"), "{refused:?}");
-        let (status, said) = readiness().await;
-        assert_eq!((status, &said["reason"]), (503, &json!("database")), "{said}");
+        let (status, problem) = readiness().await;
+        assert_eq!((status, &problem["reason"]), (503, &json!("database")), "{problem}");
     }
     limit_files("unlimited");
     assert_eq!(readiness().await, (200, json!({"ready": true})));
     answers(&client).await;
 }
 
-/// A database of which only the header is left.
+/// Creates a database file of which only the header is intact.
 fn damaged_behind_its_header() -> Vec<u8> {
     let embedded = Embedded::new();
     embedded.start().wait_for_log("worker started");
@@ -275,16 +287,16 @@ fn the_fallback_hides_no_mistake() {
     let mut holdfast = embedded.start();
     holdfast.base();
     assert!(!holdfast.log_so_far().contains("CANNOT BE USED"));
-    let said = refusal(&mut embedded.command());
-    assert!(said.contains("in use by another Holdfast"), "{said}");
+    let reason = refusal(&mut embedded.command());
+    assert!(reason.contains("in use by another Holdfast"), "{reason}");
     let scaled = ScaledOut::new().with("CHAT_MEMORY_FALLBACK", "true");
     for mut command in [scaled.command("api"), scaled.command("worker"), both_roles(&scaled)] {
-        let said = refusal(&mut command);
-        assert!(said.contains("CHAT_MEMORY_FALLBACK: ") && said.contains("DATABASE_URL"), "{said}");
+        let reason = refusal(&mut command);
+        assert!(reason.contains("CHAT_MEMORY_FALLBACK: ") && reason.contains("DATABASE_URL"), "{reason}");
     }
 }
 
-/// Plain `holdfast` around servers.
+/// Returns the command of plain `holdfast` with PostgreSQL and Redis.
 fn both_roles(scaled: &ScaledOut) -> Command {
     let mut command = Holdfast::command();
     command.env("DATABASE_URL", &scaled.database_url).env("REDIS_URL", scaled.redis.url());

@@ -1,4 +1,4 @@
-//! Limits on what callers hold open: streams of one user and of one address, their life, and connections.
+//! Limits on streams of one user and of one address, on their age, and on connections.
 
 use std::{
     io::{Read, Write},
@@ -9,15 +9,15 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde_json::json;
 
 use crate::support::{
-    Blocks, Client, Embedded, answer,
+    BlockStream, Client, Embedded, answer,
     tokens::{SECRET, claims, token},
     until,
 };
 
-/// A run that goes on until somebody cancels it.
+/// A run that continues until a client cancels it.
 const LONG: &str = "[tokens=100000] [delay=20] hi";
 
-fn checked() -> Embedded {
+fn with_authentication() -> Embedded {
     Embedded::new().with("HOLDFAST_JWT_KEY", SECRET)
 }
 
@@ -39,7 +39,7 @@ async fn open(request: RequestBuilder) -> Response {
     response
 }
 
-async fn refused(request: RequestBuilder) {
+async fn failure_of(request: RequestBuilder) {
     let response = request.send().await.unwrap();
     let (status, url) = (response.status(), response.url().clone());
     assert_eq!((status.as_u16(), response.headers().contains_key("retry-after")), (429, true), "{url}");
@@ -48,8 +48,8 @@ async fn refused(request: RequestBuilder) {
 }
 
 #[tokio::test]
-async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
-    let embedded = checked().with("HOLDFAST_STREAMS_PER_USER", "2");
+async fn a_user_holds_as_many_streams_as_it_may_on_any_route() {
+    let embedded = with_authentication().with("HOLDFAST_STREAMS_PER_USER", "2");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let ann = user(&client, "ann");
@@ -72,7 +72,7 @@ async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
         format!("/api/chat/{conversation}/stream?startIndex=0"),
     ];
     for path in &reads {
-        refused(get(&ann, path)).await;
+        failure_of(get(&ann, path)).await;
     }
     let writes = [
         ("/v1/runs", json!({"input": LONG})),
@@ -84,7 +84,7 @@ async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
         ("/api/chat", json!({"id": "c", "message": {"role": "user", "parts": [{"type": "text", "text": LONG}]}})),
     ];
     for (path, body) in writes {
-        refused(post(&ann, path, body)).await;
+        failure_of(post(&ann, path, body)).await;
     }
     let runs = ann.get("/v1/runs").await.unwrap();
     assert_eq!(runs["items"].as_array().unwrap().len(), 1, "a refused stream starts no run");
@@ -94,7 +94,7 @@ async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
     let bob = user(&client, "bob");
     drop(open(post(&bob, "/v1/runs", json!({"input": "[tokens=1]"}))).await);
     drop(first);
-    until("the place of a stream that is closed", || async {
+    until("a closed stream frees its slot", || async {
         get(&ann, &events).send().await.unwrap().status().is_success().then_some(())
     })
     .await;
@@ -102,23 +102,24 @@ async fn a_user_holds_as_many_streams_as_it_may_on_whatever_route() {
 
 #[tokio::test]
 async fn an_address_holds_as_many_streams_as_it_may() {
-    let embedded = checked().with("HOLDFAST_STREAMS_PER_ADDRESS", "1").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
+    let embedded =
+        with_authentication().with("HOLDFAST_STREAMS_PER_ADDRESS", "1").with("HOLDFAST_TRUSTED_PROXIES", "127.0.0.1");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let stream = |address: &str| post(&client, "/v1/runs", json!({"input": LONG})).header("x-forwarded-for", address);
     let _first = open(stream("203.0.113.1")).await;
-    refused(stream("203.0.113.1")).await;
+    failure_of(stream("203.0.113.1")).await;
     drop(open(stream("203.0.113.2")).await);
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_at_the_end_of_its_life_and_goes_on() {
+async fn a_stream_ends_at_its_longest_life_and_resumes() {
     let embedded = Embedded::new().with("HOLDFAST_STREAM_LIFE_MS", "400");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let run = client.post("/v1/runs", json!({"input": "[tokens=200] [delay=10] hi"})).await.unwrap();
     let run_id = run["run"]["id"].as_str().unwrap();
-    let (mut frames, mut after, mut cuts) = (Vec::new(), None, 0);
+    let (mut frames, mut after, mut breaks) = (Vec::new(), None, 0);
     loop {
         let mut events = client.events(run_id, after.as_deref()).await;
         let was_cut = loop {
@@ -128,24 +129,24 @@ async fn a_stream_is_cut_at_the_end_of_its_life_and_goes_on() {
                 Err(_) => break true,
             }
         };
-        cuts += usize::from(was_cut);
+        breaks += usize::from(was_cut);
         if !was_cut {
             break;
         }
-        after = frames.last().map(|frame: &crate::support::Frame| frame.id.clone());
+        after = frames.last().map(|frame: &crate::support::EventFrame| frame.id.clone());
     }
-    assert!(cuts >= 2, "two seconds have several lives of a stream");
-    let whole = client.events(run_id, None).await.rest().await;
-    let ids = |frames: &[crate::support::Frame]| frames.iter().map(|frame| frame.id.clone()).collect::<Vec<_>>();
-    assert_eq!(ids(&frames), ids(&whole), "nothing is missing and nothing comes twice");
+    assert!(breaks >= 2, "two seconds have several lives of a stream");
+    let all = client.events(run_id, None).await.rest().await;
+    let ids = |frames: &[crate::support::EventFrame]| frames.iter().map(|frame| frame.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&frames), ids(&all), "nothing is missing and nothing comes twice");
 
     let question =
         json!({"id": "c", "message": {"role": "user", "parts": [{"type": "text", "text": "[tokens=100] [delay=10]"}]}});
-    let answer = Blocks::open(post(&client, "/api/chat", question)).await.rest().await;
+    let answer = BlockStream::open(post(&client, "/api/chat", question)).await.rest().await;
     assert_eq!(answer.last().unwrap().data, "[DONE]", "the AI SDK does not come back by itself");
 }
 
-/// The status of a request on a connection of its own.
+/// Returns the status of a request on its own connection.
 fn status(host: &str, path: &str, token: Option<&str>) -> u16 {
     let mut socket = TcpStream::connect(host).unwrap();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
@@ -159,11 +160,12 @@ fn status(host: &str, path: &str, token: Option<&str>) -> u16 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn probes_and_operators_are_answered_when_every_connection_is_taken() {
-    let embedded = checked().with("HOLDFAST_MAX_CONNECTIONS", "2").with("HOLDFAST_RESERVED_CONNECTIONS", "1");
+    let embedded =
+        with_authentication().with("HOLDFAST_MAX_CONNECTIONS", "2").with("HOLDFAST_RESERVED_CONNECTIONS", "1");
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
-    let taken: Vec<_> = (0..2).map(|_| TcpStream::connect(host).unwrap()).collect();
+    let open_connections: Vec<_> = (0..2).map(|_| TcpStream::connect(host).unwrap()).collect();
     assert_eq!(status(host, "/v1/runs", None), 503);
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(status(host, path, None), 200, "{path}");
@@ -171,13 +173,13 @@ async fn probes_and_operators_are_answered_when_every_connection_is_taken() {
     let (user, operator) = (claims("ann", json!({})), claims("root", json!({"role": "operator"})));
     assert_eq!(status(host, "/v1/runs", Some(&token(&user))), 503);
     assert_eq!(status(host, "/v1/runs", Some(&token(&operator))), 200);
-    drop(taken);
+    drop(open_connections);
     until("an ordinary connection", || async { (status(host, "/v1/runs", None) == 200).then_some(()) }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_holds_as_many_connections_as_it_may() {
-    let embedded = checked().with("HOLDFAST_CONNECTIONS_PER_ADDRESS", "2");
+    let embedded = with_authentication().with("HOLDFAST_CONNECTIONS_PER_ADDRESS", "2");
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
@@ -185,7 +187,7 @@ async fn an_address_holds_as_many_connections_as_it_may() {
     let mut third = connections.pop().unwrap();
     assert_eq!(third.read(&mut [0]).unwrap_or(0), 0, "the server closes the third unread");
     drop(connections);
-    until("a place of a connection that is closed", || async {
+    until("a closed connection frees its slot", || async {
         let mut socket = TcpStream::connect(host).unwrap();
         let _ =
             socket.write_all(format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").as_bytes());

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use test_servers::Redis;
 
-use crate::support::{Client, Embedded, Events, Frame, ScaledOut, agent, fold, stream_of, tools::ToolServer, until};
+use crate::support::{
+    Client, Embedded, EventFrame, EventStream, ScaledOut, agent, fold, stream_of, tools::ToolServer, until,
+};
 
-async fn assert_stored_is_folded(client: &Client, run_id: &str, frames: &[Frame]) {
+async fn assert_stored_is_folded(client: &Client, run_id: &str, frames: &[EventFrame]) {
     let run = client.run(run_id).await;
     assert_eq!(run["status"], "completed");
     assert_eq!(run["output_message"]["content"], fold(frames));
@@ -69,7 +71,7 @@ async fn a_client_resumes_a_taken_over_run_at_another_api() {
     assert_stored_is_folded(&client, &run_id, &frames).await;
 }
 
-/// What the directed tests of the fence share: the owner is stopped past its lease and continued while the second works.
+/// Checks the fence: the first worker is stopped past its lease, and resumes while the second works.
 async fn a_stopped_owner_changes_nothing(between: impl AsyncFnOnce(&Redis, &Client, &str)) {
     let scaled = ScaledOut::new();
     let mut api = scaled.api();
@@ -86,13 +88,13 @@ async fn a_stopped_owner_changes_nothing(between: impl AsyncFnOnce(&Redis, &Clie
     owner.signal("CONT");
     frames.extend(stream.rest().await);
     fold(&frames);
-    // Nothing of the first attempt comes after the second has begun.
-    let begun = frames.iter().position(|frame| frame.data["attempt"] == 2).unwrap();
-    assert!(frames[begun..].iter().all(|frame| frame.position().0 == 2), "the stopped owner has written");
+    // No event of the first attempt follows the start of the second.
+    let second_start = frames.iter().position(|frame| frame.data["attempt"] == 2).unwrap();
+    assert!(frames[second_start..].iter().all(|frame| frame.position().0 == 2), "the stopped owner has written");
     assert_stored_is_folded(&client, &run_id, &frames).await;
     let replayed = client.events(&run_id, None).await.rest().await;
     assert_eq!(fold(&replayed), fold(&frames));
-    assert_eq!(replayed.iter().filter(|frame| frame.position().0 == 2).count(), frames[begun..].len());
+    assert_eq!(replayed.iter().filter(|frame| frame.position().0 == 2).count(), frames[second_start..].len());
 }
 
 #[tokio::test]
@@ -112,15 +114,15 @@ async fn one_poisonous_run_among_sixty_others_is_found_and_hurts_none_of_them() 
     let client = api.client();
     let mut healthy = Vec::new();
     for _ in 0..60 {
-        let started = client.start("[tokens=60] [delay=20] healthy").await;
-        healthy.push(started["run"]["id"].as_str().unwrap().to_owned());
+        let submission = client.start("[tokens=60] [delay=20] healthy").await;
+        healthy.push(submission["run"]["id"].as_str().unwrap().to_owned());
     }
     let mut poison = client.stream("[tokens=5000] [delay=20] poison").await;
     let (mut deaths, mut attempt) = (0, 0);
     let (end, _survivor) = loop {
         let worker = scaled.worker();
         let frame = loop {
-            let frame = poison.next().await.unwrap().expect("the stream goes on to the end of the run");
+            let frame = poison.next().await.unwrap().expect("the stream continues to the end of the run");
             if frame.is_terminal() || frame.event == "message.delta" && frame.position().0 > attempt {
                 break frame;
             }
@@ -129,7 +131,7 @@ async fn one_poisonous_run_among_sixty_others_is_found_and_hurts_none_of_them() 
             break (frame, worker);
         }
         attempt = frame.position().0;
-        // The first two deaths make suspects of all of them, and the third finds them together.
+        // After two deaths all runs are suspects, and a third worker has them together.
         for run_id in healthy.iter().filter(|_| deaths < 3) {
             until("a healthy run is executed beside the poisonous one", || async {
                 let run = client.run(run_id).await;
@@ -145,13 +147,13 @@ async fn one_poisonous_run_among_sixty_others_is_found_and_hurts_none_of_them() 
     let run = client.run(&poison.run_id).await;
     assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("max_attempts")));
     for run_id in &healthy {
-        assert_eq!(client.ended(run_id).await["status"], "completed");
+        assert_eq!(client.wait_for_run(run_id).await["status"], "completed");
     }
 }
 
-/// A deployment in which a suspect needs a worker for itself, because it was beside another run when its worker died. Both
-/// runs take much longer than a test.
-async fn after_a_death_that_leaves_a_narrow_suspect(client: &Client, scaled: &ScaledOut) -> (Events, Events) {
+/// Starts a deployment in which a suspect needs a worker for itself, because its last worker also held another run. Both runs
+/// take much longer than a test.
+async fn after_a_death_that_leaves_a_narrow_suspect(client: &Client, scaled: &ScaledOut) -> (EventStream, EventStream) {
     let mut suspect = client.stream("[tokens=5000] [delay=20] suspect").await;
     for _ in 0..2 {
         let worker = scaled.worker();
@@ -177,17 +179,20 @@ async fn a_suspect_that_needs_a_worker_begins_in_time_although_every_worker_is_b
     let killed = Instant::now();
     let mut worker = scaled.worker();
     beside.up_to("attempt.started").await;
-    let begun = suspect.up_to("attempt.started").await.pop().unwrap();
+    let second_start = suspect.up_to("attempt.started").await.pop().unwrap();
     assert!(killed.elapsed() < Duration::from_secs(6), "it took {:?}", killed.elapsed());
-    assert_eq!((begun.data["reason"].as_str(), begun.data["crashes"].as_u64()), (Some("lease_expired"), Some(2)));
+    assert_eq!(
+        (second_start.data["reason"].as_str(), second_start.data["crashes"].as_u64()),
+        (Some("lease_expired"), Some(2))
+    );
     worker.wait_for_log("handing over all runs");
-    // The other run was handed over, which is no crash, and goes on at another worker.
+    // The other run was handed over, which is no crash, and continues at another worker.
     let _other = scaled.worker();
-    let goes_on = beside.up_to("attempt.started").await.pop().unwrap();
-    assert_eq!((goes_on.data["reason"].as_str(), goes_on.data["crashes"].as_u64()), (Some("drain"), Some(1)));
+    let next_attempt = beside.up_to("attempt.started").await.pop().unwrap();
+    assert_eq!((next_attempt.data["reason"].as_str(), next_attempt.data["crashes"].as_u64()), (Some("drain"), Some(1)));
     for stream in [&suspect, &beside] {
         client.cancel(&stream.run_id).await;
-        assert_eq!(client.ended(&stream.run_id).await["status"], "cancelled");
+        assert_eq!(client.wait_for_run(&stream.run_id).await["status"], "cancelled");
     }
 }
 
@@ -207,7 +212,7 @@ async fn a_call_that_must_not_be_repeated_ends_before_its_worker_makes_room_for_
     arrival.take_effect();
     arrival.answer("counted");
     suspect.up_to("attempt.started").await;
-    // The run goes on after the call, at a worker that is free.
+    // The run continues after the call, at a free worker.
     let _other = scaled.worker();
     let completed = calling.up_to("tool_call.completed").await.pop().unwrap();
     assert_eq!(completed.data["output"], "counted");
@@ -215,12 +220,12 @@ async fn a_call_that_must_not_be_repeated_ends_before_its_worker_makes_room_for_
     assert_eq!(server.effects(), 1);
     for stream in [&suspect, &beside] {
         client.cancel(&stream.run_id).await;
-        client.ended(&stream.run_id).await;
+        client.wait_for_run(&stream.run_id).await;
     }
 }
 
 #[tokio::test]
-async fn embedded_a_killed_process_goes_on_at_once_when_it_is_started_again() {
+async fn embedded_a_killed_process_continues_at_once_after_a_restart() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let mut stream = holdfast.client().stream("[tokens=60] [delay=20] hi").await;
@@ -229,34 +234,34 @@ async fn embedded_a_killed_process_goes_on_at_once_when_it_is_started_again() {
     holdfast.kill();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let started = Instant::now();
-    // What was provisional is lost with the process; its cursor is honest and goes on at the next attempt.
+    let since = Instant::now();
+    // Events in memory are lost with the process. The client's cursor stays valid and continues with the next attempt.
     let mut stream = client.events(&run_id, Some(&frames.last().unwrap().id)).await;
     frames.extend(stream.up_to("attempt.started").await);
     assert!(
-        started.elapsed() < Duration::from_secs(5),
+        since.elapsed() < Duration::from_secs(5),
         "the lease of an earlier process is void; it took {:?}",
-        started.elapsed()
+        since.elapsed()
     );
     frames.extend(stream.rest().await);
     assert_stored_is_folded(&client, &run_id, &frames).await;
 }
 
 #[tokio::test]
-async fn a_commit_without_a_wake_up_is_executed_all_the_same() {
+async fn a_commit_without_a_wake_up_is_executed() {
     let scaled = ScaledOut::new();
     let mut api = scaled.api();
     let client = api.client();
-    let started = client.start("[tokens=3] hi").await;
-    // The wake-up is lost, as when the API dies between the commit and the push.
+    let submission = client.start("[tokens=3] hi").await;
+    // The wake-up is lost, as when the API dies between commit and push.
     scaled.redis.flush_all();
     let _worker = scaled.worker();
-    let run_id = started["run"]["id"].as_str().unwrap();
-    assert_eq!(client.ended(run_id).await["status"], "completed");
+    let run_id = submission["run"]["id"].as_str().unwrap();
+    assert_eq!(client.wait_for_run(run_id).await["status"], "completed");
     until("the idle worker looks by itself", || async {
-        let started = client.start("[tokens=3] hi").await;
+        let submission = client.start("[tokens=3] hi").await;
         scaled.redis.flush_all();
-        let run = client.ended(started["run"]["id"].as_str().unwrap()).await;
+        let run = client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await;
         (run["status"] == "completed").then_some(())
     })
     .await;

@@ -1,17 +1,17 @@
-//! PostgreSQL and Redis that are reached by TLS alone: their own authority, their names checked, and a client's certificate.
+//! PostgreSQL and Redis over TLS only, with their own authority, checked names, and a client certificate.
 
 use test_servers::{Certificates, Postgres, Redis};
 
 use crate::support::{ScaledOut, refusal};
 
-/// A run from its message to its end.
+/// Runs a message to its end.
 async fn answers(scaled: &ScaledOut) {
     let (mut api, _worker) = (scaled.api(), scaled.worker());
     let frames = api.client().stream("[tokens=20] hi").await.rest().await;
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-/// What every role says when it refuses to start with this URL.
+/// Returns the reason with which each role refuses to start with this URL.
 fn refusals(scaled: &ScaledOut, variable: &str, url: &str) -> Vec<String> {
     ["api", "worker"].map(|role| refusal(scaled.command(role).env(variable, url))).into()
 }
@@ -24,8 +24,8 @@ async fn a_postgres_that_asks_for_a_certificate_is_used_and_another_authority_is
     answers(&scaled).await;
     let strange = Certificates::make();
     let check = |parameters: String| {
-        for said in refusals(&scaled, "DATABASE_URL", &format!("{url}?{parameters}")) {
-            assert!(said.contains("DATABASE_URL"), "{said}");
+        for reason in refusals(&scaled, "DATABASE_URL", &format!("{url}?{parameters}")) {
+            assert!(reason.contains("DATABASE_URL"), "{reason}");
         }
     };
     check(format!("sslmode=verify-full&{}", strange.parameters()));
@@ -42,8 +42,8 @@ async fn a_redis_that_asks_for_a_certificate_is_used_and_another_authority_is_re
     let strange = Certificates::make();
     let scaled = ScaledOut::new();
     let check = |parameters: String| {
-        for said in refusals(&scaled, "REDIS_URL", &format!("{url}?{parameters}")) {
-            assert!(said.contains("REDIS_URL"), "{said}");
+        for reason in refusals(&scaled, "REDIS_URL", &format!("{url}?{parameters}")) {
+            assert!(reason.contains("REDIS_URL"), "{reason}");
         }
     };
     check(strange.parameters());

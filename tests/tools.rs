@@ -1,4 +1,4 @@
-//! Tools of real and of hostile servers.
+//! Tools of third-party servers and of hostile servers.
 
 use std::time::{Duration, Instant};
 
@@ -9,37 +9,37 @@ use test_servers::{Postgres, mcp};
 use crate::{
     in_both_modes,
     support::{
-        Client, Deployment, Embedded, Events, Frame, ScaledOut, agent, fold, frames_of, of_kind, stream_of,
+        Client, Deployment, Embedded, EventFrame, EventStream, ScaledOut, agent, fold, frames_of, of_kind, stream_of,
         tools::ToolServer, until,
     },
 };
 
 in_both_modes!(
-    a_step_with_tools_is_told_event_by_event,
+    a_step_with_tools_is_streamed_event_by_event,
     without_streaming_only_the_pieces_are_missing,
     an_unknown_tool_is_an_outcome,
     arguments_that_break_the_schema_are_an_outcome_that_names_the_path,
-    a_hanging_server_is_given_up_and_the_run_goes_on,
+    a_hanging_server_times_out_and_the_run_continues,
     a_server_that_is_down_costs_its_tools_and_not_the_run,
     an_error_of_a_server_is_in_the_log_once_with_the_run,
     at_most_three_tools_are_called_at_the_same_time,
-    a_long_result_is_cut_for_the_model_and_kept_in_the_trace,
+    a_long_result_is_truncated_for_the_model_and_complete_in_the_trace,
     a_cancel_ends_a_call_under_way,
     a_built_in_tool_has_a_time_limit_too,
     a_stream_of_messages_has_only_messages_and_the_end,
     a_hundred_megabytes_of_output_are_an_outcome,
 );
 
-fn outputs(frames: &[Frame]) -> Vec<&str> {
+fn outputs(frames: &[EventFrame]) -> Vec<&str> {
     of_kind(frames, "tool_call.completed").iter().map(|call| call["output"].as_str().unwrap_or("")).collect()
 }
 
-/// A stdio server by its command.
+/// Returns the definition of a stdio server with this command.
 fn stdio(name: &str, command: Vec<String>) -> Value {
     json!({"name": name, "transport": "stdio", "command": command[0], "args": command[1..]})
 }
 
-async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
+async fn a_step_with_tools_is_streamed_event_by_event(mut deployment: Deployment) {
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
@@ -65,12 +65,13 @@ async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
             "run.completed"
         ]
     );
-    let (started, ended) = (of_kind(&frames, "tool_call.started")[0], of_kind(&frames, "tool_call.completed")[0]);
-    assert_eq!((started["name"].as_str(), &started["input"]), (Some("kb__count"), &json!({"note": "n"})));
-    assert_eq!((&ended["call_id"], ended["output"].as_str()), (&started["call_id"], Some("counted")));
-    let written: String =
+    let (start_event, end_event) =
+        (of_kind(&frames, "tool_call.started")[0], of_kind(&frames, "tool_call.completed")[0]);
+    assert_eq!((start_event["name"].as_str(), &start_event["input"]), (Some("kb__count"), &json!({"note": "n"})));
+    assert_eq!((&end_event["call_id"], end_event["output"].as_str()), (&start_event["call_id"], Some("counted")));
+    let text_written: String =
         of_kind(&frames, "tool_call.delta").iter().map(|delta| delta["text"].as_str().unwrap()).collect();
-    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), started["input"]);
+    assert_eq!(serde_json::from_str::<Value>(&text_written).unwrap(), start_event["input"]);
     let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
     assert_eq!(run["output_message"]["content"], fold(&frames));
     let steps: u64 =
@@ -83,16 +84,16 @@ async fn a_step_with_tools_is_told_event_by_event(mut deployment: Deployment) {
 async fn without_streaming_only_the_pieces_are_missing(mut deployment: Deployment) {
     let client = deployment.client();
     let input = "[tokens=3] [think] [call=scripted__echo {\"text\":\"a\"}]";
-    let whole = client.stream(input).await.rest().await;
+    let all = client.stream(input).await.rest().await;
     let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
     let body = json!({"input": input, "stream": false});
-    let quiet = Events::new(request.json(&body).send().await.unwrap()).rest().await;
-    let kinds = |frames: &[Frame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
-    let expected: Vec<String> = kinds(&whole).into_iter().filter(|kind| !kind.ends_with(".delta")).collect();
+    let quiet = EventStream::new(request.json(&body).send().await.unwrap()).rest().await;
+    let kinds = |frames: &[EventFrame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
+    let expected: Vec<String> = kinds(&all).into_iter().filter(|kind| !kind.ends_with(".delta")).collect();
     assert_eq!(kinds(&quiet), expected);
-    let content = |frames: &[Frame]| of_kind(frames, "message.completed")[0]["message"]["content"].clone();
-    assert_eq!(content(&quiet), content(&whole));
-    assert_eq!(content(&whole), fold(&whole));
+    let content = |frames: &[EventFrame]| of_kind(frames, "message.completed")[0]["message"]["content"].clone();
+    assert_eq!(content(&quiet), content(&all));
+    assert_eq!(content(&all), fold(&all));
 }
 
 async fn an_unknown_tool_is_an_outcome(mut deployment: Deployment) {
@@ -106,7 +107,7 @@ async fn an_unknown_tool_is_an_outcome(mut deployment: Deployment) {
 
 async fn arguments_that_break_the_schema_are_an_outcome_that_names_the_path(mut deployment: Deployment) {
     let client = deployment.client();
-    // Deep enough for every parser on the way, but not for what wraps it.
+    // Every parser accepts this depth, but the wrapped value is too deep.
     let deep = format!("{{\"text\": {}1{}}}", "[".repeat(120), "]".repeat(120));
     let cases = [("{\"text\": 5}", "/text"), ("{}", "text"), ("not json", "no JSON object"), (&deep, "no JSON object")];
     for (arguments, part) in cases {
@@ -119,7 +120,7 @@ async fn arguments_that_break_the_schema_are_an_outcome_that_names_the_path(mut 
     }
 }
 
-async fn a_hanging_server_is_given_up_and_the_run_goes_on(mut deployment: Deployment) {
+async fn a_hanging_server_times_out_and_the_run_continues(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let mut description = server.describe();
@@ -165,12 +166,12 @@ async fn an_error_of_a_server_is_in_the_log_once_with_the_run(mut deployment: De
     server.arrival().await.refuse(-32_050, "no route to 10.1.2.3");
     let frames = stream.rest().await;
     let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
-    let told = "tool count of MCP server kb: the server answered with error -32050";
-    assert_eq!(error, &json!({"code": "mcp_error", "message": told}));
-    let told = "error -32050: no route to 10.1.2.3";
-    let look = || std::future::ready(Some(deployment.log()).filter(|log| log.contains(told)));
+    let error_text = "tool count of MCP server kb: the server answered with error -32050";
+    assert_eq!(error, &json!({"code": "mcp_error", "message": error_text}));
+    let error_text = "error -32050: no route to 10.1.2.3";
+    let look = || std::future::ready(Some(deployment.log()).filter(|log| log.contains(error_text)));
     let log = until("the log has the error", look).await;
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains(told)).collect();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(error_text)).collect();
     let [line] = lines[..] else { panic!("it is there {} times: {log}", lines.len()) };
     assert!(line.contains(run_id.as_str()) && line.contains("tool.name=\"count\""), "{line}");
 }
@@ -185,21 +186,21 @@ async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deploym
     for _ in 0..3 {
         waiting.push(server.arrival().await);
     }
-    let mut told = stream.up_to_nth("tool_call.started", 3).await;
-    // The fourth begins when one of the three has ended.
+    let mut seen_frames = stream.up_to_nth("tool_call.started", 3).await;
+    // The fourth call starts when one of the three has ended.
     assert!(!server.has_arrivals());
     waiting.remove(1).answer("first to end");
-    told.extend(stream.up_to("tool_call.completed").await);
-    assert_eq!(of_kind(&told, "tool_call.started").len(), 3);
+    seen_frames.extend(stream.up_to("tool_call.completed").await);
+    assert_eq!(of_kind(&seen_frames, "tool_call.started").len(), 3);
     waiting.push(server.arrival().await);
     waiting.drain(..).for_each(|call| call.answer("later"));
     server.arrival().await.answer("last");
-    told.extend(stream.rest().await);
-    assert_eq!(outputs(&told).len(), 5);
-    assert_eq!(told.last().unwrap().event, "run.completed");
+    seen_frames.extend(stream.rest().await);
+    assert_eq!(outputs(&seen_frames).len(), 5);
+    assert_eq!(seen_frames.last().unwrap().event, "run.completed");
 }
 
-async fn a_long_result_is_cut_for_the_model_and_kept_in_the_trace(mut deployment: Deployment) {
+async fn a_long_result_is_truncated_for_the_model_and_complete_in_the_trace(mut deployment: Deployment) {
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
@@ -211,16 +212,16 @@ async fn a_long_result_is_cut_for_the_model_and_kept_in_the_trace(mut deployment
     let frames = stream.rest().await;
     assert_eq!(frames.last().unwrap().event, "run.completed");
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
-    let mut kept: Vec<usize> =
+    let mut lengths: Vec<usize> =
         calls["items"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap().len()).collect();
-    kept.sort_unstable();
-    assert_eq!(kept[0], 8002, "the full result");
-    assert!((262_144..262_244).contains(&kept[1]), "256 KiB and a mark, not {}", kept[1]);
+    lengths.sort_unstable();
+    assert_eq!(lengths[0], 8002, "the full result");
+    assert!((262_144..262_244).contains(&lengths[1]), "256 KiB and a mark, not {}", lengths[1]);
     let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
-    for said in trace["items"].as_array().unwrap().iter().filter(|said| said["role"] == "tool") {
-        let text = said["content"].as_str().unwrap();
-        let (shown, mark) = text.rsplit_once('\n').unwrap();
-        assert_eq!((shown.chars().count(), mark.starts_with("[cut: the first 4000 of ")), (4000, true), "{mark}");
+    for message in trace["items"].as_array().unwrap().iter().filter(|message| message["role"] == "tool") {
+        let text = message["content"].as_str().unwrap();
+        let (shown_text, mark) = text.rsplit_once('\n').unwrap();
+        assert_eq!((shown_text.chars().count(), mark.starts_with("[cut: the first 4000 of ")), (4000, true), "{mark}");
     }
 }
 
@@ -230,11 +231,11 @@ async fn a_cancel_ends_a_call_under_way(mut deployment: Deployment) {
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
     let stream = stream_of(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
     let hanging = server.arrival().await;
-    let begun = Instant::now();
+    let since = Instant::now();
     client.cancel(&stream.run_id).await;
     let run_id = stream.run_id.clone();
     assert_eq!(stream.rest().await.last().unwrap().event, "run.cancelled");
-    assert!(begun.elapsed() < Duration::from_secs(2), "it took {:?}", begun.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(2), "it took {:?}", since.elapsed());
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
     assert_eq!(calls["items"][0]["status"], "abandoned");
     drop(hanging);
@@ -246,8 +247,8 @@ async fn a_built_in_tool_has_a_time_limit_too(deployment: Deployment) {
     let calls =
         "[tokens=1] [call=scripted__echo {\"text\":\"a\"}] [call=scripted__echo {\"text\":\"b\",\"delay_ms\":60000}]";
     let frames = client.stream(calls).await.rest().await;
-    let ended = of_kind(&frames, "tool_call.completed");
-    assert_eq!((ended[0]["output"].as_str(), ended[1]["error"]["code"].as_str()), (Some("a"), Some("timeout")));
+    let end_event = of_kind(&frames, "tool_call.completed");
+    assert_eq!((end_event[0]["output"].as_str(), end_event[1]["error"]["code"].as_str()), (Some("a"), Some("timeout")));
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
@@ -255,20 +256,20 @@ async fn a_stream_of_messages_has_only_messages_and_the_end(mut deployment: Depl
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"stream_mode": "messages"})).await;
     let input = "[tokens=3] [call=scripted__echo {\"text\":\"a\"}]";
-    let kinds = |frames: &[Frame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
+    let kinds = |frames: &[EventFrame]| frames.iter().map(|frame| frame.event.clone()).collect::<Vec<_>>();
     let by_the_agent = frames_of(&client, &agent_id, input).await;
     assert_eq!(kinds(&by_the_agent), ["message.completed", "run.completed"]);
     let run_id = by_the_agent[0].data["run_id"].as_str().unwrap();
     let get = async |query: &str| {
         let request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events{query}"));
-        Events::new(request.send().await.unwrap()).rest().await
+        EventStream::new(request.send().await.unwrap()).rest().await
     };
-    assert_eq!(get("").await, by_the_agent, "the agent's mode holds for those who come later, too");
-    let asked = get("?stream_mode=events").await;
-    assert_eq!(asked[asked.len() - 2..], by_the_agent, "the frames are the same in both");
-    assert_eq!(kinds(&asked)[..2], ["run.queued", "attempt.started"]);
+    assert_eq!(get("").await, by_the_agent, "the agent's mode also holds for later clients");
+    let by_query = get("?stream_mode=events").await;
+    assert_eq!(by_query[by_query.len() - 2..], by_the_agent, "the frames are the same in both");
+    assert_eq!(kinds(&by_query)[..2], ["run.queued", "attempt.started"]);
     let request = client.request(Method::POST, "/v1/runs?stream_mode=messages").header("accept", "text/event-stream");
-    let plain = Events::new(request.json(&json!({"input": "[tokens=3]"})).send().await.unwrap()).rest().await;
+    let plain = EventStream::new(request.json(&json!({"input": "[tokens=3]"})).send().await.unwrap()).rest().await;
     assert_eq!(kinds(&plain), ["message.completed", "run.completed"]);
 }
 
@@ -287,7 +288,7 @@ async fn a_hundred_megabytes_of_output_are_an_outcome(deployment: Deployment) {
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-/// Servers that others wrote, over both of their transports.
+/// Calls tools of third-party servers over both transports.
 async fn real_servers(client: &Client, everything: &mcp::Everything) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.txt"), "kept in a file").unwrap();
@@ -312,14 +313,14 @@ async fn real_servers(client: &Client, everything: &mcp::Everything) {
 }
 
 #[tokio::test]
-async fn embedded_an_agent_uses_servers_that_others_wrote() {
+async fn embedded_an_agent_uses_third_party_servers() {
     let everything = mcp::Everything::start();
     let embedded = Embedded::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 60_000);
     real_servers(&embedded.start().client(), &everything).await;
 }
 
 #[tokio::test]
-async fn scaled_out_an_agent_uses_servers_that_others_wrote() {
+async fn scaled_out_an_agent_uses_third_party_servers() {
     let everything = mcp::Everything::start();
     let scaled = ScaledOut::new().with("HOLDFAST_MCP_STDIO", true).with("HOLDFAST_MCP_CONNECT_MS", 60_000);
     let (mut api, _worker) = (scaled.api(), scaled.worker());
@@ -339,9 +340,9 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     let mut stream = stream_of(&client, &agent_id, "[tokens=3] [delay=300] [call=kb__look] [call=kb__count]").await;
     let mut frames = stream.up_to("message.delta").await;
     postgres.stop();
-    // Looking changes nothing, so it goes on; its outcome is only in memory.
+    // A read-only call continues; its outcome is only in memory.
     server.arrival().await.answer("seen");
-    let warnings = |frames: &[Frame]| of_kind(frames, "warning.raised").len();
+    let warnings = |frames: &[EventFrame]| of_kind(frames, "warning.raised").len();
     while of_kind(&frames, "tool_call.started").len() < 2 || warnings(&frames) == 0 {
         frames.push(stream.next().await.unwrap().unwrap());
     }
@@ -350,7 +351,7 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     server.arrival().await.answer("counted");
     frames.extend(stream.rest().await);
     assert_eq!((warnings(&frames), frames.last().unwrap().event.as_str()), (1, "run.completed"));
-    // Everything was written when it was back.
+    // The database has everything after it is back.
     let run_id = frames[0].data["run_id"].as_str().unwrap();
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
     let outputs: Vec<&str> =

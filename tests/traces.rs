@@ -1,4 +1,4 @@
-//! A run's OpenTelemetry trace: one for all its processes, attempts and answers; and nothing at all unless it is wanted.
+//! A run's OpenTelemetry trace: one for all its processes, attempts and answers. Without an endpoint there is none.
 
 use std::time::{Duration, Instant};
 
@@ -6,19 +6,20 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Collector, Deployment, Embedded, ScaledOut, Traced, agent, answer, stream_of, tools::ToolServer, until,
+    Client, Deployment, Embedded, ExportedSpan, ScaledOut, TestCollector, agent, answer, stream_of, tools::ToolServer,
+    until,
 };
 
 const CALLER: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// Spans are sent at once, or nearly.
+/// Settings with which processes export spans almost at once.
 const DELAY: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "100");
 
-fn scaled(collector: &Collector) -> ScaledOut {
+fn scaled(collector: &TestCollector) -> ScaledOut {
     ScaledOut::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).with(DELAY.0, DELAY.1)
 }
 
-fn embedded(collector: &Collector) -> Embedded {
+fn embedded(collector: &TestCollector) -> Embedded {
     Embedded::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).with(DELAY.0, DELAY.1)
 }
 
@@ -26,11 +27,11 @@ async fn trace_id(client: &Client, run_id: &str) -> String {
     client.run(run_id).await["trace_id"].as_str().expect("the run has a trace").to_owned()
 }
 
-/// The one span of this name.
-fn the<'a>(trace: &'a [Traced], name: &str) -> &'a Traced {
-    let mut found = trace.iter().filter(|traced| traced.span.name == name);
-    let first = found.next().unwrap_or_else(|| panic!("no {name} in\n{}", Traced::tree(trace)));
-    assert!(found.next().is_none(), "more than one {name} in\n{}", Traced::tree(trace));
+/// Returns the only span of this name.
+fn the<'a>(trace: &'a [ExportedSpan], name: &str) -> &'a ExportedSpan {
+    let mut spans_found = trace.iter().filter(|traced| traced.span.name == name);
+    let first = spans_found.next().unwrap_or_else(|| panic!("no {name} in\n{}", ExportedSpan::tree(trace)));
+    assert!(spans_found.next().is_none(), "more than one {name} in\n{}", ExportedSpan::tree(trace));
     first
 }
 
@@ -41,7 +42,7 @@ async fn start_with(client: &Client, traceparent: &str, input: &str) -> Value {
 
 #[tokio::test]
 async fn a_run_is_one_trace_across_processes() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let (scaled, server) = (scaled(&collector), ToolServer::answering_at_once().await);
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -56,7 +57,7 @@ async fn a_run_is_one_trace_across_processes() {
     let story: Vec<_> =
         trace.iter().filter(|it| !["append", "flush"].contains(&it.span.name.as_str())).cloned().collect();
     assert_eq!(
-        Traced::tree(&story),
+        ExportedSpan::tree(&story),
         "POST /v1/runs (api)\n\
          \x20 submit (api)\n\
          \x20 invoke_agent tester (worker)\n\
@@ -83,14 +84,14 @@ async fn a_run_is_one_trace_across_processes() {
         process.signal("TERM");
         assert!(process.exit().success());
     }
-    for said in ["quokka", "wombat"] {
-        assert!(!collector.was_told(said), "what was said has left in a span");
+    for word in ["quokka", "wombat"] {
+        assert!(!collector.has_received(word), "a span contains message text");
     }
 }
 
 #[tokio::test]
 async fn a_streams_request_ends_with_its_head_and_not_with_the_run() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let mut stream = client.stream("[tokens=1000] [delay=50] hi").await;
@@ -101,8 +102,8 @@ async fn a_streams_request_ends_with_its_head_and_not_with_the_run() {
 }
 
 #[tokio::test]
-async fn another_worker_goes_on_in_the_same_trace() {
-    let collector = Collector::start().await;
+async fn another_worker_continues_the_same_trace() {
+    let collector = TestCollector::start().await;
     let scaled = scaled(&collector);
     let (mut api, worker) = (scaled.api(), scaled.worker());
     let client = api.client();
@@ -125,8 +126,8 @@ async fn another_worker_goes_on_in_the_same_trace() {
 }
 
 #[tokio::test]
-async fn an_answered_run_goes_on_in_its_trace_and_the_answers_request_is_linked() {
-    let collector = Collector::start().await;
+async fn an_answered_run_continues_its_trace_and_the_answers_request_is_linked() {
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let mut stream = client.stream("[tokens=2] [approval]").await;
@@ -151,12 +152,12 @@ async fn an_answered_run_goes_on_in_its_trace_and_the_answers_request_is_linked(
 
 #[tokio::test]
 async fn a_callers_span_is_the_parent_and_its_sampling_counts() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let unsampled = start_with(&client, &format!("00-{CALLER}-00f067aa0ba902b7-00"), "hi").await;
     assert_eq!(unsampled["trace_id"], Value::Null);
-    client.ended(unsampled["id"].as_str().unwrap()).await;
+    client.wait_for_run(unsampled["id"].as_str().unwrap()).await;
     let run = start_with(&client, &format!("00-{CALLER}-00f067aa0ba902b7-01"), "hi").await;
     assert_eq!(run["trace_id"], CALLER);
     let trace = collector.trace_with(CALLER, "invoke_agent", 1).await;
@@ -168,11 +169,11 @@ async fn a_callers_span_is_the_parent_and_its_sampling_counts() {
 
 #[tokio::test]
 async fn a_failed_run_fails_its_spans_with_its_code() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let run = client.start("[fail] quokka").await["run"].clone();
-    let run = client.ended(run["id"].as_str().unwrap()).await;
+    let run = client.wait_for_run(run["id"].as_str().unwrap()).await;
     let code = run["error"]["code"].as_str().unwrap();
     let trace = collector.trace_with(run["trace_id"].as_str().unwrap(), "invoke_agent", 1).await;
     for name in ["chat scripted", "step", "invoke_agent"] {
@@ -183,7 +184,7 @@ async fn a_failed_run_fails_its_spans_with_its_code() {
 
 #[tokio::test]
 async fn a_tool_that_fails_fails_its_span_and_not_the_run() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut server = ToolServer::start().await;
     let holdfast = embedded(&collector);
     let mut deployment = Deployment::on(holdfast.with("HOLDFAST_MCP_TIMEOUT_MS", 200));
@@ -199,8 +200,8 @@ async fn a_tool_that_fails_fails_its_span_and_not_the_run() {
 }
 
 #[tokio::test]
-async fn appends_are_told_of_in_stretches_that_miss_none() {
-    let collector = Collector::start().await;
+async fn append_spans_cover_every_append() {
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let frames = client.stream("[tokens=200] [delay=5] hi").await.rest().await;
@@ -211,15 +212,15 @@ async fn appends_are_told_of_in_stretches_that_miss_none() {
         appends.map(|append| append.get(key).unwrap().parse::<u64>().unwrap()).sum()
     };
     let count = |name: &str| trace.iter().filter(|traced| traced.span.name == name).count();
-    // All but the API's own `run.queued`.
+    // These are all events but `run.queued`, which the API writes.
     assert_eq!(sum("run.events"), frames.len() as u64 - 1);
-    assert!(sum("run.appends") > 20, "{}", Traced::tree(&trace));
-    assert!(count("append") <= count("flush") + 1, "{}", Traced::tree(&trace));
+    assert!(sum("run.appends") > 20, "{}", ExportedSpan::tree(&trace));
+    assert!(count("append") <= count("flush") + 1, "{}", ExportedSpan::tree(&trace));
 }
 
 #[tokio::test]
 async fn the_log_has_the_trace_of_a_run() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
     let run = client.start("hi").await["run"].clone();
@@ -232,23 +233,23 @@ async fn without_an_endpoint_nothing_is_traced() {
     let mut holdfast = Embedded::new().start();
     let client = holdfast.client();
     let run = start_with(&client, &format!("00-{CALLER}-00f067aa0ba902b7-01"), "hi").await;
-    let run = client.ended(run["id"].as_str().unwrap()).await;
+    let run = client.wait_for_run(run["id"].as_str().unwrap()).await;
     assert_eq!(run["trace_id"], Value::Null);
     let exporters = |threads: Vec<String>| threads.into_iter().any(|name| name.starts_with("OpenTelemetry"));
     assert!(!exporters(holdfast.threads()));
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     let mut traced = embedded(&collector).start();
     traced.base();
     assert!(exporters(traced.threads()));
 }
 
 #[tokio::test]
-async fn what_is_switched_off_connects_to_nobody() {
-    let collector = Collector::start().await;
+async fn disabled_tracing_connects_to_no_collector() {
+    let collector = TestCollector::start().await;
     let mut holdfast = embedded(&collector).with("OTEL_SDK_DISABLED", true).start();
     let client = holdfast.client();
     let run = client.start("hi").await["run"].clone();
-    assert_eq!(client.ended(run["id"].as_str().unwrap()).await["trace_id"], Value::Null);
+    assert_eq!(client.wait_for_run(run["id"].as_str().unwrap()).await["trace_id"], Value::Null);
     holdfast.signal("TERM");
     assert!(holdfast.exit().success());
     assert_eq!(collector.requests(), 0);
@@ -256,7 +257,7 @@ async fn what_is_switched_off_connects_to_nobody() {
 
 #[tokio::test]
 async fn a_hanging_collector_holds_up_neither_runs_nor_the_end() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     collector.hang(true);
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
@@ -266,17 +267,17 @@ async fn a_hanging_collector_holds_up_neither_runs_nor_the_end() {
     })
     .await;
     let run = client.start("[tokens=5] hi").await["run"].clone();
-    assert_eq!(client.ended(run["id"].as_str().unwrap()).await["status"], "completed");
+    assert_eq!(client.wait_for_run(run["id"].as_str().unwrap()).await["status"], "completed");
     holdfast.signal("TERM");
     let stopped = Instant::now();
     assert!(holdfast.exit().success());
-    // 2 s are its limit; the exporter's own is 10 s.
+    // The process waits 2 s; the exporter itself would wait 10 s.
     assert!(stopped.elapsed() < Duration::from_secs(8), "it took {:?}", stopped.elapsed());
 }
 
 #[tokio::test]
-async fn a_collector_that_takes_nothing_is_complained_of_once() {
-    let collector = Collector::start().await;
+async fn a_collector_that_refuses_everything_is_logged_once() {
+    let collector = TestCollector::start().await;
     collector.refuse(true);
     let mut holdfast = embedded(&collector).start();
     let client = holdfast.client();
@@ -297,15 +298,15 @@ async fn a_collector_that_takes_nothing_is_complained_of_once() {
 
 #[tokio::test]
 async fn a_batch_that_is_not_taken_in_time_is_lost() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     collector.hang(true);
     let mut holdfast = embedded(&collector).with("OTEL_EXPORTER_OTLP_TIMEOUT", 300).start();
     let client = holdfast.client();
-    let asked = Instant::now();
+    let since = Instant::now();
     client.get("/v1/runs").await.unwrap();
     holdfast.wait_for_log("spans are lost");
-    // 10 s are the default.
-    assert!(asked.elapsed() < Duration::from_secs(8), "it took {:?}", asked.elapsed());
+    // The default is 10 s.
+    assert!(since.elapsed() < Duration::from_secs(8), "it took {:?}", since.elapsed());
     collector.hang(false);
     let run = client.start("hi").await["run"].clone();
     collector.trace_with(run["trace_id"].as_str().unwrap(), "invoke_agent", 1).await;
@@ -313,7 +314,7 @@ async fn a_batch_that_is_not_taken_in_time_is_lost() {
 
 #[tokio::test]
 async fn spans_that_find_no_room_in_the_queue_are_lost() {
-    let collector = Collector::start().await;
+    let collector = TestCollector::start().await;
     collector.hang(true);
     let mut holdfast = embedded(&collector).with("OTEL_BSP_MAX_QUEUE_SIZE", 10).start();
     let client = holdfast.client();

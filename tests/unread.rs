@@ -1,4 +1,4 @@
-//! Answers that clients do not read, or read slowly: how many bytes the server keeps for a caller, and how long.
+//! Responses that clients do not read, or read slowly: how many bytes the server keeps for a caller, and how long.
 
 use std::{
     io::{Read, Write},
@@ -12,11 +12,11 @@ use crate::support::{
     Client, Embedded, answer,
     tokens::{SECRET, claims, token},
     until,
-    upstream::Upstream,
+    upstream::TestUpstream,
 };
 
-/// Stores briefings of ann's whose first page has about a mebibyte.
-async fn with_a_long_list(client: &Client) -> Client {
+/// Stores briefings for ann. Their first page has about a mebibyte.
+async fn store_long_list(client: &Client) -> Client {
     let agent = client.post("/v1/agents", json!({"name": "clerk"})).await.unwrap();
     let ann = client.user("ann");
     let body = json!({"agent_id": agent["id"], "title": "t", "summary": "s".repeat(60_000), "data": {"x": "x".repeat(60_000)}});
@@ -26,8 +26,8 @@ async fn with_a_long_list(client: &Client) -> Client {
     ann
 }
 
-/// Asks for the list, and reads the answer's first line.
-fn asked_for(client: &Client) -> (TcpStream, String) {
+/// Requests the list, and reads the first line of the response.
+fn request_list(client: &Client) -> (TcpStream, String) {
     let mut socket = TcpStream::connect(client.base().trim_start_matches("http://")).unwrap();
     socket.write_all(b"GET /v1/briefings HTTP/1.1\r\nhost: localhost\r\nx-user: ann\r\n\r\n").unwrap();
     let mut line = [0; 12];
@@ -36,19 +36,19 @@ fn asked_for(client: &Client) -> (TcpStream, String) {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_answers_unread_gets_no_more_of_them_until_they_are_read() {
+async fn a_caller_with_unread_responses_receives_no_more_until_it_has_read_them() {
     let embedded = Embedded::new().with("HOLDFAST_ANSWERS_PER_CALLER_BYTES", "1500000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = with_a_long_list(&client).await;
-    let (first, status) = asked_for(&client);
+    let ann = store_long_list(&client).await;
+    let (first, status) = request_list(&client);
     assert_eq!(status, "HTTP/1.1 200");
     let refused = ann.get("/v1/briefings").await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (429, "too_many_answers"));
     ann.get("/v1/runs").await.expect("a short answer has room");
     client.user("bob").get("/v1/briefings").await.expect("another caller has room");
     drop(first);
-    until("the unread answer is forgotten", || async { ann.get("/v1/briefings").await.ok() }).await;
+    until("the server has dropped the unread response", || async { ann.get("/v1/briefings").await.ok() }).await;
 }
 
 #[tokio::test]
@@ -60,10 +60,10 @@ async fn a_full_budget_refuses_before_the_work_is_done() {
         let embedded = Embedded::new().with(variable, "1000000");
         let mut holdfast = embedded.start();
         let client = holdfast.client();
-        let ann = with_a_long_list(&client).await;
+        let ann = store_long_list(&client).await;
         let run = ann.start("[tokens=1000] [delay=20]").await;
-        let (first, line) = asked_for(&client);
-        assert_eq!(line, "HTTP/1.1 200", "one answer is always given, however long");
+        let (first, line) = request_list(&client);
+        assert_eq!(line, "HTTP/1.1 200", "one response is always sent, however long");
         let refused = ann.request(Method::POST, "/v1/conversations").json(&json!({})).send().await.unwrap();
         assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (status, true));
         assert_eq!(refused.json::<Value>().await.unwrap()["code"], code);
@@ -71,34 +71,34 @@ async fn a_full_budget_refuses_before_the_work_is_done() {
         assert_eq!(probe.status(), 200, "probes pass");
         ann.cancel(run["run"]["id"].as_str().unwrap()).await;
         drop(first);
-        let listed = until("there is room", || async { ann.get("/v1/conversations").await.ok() }).await;
-        assert_eq!(listed["items"].as_array().unwrap().len(), 1, "only the run's own: {listed}");
+        let conversations = until("there is room", || async { ann.get("/v1/conversations").await.ok() }).await;
+        assert_eq!(conversations["items"].as_array().unwrap().len(), 1, "only the run's own: {conversations}");
     }
 }
 
 #[tokio::test]
-async fn a_client_that_reads_an_answer_too_slowly_is_cut_off() {
+async fn a_client_that_reads_a_response_too_slowly_is_disconnected() {
     let embedded = Embedded::new().with("HOLDFAST_ANSWER_TIMEOUT_MS", "1000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = with_a_long_list(&client).await;
-    let whole = ann.get("/v1/briefings").await.expect("a client that reads gets all of it");
-    let (mut trickling, _) = asked_for(&client);
-    let cut = "holdfast_connections_stalled_total 1";
+    let ann = store_long_list(&client).await;
+    let all = ann.get("/v1/briefings").await.expect("a client that reads gets all of it");
+    let (mut trickling, _) = request_list(&client);
+    let stalled = "holdfast_connections_stalled_total 1";
     until("the trickling connection is closed", || {
         trickling.read_exact(&mut [0; 100]).unwrap();
         let metrics = client.request(Method::GET, "/metrics").send();
-        async { metrics.await.unwrap().text().await.unwrap().contains(cut).then_some(()) }
+        async { metrics.await.unwrap().text().await.unwrap().contains(stalled).then_some(()) }
     })
     .await;
     let mut rest = Vec::new();
     let _ = trickling.read_to_end(&mut rest);
-    assert!(rest.len() < whole.to_string().len() / 2, "the client received {} bytes", rest.len());
+    assert!(rest.len() < all.to_string().len() / 2, "the client received {} bytes", rest.len());
 }
 
 #[tokio::test]
-async fn what_no_page_can_cut_has_what_one_run_may_write_and_no_more() {
-    let upstream = Upstream::start(&["12345", "67890"]).await;
+async fn a_response_without_pages_is_bounded_by_what_one_run_may_write() {
+    let upstream = TestUpstream::start(&["12345", "67890"]).await;
     let embedded = Embedded::new()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "gpt-test")
@@ -107,14 +107,14 @@ async fn what_no_page_can_cut_has_what_one_run_may_write_and_no_more() {
         .with("HOLDFAST_MAX_ANSWER_BYTES", "10");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let started = client.start("hi").await;
-    let run_id = started["run"]["id"].as_str().unwrap();
-    let run = client.ended(run_id).await;
+    let submission = client.start("hi").await;
+    let run_id = submission["run"]["id"].as_str().unwrap();
+    let run = client.wait_for_run(run_id).await;
     assert_eq!(run["output_message"]["content"], "1234567890");
     let snapshot = client.request(Method::GET, &format!("/v1/runs/{run_id}/events?snapshot=true"));
     let snapshot = answer(snapshot.header("accept", "application/json")).await.unwrap();
     assert_eq!(snapshot["snapshot"]["text"], "1234567890");
-    let chat = started["conversation"]["id"].as_str().unwrap();
+    let chat = submission["conversation"]["id"].as_str().unwrap();
     let history = client.get(&format!("/api/chat/{chat}/messages")).await.unwrap();
     assert_eq!(history.as_array().unwrap().len(), 1, "a history ends after the message that exceeds it: {history}");
     assert!(history.to_string().contains("1234567890"), "{history}");

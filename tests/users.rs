@@ -1,4 +1,4 @@
-//! Who is asking: JWTs, anonymous users, operators; and what belongs to whom.
+//! Authentication: JWTs, anonymous users and operators, and the owner of data.
 
 use jsonwebtoken::Algorithm;
 use reqwest::{Method, Response};
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 use crate::{
     in_both_modes,
     support::{
-        Client, Deployment, Embedded, Failure, Holdfast, answer, fold, refusal,
-        tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, signed_with, token},
+        Client, Deployment, Embedded, ErrorResponse, Holdfast, answer, fold, refusal,
+        tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, sign_with, token},
     },
 };
 
 in_both_modes!(
-    everything_belongs_to_whom_the_token_names,
-    an_anonymous_user_is_whoever_has_the_secret,
+    data_belongs_to_the_user_that_the_token_names,
+    a_secret_identifies_an_anonymous_user,
     only_an_operators_token_writes_agents,
     only_operators_see_an_agents_instructions_in_a_trace,
 );
 
-fn checked() -> Embedded {
+fn with_authentication() -> Embedded {
     Embedded::new().with("HOLDFAST_JWT_KEY", SECRET)
 }
 
-fn named(client: &Client, subject: &str) -> Client {
+fn user_named(client: &Client, subject: &str) -> Client {
     client.token(&token(&claims(subject, json!({}))))
 }
 
@@ -31,15 +31,15 @@ async fn me(client: &Client) -> Value {
     client.get("/v1/users/me").await.unwrap()
 }
 
-async fn refused(client: &Client) -> Failure {
-    client.get("/v1/users/me").await.expect_err("it was let in")
+async fn failure_of(client: &Client) -> ErrorResponse {
+    client.get("/v1/users/me").await.expect_err("it was admitted")
 }
 
 fn count(page: &Value) -> usize {
     page["items"].as_array().unwrap().len()
 }
 
-/// The secret in the cookie that an answer sets.
+/// Returns the secret in the cookie of a response.
 fn cookie(response: &Response) -> Option<String> {
     let cookie = response.headers().get("set-cookie")?.to_str().unwrap();
     let (pair, attributes) = cookie.split_once("; ").unwrap();
@@ -47,29 +47,29 @@ fn cookie(response: &Response) -> Option<String> {
     Some(pair.strip_prefix("__Host-holdfast_user=").unwrap().to_owned())
 }
 
-async fn everything_belongs_to_whom_the_token_names(mut deployment: Deployment) {
+async fn data_belongs_to_the_user_that_the_token_names(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
     let client = deployment.client();
-    let (ann, bob) = (named(&client, "ann"), named(&client, "bob"));
+    let (ann, bob) = (user_named(&client, "ann"), user_named(&client, "bob"));
     let expected = json!({"user": "ann", "kind": "jwt", "operator": false, "default_session": "session_ann"});
     assert_eq!(me(&ann).await, expected);
-    let started = ann.start("[tokens=3] hi").await;
-    let run = started["run"]["id"].as_str().unwrap();
-    assert_eq!(ann.ended(run).await["status"], "completed");
+    let submission = ann.start("[tokens=3] hi").await;
+    let run = submission["run"]["id"].as_str().unwrap();
+    assert_eq!(ann.wait_for_run(run).await["status"], "completed");
     assert_eq!(bob.get(&format!("/v1/runs/{run}")).await.unwrap_err().code, "run_not_found");
-    // Another token of the same user is the same user.
+    // Another token of a user identifies the same user.
     let again = client.token(&token(&claims("ann", json!({"exp": now() + 60, "jti": "2"}))));
     assert_eq!(count(&again.get("/v1/runs").await.unwrap()), 1);
     assert_eq!(count(&bob.get("/v1/runs").await.unwrap()), 0);
-    assert_eq!(count(&client.get("/v1/runs").await.unwrap()), 0, "a stranger sees nothing");
+    assert_eq!(count(&client.get("/v1/runs").await.unwrap()), 0, "another user sees nothing");
 }
 
-async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment) {
+async fn a_secret_identifies_an_anonymous_user(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET);
     let client = deployment.client();
     let post = client.request(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=3] hi"}));
     let response = post.header("accept", "text/event-stream").send().await.unwrap();
-    let secret = cookie(&response).expect("a stream tells newcomers who they are");
+    let secret = cookie(&response).expect("a stream gives new callers their identity");
     assert_eq!(secret.len(), 43);
     let run = response.headers()["x-run-id"].to_str().unwrap().to_owned();
 
@@ -83,8 +83,8 @@ async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment)
     assert!(user.starts_with("anonymous_") && !user.contains(&secret[..8]), "{user}");
     assert_eq!((users[0]["kind"].as_str(), users[0]["operator"].as_bool()), (Some("anonymous"), Some(false)));
     assert!(users.iter().all(|other| *other == users[0]), "{users:?}");
-    let seen = answer(with_cookie(&format!("/v1/runs/{run}"))).await.unwrap();
-    assert_eq!(seen["id"].as_str(), Some(&*run));
+    let run_seen = answer(with_cookie(&format!("/v1/runs/{run}"))).await.unwrap();
+    assert_eq!(run_seen["id"].as_str(), Some(&*run));
     assert_eq!(count(&client.token(&secret).get("/v1/conversations").await.unwrap()), 1);
 
     let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
@@ -92,9 +92,9 @@ async fn an_anonymous_user_is_whoever_has_the_secret(mut deployment: Deployment)
     assert_eq!(me(&other).await["user"], made["user"]);
     assert_eq!(other.get(&format!("/v1/runs/{run}")).await.unwrap_err().code, "run_not_found");
     assert_eq!(count(&other.get("/v1/conversations").await.unwrap()), 0);
-    // A token that names the same text is somebody else, if it is anybody.
+    // A token with this text as subject is another user, if it is valid at all.
     let posing = client.token(&token(&claims(user, json!({}))));
-    assert_eq!(refused(&posing).await.code, "invalid_token");
+    assert_eq!(failure_of(&posing).await.code, "invalid_token");
 }
 
 async fn only_operators_see_an_agents_instructions_in_a_trace(mut deployment: Deployment) {
@@ -104,19 +104,19 @@ async fn only_operators_see_an_agents_instructions_in_a_trace(mut deployment: De
     let agent = operator.post("/v1/agents", json!({"name": "helper", "system_prompt": "private"})).await.unwrap();
     for (client, expected) in [
         (&operator, json!({"role": "system", "content": "private"})),
-        (&named(&client, "ann"), json!({"role": "system", "content": "", "redacted": true})),
+        (&user_named(&client, "ann"), json!({"role": "system", "content": "", "redacted": true})),
     ] {
-        let started =
+        let submission =
             client.post("/v1/runs", json!({"agent_id": agent["id"], "input": "[tokens=1] hi"})).await.unwrap();
-        let run_id = started["run"]["id"].as_str().unwrap();
-        client.ended(run_id).await;
+        let run_id = submission["run"]["id"].as_str().unwrap();
+        client.wait_for_run(run_id).await;
         let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
-        let path = format!("/v1/conversations/{}/checkpoints", started["conversation"]["id"].as_str().unwrap());
+        let path = format!("/v1/conversations/{}/checkpoints", submission["conversation"]["id"].as_str().unwrap());
         let newest = client.get(&path).await.unwrap()["items"][0]["id"].as_str().unwrap().to_owned();
         let checkpoint = client.get(&format!("{path}/{newest}")).await.unwrap();
         for first in [&trace["items"][0], &checkpoint["trace"][0]] {
-            let shown: Vec<_> = expected.as_object().unwrap().keys().map(|field| &first[field]).collect();
-            assert_eq!(shown, expected.as_object().unwrap().values().collect::<Vec<_>>(), "{first}");
+            let fields: Vec<_> = expected.as_object().unwrap().keys().map(|field| &first[field]).collect();
+            assert_eq!(fields, expected.as_object().unwrap().values().collect::<Vec<_>>(), "{first}");
         }
         assert_eq!((&trace["items"][1]["role"], &trace["items"][1]["position"]), (&json!("user"), &json!(2)));
     }
@@ -131,7 +131,7 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
     let agent = operator.post("/v1/agents", json!({"name": "helper", "system_prompt": "private"})).await.unwrap();
     let path = format!("/v1/agents/{}", agent["id"].as_str().unwrap());
     for client in
-        [client.clone(), named(&client, "ann"), with_role(json!("user")), with_role(json!({"operator": true}))]
+        [client.clone(), user_named(&client, "ann"), with_role(json!("user")), with_role(json!({"operator": true}))]
     {
         let refused = [
             client.post("/v1/agents", json!({"name": "mine"})).await,
@@ -145,7 +145,7 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
         assert_eq!(
             (&one["name"], &one["system_prompt"]),
             (&json!("helper"), &Value::Null),
-            "who it is, is for everybody"
+            "every caller may read its own identity"
         );
         assert_eq!(list["items"], json!([one]));
     }
@@ -153,15 +153,15 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
-    let embedded = checked();
+async fn an_invalid_token_is_refused_with_the_reason() {
+    let embedded = with_authentication();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let check = async |token: &str, reason: &str| {
         let response = client.token(token).request(Method::GET, "/v1/users/me").send().await.unwrap();
         let challenge = response.headers()["www-authenticate"].to_str().unwrap();
         assert_eq!((response.status().as_u16(), challenge), (401, "Bearer"));
-        let failure = refused(&client.token(token)).await;
+        let failure = failure_of(&client.token(token)).await;
         let detail = failure.body["detail"].as_str().unwrap();
         assert_eq!(failure.code, "invalid_token");
         assert!(detail.contains(reason), "{reason}: {detail}");
@@ -172,8 +172,8 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
     me(&client.token(&token(&good))).await;
     check(&token(&claims("ann", json!({"exp": now() - 10}))), "has expired").await;
     check(&token(&claims("ann", json!({"nbf": now() + 60}))), "not valid yet").await;
-    check(&signed_with("another secret", Algorithm::HS256, &good), "signature is wrong").await;
-    check(&signed_with(SECRET, Algorithm::HS384, &good), "algorithm (alg) is not HS256").await;
+    check(&sign_with("another secret", Algorithm::HS256, &good), "signature is wrong").await;
+    check(&sign_with(SECRET, Algorithm::HS384, &good), "algorithm (alg) is not HS256").await;
     check(&RSA.sign(&good), "algorithm (alg) is not HS256").await;
     check(&token(&claims("ann", json!({"exp": null}))), "claim exp is missing").await;
     check(&token(&claims("ann", json!({"exp": "tomorrow"}))), "claim exp is missing, or of the wrong type").await;
@@ -183,7 +183,7 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
     check(&token(&claims(&"u".repeat(129), json!({}))), "1 to 128 characters").await;
     check(&token(&claims("a\nb", json!({}))), "control characters").await;
     check(&token(&claims("anonymous_0", json!({}))), "another kind").await;
-    // `{"alg":"none"}`, with good claims and without a signature.
+    // The header is `{"alg":"none"}`, with valid claims and without a signature.
     let payload = token(&good).split('.').nth(1).unwrap().to_owned();
     check(&format!("eyJhbGciOiJub25lIn0.{payload}."), "it is no JWT").await;
     check("a.b.c", "it is no JWT").await;
@@ -191,7 +191,7 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
     check("sk-no-key-at-all", "neither a JWT nor").await;
     let edge = [("ann".repeat(42) + "an", 128), ("🦀".repeat(128), 128)];
     for (subject, chars) in edge {
-        let user = me(&named(&client, &subject)).await["user"].as_str().unwrap().chars().count();
+        let user = me(&user_named(&client, &subject)).await["user"].as_str().unwrap().chars().count();
         assert_eq!(user, chars);
     }
     me(&client.token(&token(&claims("ann", json!({"exp": now() - 2}))))).await;
@@ -199,11 +199,11 @@ async fn a_token_that_is_not_wholly_right_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_when_its_token_expires_and_goes_on_with_a_new_one() {
-    let embedded = checked();
+async fn a_stream_ends_when_its_token_expires_and_resumes_with_a_new_one() {
+    let embedded = with_authentication();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    // The server takes it for a second or two, because clocks may differ by 5 s.
+    // The server accepts the token for a second or two, because clocks may differ by 5 s.
     let short = client.token(&token(&claims("ann", json!({"exp": now() - 4}))));
     let busy = short.stream("[tokens=150] [delay=20] hi").await;
     let silent = short.stream("[tokens=2] [delay=20000] hi").await;
@@ -212,8 +212,8 @@ async fn a_stream_is_cut_when_its_token_expires_and_goes_on_with_a_new_one() {
     for words in [last_words, also] {
         assert!(words.ends_with(": the token has expired; come back with a new one\n"), "{words:?}");
     }
-    assert!(refused(&short).await.body["detail"].as_str().unwrap().contains("has expired"));
-    let ann = named(&client, "ann");
+    assert!(failure_of(&short).await.body["detail"].as_str().unwrap().contains("has expired"));
+    let ann = user_named(&client, "ann");
     let cursor = frames.last().unwrap().id.clone();
     frames.extend(ann.rest_after(&run, &cursor).await);
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 150);
@@ -229,24 +229,24 @@ async fn a_public_key_lets_in_its_own_algorithm_only() {
         let client = holdfast.client();
         let good = claims("ann", json!({"aud": "holdfast"}));
         assert_eq!(me(&client.token(&keys.sign(&good))).await["user"], "ann");
-        // The old trick: the public key, which everybody has, as a secret.
+        // A known attack signs with the public key as an HMAC secret.
         let tricks = [keys.public, keys.public.trim(), &keys.public.replace('\n', "\\n")];
-        let mut forged: Vec<String> = tricks.iter().map(|text| signed_with(text, Algorithm::HS256, &good)).collect();
+        let mut forged: Vec<String> = tricks.iter().map(|text| sign_with(text, Algorithm::HS256, &good)).collect();
         let others: [Keys; 3] = [RSA, EC, ED25519];
         forged.extend(others.iter().filter(|other| other.algorithm != keys.algorithm).map(|other| other.sign(&good)));
         for token in forged {
-            let detail = refused(&client.token(&token)).await.body["detail"].as_str().unwrap().to_owned();
+            let detail = failure_of(&client.token(&token)).await.body["detail"].as_str().unwrap().to_owned();
             assert!(detail.contains(&format!("algorithm (alg) is not {:?}", keys.algorithm)), "{detail}");
         }
-        let mut cut = keys.sign(&good);
-        cut.truncate(cut.len() - 4);
-        assert_eq!(refused(&client.token(&cut)).await.code, "invalid_token");
+        let mut unsigned = keys.sign(&good);
+        unsigned.truncate(unsigned.len() - 4);
+        assert_eq!(failure_of(&client.token(&unsigned)).await.code, "invalid_token");
     }
 }
 
 #[tokio::test]
 async fn audience_and_issuer_are_checked_where_they_are_configured() {
-    let embedded = checked()
+    let embedded = with_authentication()
         .with("HOLDFAST_JWT_AUDIENCE", "holdfast")
         .with("HOLDFAST_JWT_ISSUERS", "https://accounts.google.com=google,https://own.example=")
         .with("HOLDFAST_JWT_ROLE_CLAIM", "https://own.example/role");
@@ -272,7 +272,7 @@ async fn audience_and_issuer_are_checked_where_they_are_configured() {
         (from(own, "ann", json!({"aud": "other"})), "audience (aud)"),
         (from(own, "ann", json!({"aud": null})), "claim aud is missing"),
     ] {
-        let failure = refused(&client).await;
+        let failure = failure_of(&client).await;
         let detail = failure.body["detail"].as_str().unwrap();
         assert!(failure.code == "invalid_token" && detail.contains(reason), "{reason}: {detail}");
     }
@@ -280,11 +280,11 @@ async fn audience_and_issuer_are_checked_where_they_are_configured() {
 
 #[tokio::test]
 async fn a_key_refuses_development_identities_and_answers_any_host_name() {
-    let embedded = checked();
+    let embedded = with_authentication();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    for client in [client.user("ann"), named(&client, "ann").user("ann")] {
-        let failure = refused(&client).await;
+    for client in [client.user("ann"), user_named(&client, "ann").user("ann")] {
+        let failure = failure_of(&client).await;
         assert_eq!((failure.status, failure.code.as_str()), (401, "development_identity"));
     }
     let elsewhere = client.request(Method::GET, "/v1/users/me").header("host", "chat.example.org");
@@ -293,8 +293,8 @@ async fn a_key_refuses_development_identities_and_answers_any_host_name() {
 }
 
 #[tokio::test]
-async fn without_anonymous_users_everybody_needs_a_token() {
-    let embedded = checked().with("HOLDFAST_ANONYMOUS", "false");
+async fn without_anonymous_users_every_caller_needs_a_token() {
+    let embedded = with_authentication().with("HOLDFAST_ANONYMOUS", "false");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let secret = "s".repeat(43);
@@ -309,27 +309,27 @@ async fn without_anonymous_users_everybody_needs_a_token() {
         assert_eq!((failure.status, failure.code.as_str()), (401, "unauthenticated"));
     }
     assert_eq!(client.post("/v1/users/anonymous", json!({})).await.unwrap_err().code, "no_anonymous_users");
-    named(&client, "ann").start("[tokens=1]").await;
+    user_named(&client, "ann").start("[tokens=1]").await;
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json"] {
         assert_eq!(client.request(Method::GET, path).send().await.unwrap().status(), 200, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() {
-    let embedded = checked();
+async fn only_new_callers_that_create_something_receive_a_cookie() {
+    let embedded = with_authentication();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let made = json!({"title": "mine"});
     let post = |client: &Client| client.request(Method::POST, "/v1/conversations").json(&made);
     let secret = cookie(&post(&client).send().await.unwrap()).unwrap();
-    let known = format!("__Host-holdfast_user={secret}");
+    let known_cookie = format!("__Host-holdfast_user={secret}");
     for request in [
         client.request(Method::GET, "/v1/runs"),
         client.request(Method::HEAD, "/v1/runs"),
-        post(&client).header("cookie", known),
+        post(&client).header("cookie", known_cookie),
         post(&client.token(&secret)),
-        post(&named(&client, "ann")),
+        post(&user_named(&client, "ann")),
         client.request(Method::POST, "/v1/conversations").json(&json!({"title": ""})),
         post(&client).header("sec-fetch-site", "cross-site"),
         client.request(Method::POST, "/v1/users/anonymous").header("sec-fetch-site", "cross-site"),
@@ -340,18 +340,18 @@ async fn a_cookie_is_set_for_newcomers_who_make_something_and_for_nobody_else() 
     let response = client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap();
     let secret = cookie(&response).unwrap();
     assert_eq!(response.json::<Value>().await.unwrap()["token"], secret);
-    // What was committed is theirs, although its run has failed before it said anything.
+    // The user owns the stored message, although its run failed before its first output.
     let failing = json!({"message": "[tokens=0] [fail]"});
-    let failed = client.request(Method::POST, "/api/chat/stream").json(&failing).send().await.unwrap();
-    assert_eq!(failed.status(), 500);
-    assert!(cookie(&failed).is_some());
-    // A cookie that is none is as good as none.
+    let failed_response = client.request(Method::POST, "/api/chat/stream").json(&failing).send().await.unwrap();
+    assert_eq!(failed_response.status(), 500);
+    assert!(cookie(&failed_response).is_some());
+    // The server ignores an invalid cookie.
     let broken = post(&client).header("cookie", "__Host-holdfast_user=short").send().await.unwrap();
     assert!(cookie(&broken).is_some());
 }
 
 #[test]
-fn a_key_that_was_not_filled_in_opens_no_door() {
+fn an_empty_key_admits_no_caller() {
     for variable in ["HOLDFAST_JWT_KEY", "HOLDFAST_JWT_KEY_FILE"] {
         let embedded = Embedded::new().with(variable, "");
         let sentence = refusal(&mut embedded.command());
@@ -360,7 +360,7 @@ fn a_key_that_was_not_filled_in_opens_no_door() {
 }
 
 #[tokio::test]
-async fn in_development_mode_everybody_is_believed_and_keys_are_ignored() {
+async fn in_development_mode_every_name_is_believed_and_keys_are_ignored() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -391,13 +391,13 @@ async fn a_session_is_named_by_its_header() {
 }
 
 #[test]
-fn settings_that_would_let_in_anybody_are_refused_by_name() {
+fn settings_that_would_admit_every_caller_are_refused_by_name() {
     let check = |settings: &[(&str, &str)], expected: &[&str]| {
         let mut command = Holdfast::command();
         command.env("HOLDFAST_DATA_DIR", "/dev/null/holdfast").envs(settings.iter().copied());
-        let said = refusal(&mut command);
-        assert!(expected.iter().all(|part| said.contains(part)), "{settings:?}: {said}");
-        assert!(!said.contains("MII"), "the key is quoted: {said}");
+        let message = refusal(&mut command);
+        assert!(expected.iter().all(|part| message.contains(part)), "{settings:?}: {message}");
+        assert!(!message.contains("MII"), "the key is quoted: {message}");
     };
     let key = ("HOLDFAST_JWT_KEY", SECRET);
     check(
@@ -425,7 +425,7 @@ fn settings_that_would_let_in_anybody_are_refused_by_name() {
 #[test]
 fn a_key_opens_every_address_and_development_mode_there_is_warned_about() {
     let everywhere = ("HOLDFAST_ADDR", "0.0.0.0:0");
-    let mut keyed = checked().with(everywhere.0, everywhere.1).start();
+    let mut keyed = with_authentication().with(everywhere.0, everywhere.1).start();
     keyed.wait_for_log("users: as their JWTs say, or anonymous");
     assert!(!keyed.log_so_far().contains("can be reached from other machines"));
     let open = Embedded::new().with(everywhere.0, everywhere.1).with("HOLDFAST_DEVELOPMENT", "true");

@@ -1,5 +1,4 @@
-//! Tool calls in words: a quiet line when one begins and when it ends, and the arguments to the letter for whoever has
-//! to agree to them.
+//! Tool calls in words: a line at the start and at the end of a call, and exact arguments for a reader who must approve them.
 
 use holdfast_shared::{
     hidden::{visible, visible_json},
@@ -7,7 +6,7 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-/// Characters of arguments or output that a line shows.
+/// Longest excerpt of arguments or output in a line, in characters.
 const MOST: usize = 120;
 
 pub fn started(name: &str, input: &Value) -> String {
@@ -23,13 +22,12 @@ pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &ToolError>)
     }
 }
 
-/// JSON in which every character can be seen: what a terminal would swallow, or would let look like something else,
-/// is escaped.
+/// Returns JSON in which every character is visible. It escapes characters that a terminal would hide or misrepresent.
 pub fn exact(input: &Value) -> String {
     visible_json(&input.to_string()).into_owned()
 }
 
-/// The beginning of a text, without line breaks.
+/// Returns the beginning of a text without line breaks, with an ellipsis if it was truncated.
 pub fn one_line(text: &str) -> String {
     let words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1);
     let mut chars = words.flat_map(str::chars);
@@ -53,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shows_the_beginning_of_whatever_comes() {
+    fn a_line_shows_the_beginning_of_any_text() {
         let check = |text: &str, expected: &str| assert_eq!(one_line(text), expected, "{text:?}");
         check("", "");
         check(" two\n\n\tlines \r\n", "two lines");
@@ -65,9 +63,9 @@ mod tests {
     #[test]
     fn arguments_show_what_a_terminal_would_hide() {
         let check = |text: &str, expected: &str| {
-            let shown = exact(&Value::from(text));
-            assert_eq!(shown, expected);
-            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), text, "it means something else");
+            let text_form = exact(&Value::from(text));
+            assert_eq!(text_form, expected);
+            assert_eq!(serde_json::from_str::<Value>(&text_form).unwrap(), text, "the escaped JSON has another value");
         };
         check("rm -r\nü 🦀", r#""rm -r\nü 🦀""#);
         check("\x1b[2J\x7f\u{9b}1m", r#""\u001b[2J\u007f\u009b1m""#);
@@ -76,13 +74,13 @@ mod tests {
 
     #[test]
     fn a_tools_name_hides_nothing() {
-        let (name, seen) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
-        assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {seen} \"\\u202e\""));
-        assert_eq!(completed(name, 3, Ok("")), format!("{seen} answered after 3 ms"));
+        let (name, escaped) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
+        assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {escaped} \"\\u202e\""));
+        assert_eq!(completed(name, 3, Ok("")), format!("{escaped} answered after 3 ms"));
     }
 
     #[test]
-    fn times_are_as_exact_as_they_are_of_use() {
+    fn durations_have_a_useful_precision() {
         let check = |ms: u64, expected: &str| assert_eq!(took(ms), expected);
         check(999, "999 ms");
         check(2_918, "2.9 s");

@@ -1,4 +1,4 @@
-//! The reader's wish that a run ends.
+//! The state of a cancel request of the reader.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure},
+    client::{ChatClient, RequestFailure},
     stream::Backoff,
 };
 
@@ -14,7 +14,7 @@ use super::{
 pub enum Cancel {
     #[default]
     Unwanted,
-    /// The run is not known yet.
+    /// The reader wants to cancel, but the run's id has not arrived.
     Wanted,
     Sent(JoinHandle<()>),
 }
@@ -28,15 +28,15 @@ impl Cancel {
         matches!(self, Self::Sent(_))
     }
 
-    /// Sends the wish, if there is one and the run is known.
-    pub fn send(&mut self, client: &Client, run: Option<Uuid>) {
+    /// Sends the cancel request, if the reader wants one and the run's id is known.
+    pub fn send(&mut self, client: &ChatClient, run: Option<Uuid>) {
         if let (Self::Wanted, Some(run)) = (&self, run) {
             *self = Self::Sent(tokio::spawn(send(client.clone(), run)));
         }
     }
 
-    /// Leaves the request the time that it needs to get out.
-    pub async fn leave(&mut self, time: Duration) {
+    /// Waits up to `time` until the request has been sent.
+    pub async fn wait_until_sent(&mut self, time: Duration) {
         if let Self::Sent(task) = self {
             let _ = tokio::time::timeout(time, task).await;
         }
@@ -51,10 +51,10 @@ impl Drop for Cancel {
     }
 }
 
-/// Asks for the end of the run until the server has heard it. What it says to that comes with the run's events.
-async fn send(client: Client, run: Uuid) {
+/// Sends the cancel request, and retries while the server is away. The run's events report the result.
+async fn send(client: ChatClient, run: Uuid) {
     let mut backoff = Backoff::default();
-    while let Err(Failure::Away(_)) = client.cancel(run).await {
+    while let Err(RequestFailure::Away(_)) = client.cancel(run).await {
         tokio::time::sleep(backoff.next_pause()).await;
     }
 }

@@ -1,6 +1,6 @@
-//! The requests that the chat makes, and what a failure means: worth another try, or an answer for the reader.
+//! The HTTP requests of the chat. A failure says whether a retry may succeed or the reader must know.
 //!
-//! One try per call; `stream` and `answer` decide when the next one comes.
+//! Each function sends one request; `stream`, `answer_state` and `cancel` decide when to retry.
 
 use std::{
     error::Error,
@@ -20,107 +20,107 @@ use uuid::Uuid;
 
 use super::call::one_line;
 
-/// Heartbeats come every 15 s, so after this long without a byte nobody is there.
+/// The server sends a heartbeat every 15 s, so a stream is dead after this time without a byte.
 pub const SILENCE: Duration = Duration::from_secs(45);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For answers that are not streams.
+/// Time-out of responses that are no streams.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pauses between the tries of the very first connection.
+/// Pauses between the attempts of the first connection.
 const FIRST_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1000)];
 
-/// A Holdfast server, as one user.
+/// A client of a Holdfast server, as one user.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ChatClient {
     http: reqwest::Client,
     url: String,
-    speaker: Speaker,
-    /// The secret of the anonymous user that this is, once the server has told it.
+    identity: ClientIdentity,
+    /// The secret of the anonymous user, from the first response of the server.
     anonymous: Arc<OnceLock<SecretString>>,
 }
 
-/// Who is speaking, and how the server is told.
+/// The identity of the user, as the client sends it to the server.
 #[derive(Debug, Clone)]
-pub enum Speaker {
-    /// A server that checks its users is shown a token.
+pub enum ClientIdentity {
+    /// A token, for a server that checks tokens.
     Token(SecretString),
-    /// A server in development mode believes a name.
-    Named(String),
-    /// Nobody in particular. A server that knows such users tells which one it is with the first answer.
-    Nobody,
+    /// A name, for a server in development mode.
+    Name(String),
+    /// No identity. A server with anonymous users sends a secret with its first response.
+    Anonymous,
 }
 
-/// Why there was no useful answer.
+/// The reason for which a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// The server is away, or not well: the same request may succeed later.
+pub enum RequestFailure {
+    /// The server is away or has failed; a retry may succeed.
     Away(String),
-    /// The server has answered, and would answer the same again.
-    Refused(Problem),
+    /// The server refused the request, and would refuse a retry.
+    Refused(ProblemDetails),
 }
 
-/// Why the server does not do what it was asked to.
+/// The problem of a refused request (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Problem {
-    /// For programs; empty where none was given.
+pub struct ProblemDetails {
+    /// Code for programs; empty if the server sent none.
     #[serde(default)]
     pub code: String,
-    /// For people.
+    /// Text for people.
     pub detail: String,
 }
 
-/// A message on its way; sent twice under its key it is still one message.
+/// A message to send. The server stores it once, even if the client sends it twice under its key.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// If absent, the session that the client names, or the speaker's own.
+    /// If absent, the message goes to the client's session, or to the user's own session.
     pub conversation: Option<Uuid>,
-    /// The agent of a conversation that is made.
+    /// The agent of a new conversation.
     pub agent: Option<Uuid>,
     pub text: String,
     pub key: Uuid,
 }
 
-/// A run that is followed. Without a stream it has ended, and nothing is to come.
-pub struct Opened {
+/// A run and its stream of events. Without a stream, the run has ended and the client has all its events.
+pub struct RunStream {
     pub run: Uuid,
     pub stream: Option<Response>,
 }
 
 /// A message of a session's history.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Line {
+pub struct HistoryLine {
     role: String,
     content: String,
 }
 
-impl Line {
-    /// Its beginning, and who has said it.
-    pub fn shown(&self) -> String {
-        let speaker = if self.role == "User" { "you" } else { "answer" };
-        format!("[{speaker}: {}]", one_line(&self.content))
+impl HistoryLine {
+    /// Returns the author and the beginning of the message.
+    pub fn summary(&self) -> String {
+        let author = if self.role == "User" { "you" } else { "answer" };
+        format!("[{author}: {}]", one_line(&self.content))
     }
 }
 
-/// A run, as far as the chat shows it.
+/// The part of a run that the chat shows.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Run {
+pub struct RunResult {
     pub status: String,
     pub finish_reason: Option<FinishReason>,
-    pub output_message: Option<Message>,
+    pub output_message: Option<OutputMessage>,
     pub error: Option<RunError>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Message {
+pub struct OutputMessage {
     pub content: String,
 }
 
-impl Speaker {
-    /// A token goes before a name, which a server that checks its users refuses.
+impl ClientIdentity {
+    /// Prefers the token, because a server that checks tokens refuses a name.
     pub fn of(token: Option<SecretString>, username: Option<String>) -> Self {
         match (token, username) {
             (Some(token), _) => Self::Token(token),
-            (None, Some(name)) => Self::Named(name),
-            (None, None) => Self::Nobody,
+            (None, Some(name)) => Self::Name(name),
+            (None, None) => Self::Anonymous,
         }
     }
 
@@ -132,58 +132,59 @@ impl Speaker {
                 bearer.set_sensitive(true);
                 Ok(Some((AUTHORIZATION, bearer)))
             }
-            Self::Named(name) => {
+            Self::Name(name) => {
                 let name = HeaderValue::from_bytes(name.as_bytes());
                 let name = name.map_err(|_| "--username: a name has no control characters")?;
                 Ok(Some((HeaderName::from_static("x-user"), name)))
             }
-            Self::Nobody => Ok(None),
+            Self::Anonymous => Ok(None),
         }
     }
 }
 
-impl Client {
-    /// A client that talks in this session, or else in the one that is the speaker's by default.
-    pub fn new(url: &Url, speaker: Speaker, session: Option<&str>) -> Result<Self, String> {
-        let mut headers = HeaderMap::from_iter(speaker.header()?);
+impl ChatClient {
+    /// Returns a client that uses this session, or else the user's default session. Fails if a name has characters that a
+    /// header cannot carry.
+    pub fn new(url: &Url, identity: ClientIdentity, session: Option<&str>) -> Result<Self, String> {
+        let mut headers = HeaderMap::from_iter(identity.header()?);
         if let Some(name) = session {
             let name = HeaderValue::from_bytes(name.as_bytes());
             let name = name.map_err(|_| "--session: a name has no control characters")?;
             headers.insert(HeaderName::from_static("x-session-id"), name);
         }
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT_TIMEOUT).build();
-        let http = http.map_err(|error| format!("could not prepare requests: {}", cause(&error)))?;
+        let http = http.map_err(|error| format!("failed to prepare requests: {}", cause(&error)))?;
         let url = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { http, url, speaker, anonymous: Arc::default() })
+        Ok(Self { http, url, identity, anonymous: Arc::default() })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Finds out whether somebody is there, and whether the conversation exists. Gives up after three tries: only a
-    /// server that has answered before is worth waiting for.
+    /// Checks that the server responds and that the conversation exists. Fails after three attempts: the chat waits only
+    /// for a server that has responded before.
     pub async fn connect(&self, conversation: Option<Uuid>) -> Result<(), String> {
         let path = conversation.map_or("/healthz".to_owned(), |id| format!("/v1/conversations/{id}"));
         let mut pauses = FIRST_PAUSES.into_iter();
         loop {
-            let request = self.get(&path).timeout(ANSWER_TIMEOUT);
+            let request = self.get_request(&path).timeout(ANSWER_TIMEOUT);
             let reason = match send(request).await {
                 Ok(_) => return Ok(()),
-                Err(Failure::Refused(problem)) => return Err(problem.detail),
-                Err(Failure::Away(reason)) => reason,
+                Err(RequestFailure::Refused(problem)) => return Err(problem.detail),
+                Err(RequestFailure::Away(reason)) => reason,
             };
             let Some(pause) = pauses.next() else {
                 let url = &self.url;
-                return Err(format!("could not reach {url} ({reason}): start it with `holdfast`, or give --url"));
+                return Err(format!("failed to reach {url} ({reason}): start it with `holdfast`, or give --url"));
             };
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Says something, and follows the run that answers from its first event on.
-    pub async fn post(&self, post: &Post) -> Result<Opened, Failure> {
-        // Questions are events, so the agent's own mode of streaming will not do.
+    /// Sends a message. Returns the run that answers it, with a stream from its first event on.
+    pub async fn post(&self, post: &Post) -> Result<RunStream, RequestFailure> {
+        // The stream needs all events, because questions are events; the agent's own stream mode may omit them.
         let (path, body) = match (post.conversation, post.agent) {
             (Some(id), _) => {
                 (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text}))
@@ -192,54 +193,54 @@ impl Client {
             // The routes of sessions name no agent.
             (None, agent) => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": agent})),
         };
-        let request = self.posting(&path).header("idempotency-key", post.key.to_string()).json(&body);
-        let opened = open(request).await?;
-        if let Some(answer) = &opened.stream {
+        let request = self.post_request(&path).header("idempotency-key", post.key.to_string()).json(&body);
+        let run_stream = open(request).await?;
+        if let Some(answer) = &run_stream.stream {
             self.remember_user(answer.headers());
         }
-        Ok(opened)
+        Ok(run_stream)
     }
 
-    /// What was said in the session before, oldest first.
-    pub async fn history(&self) -> Result<Vec<Line>, Failure> {
-        let response = send(self.get("/v1/sessions/-/history").timeout(ANSWER_TIMEOUT)).await?;
+    /// Returns the messages of the session, oldest first.
+    pub async fn history(&self) -> Result<Vec<HistoryLine>, RequestFailure> {
+        let response = send(self.get_request("/v1/sessions/-/history").timeout(ANSWER_TIMEOUT)).await?;
         self.remember_user(response.headers());
-        response.json().await.map_err(|error| Failure::Away(cause(&error)))
+        response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))
     }
 
-    /// Follows a run from the first event after the cursor on.
-    pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<Opened, Failure> {
-        let request = self.get(&format!("/v1/runs/{run}/events?stream_mode=events"));
+    /// Returns a stream of the run's events after the cursor.
+    pub async fn resume(&self, run: Uuid, cursor: EventId) -> Result<RunStream, RequestFailure> {
+        let request = self.get_request(&format!("/v1/runs/{run}/events?stream_mode=events"));
         open(request.header("last-event-id", cursor.to_string())).await
     }
 
-    pub async fn read(&self, run: Uuid) -> Result<Run, Failure> {
-        let request = self.get(&format!("/v1/runs/{run}")).timeout(ANSWER_TIMEOUT);
+    pub async fn read(&self, run: Uuid) -> Result<RunResult, RequestFailure> {
+        let request = self.get_request(&format!("/v1/runs/{run}")).timeout(ANSWER_TIMEOUT);
         let response = send(request).await?;
-        response.json().await.map_err(|error| Failure::Away(cause(&error)))
+        response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))
     }
 
-    /// Asks for the end of a run; its events tell when it has come.
-    pub async fn cancel(&self, run: Uuid) -> Result<(), Failure> {
-        let request = self.posting(&format!("/v1/runs/{run}/cancel")).timeout(ANSWER_TIMEOUT);
+    /// Requests the cancellation of a run; the run's events report its end.
+    pub async fn cancel(&self, run: Uuid) -> Result<(), RequestFailure> {
+        let request = self.post_request(&format!("/v1/runs/{run}/cancel")).timeout(ANSWER_TIMEOUT);
         send(request).await.map(|_| ())
     }
 
-    /// Answers what a run has asked.
-    pub async fn answer(&self, run: Uuid, path: &str, answer: &Value) -> Result<(), Failure> {
-        let request = self.posting(&format!("/v1/runs/{run}/{path}")).timeout(ANSWER_TIMEOUT);
+    /// Sends the answer to a question of the run.
+    pub async fn answer(&self, run: Uuid, path: &str, answer: &Value) -> Result<(), RequestFailure> {
+        let request = self.post_request(&format!("/v1/runs/{run}/{path}")).timeout(ANSWER_TIMEOUT);
         send(request.json(answer)).await.map(|_| ())
     }
 
-    /// The command that sends an answer from a shell.
+    /// Returns a shell command that sends an answer.
     pub fn curl(&self, run: Uuid, path: &str, answer: &Value) -> String {
         let quoted = |text: &str| text.replace('\'', r"'\''");
-        let user = match &self.speaker {
-            // The token stays where it is.
-            Speaker::Token(_) => r#" -H "authorization: Bearer $HOLDFAST_TOKEN""#.to_owned(),
-            Speaker::Named(name) => format!(" -H 'x-user: {}'", quoted(name)),
-            // Nobody else has it, and without it the run can be answered by nobody.
-            Speaker::Nobody => self
+        let user = match &self.identity {
+            // The command names the variable, so that it does not show the token.
+            ClientIdentity::Token(_) => r#" -H "authorization: Bearer $HOLDFAST_TOKEN""#.to_owned(),
+            ClientIdentity::Name(name) => format!(" -H 'x-user: {}'", quoted(name)),
+            // Only this process has the secret, and an answer needs it.
+            ClientIdentity::Anonymous => self
                 .anonymous
                 .get()
                 .map_or_else(String::new, |secret| format!(" -H 'authorization: Bearer {}'", secret.expose_secret())),
@@ -248,22 +249,22 @@ impl Client {
         format!("curl '{}' -H 'content-type: application/json'{user} -d '{answer}'", quoted(&url))
     }
 
-    /// Stays the anonymous user that the server has made of it: its conversations are that user's.
+    /// Keeps the secret of the anonymous user, who owns the conversations of this client.
     fn remember_user(&self, headers: &HeaderMap) {
-        if let Some(secret) = told_secret(headers) {
+        if let Some(secret) = secret_cookie(headers) {
             let _ = self.anonymous.set(secret);
         }
     }
 
-    fn get(&self, path: &str) -> RequestBuilder {
-        self.as_told(self.http.get(self.at(path)))
+    fn get_request(&self, path: &str) -> RequestBuilder {
+        self.as_user(self.http.get(self.at(path)))
     }
 
-    fn posting(&self, path: &str) -> RequestBuilder {
-        self.as_told(self.http.post(self.at(path)))
+    fn post_request(&self, path: &str) -> RequestBuilder {
+        self.as_user(self.http.post(self.at(path)))
     }
 
-    fn as_told(&self, request: RequestBuilder) -> RequestBuilder {
+    fn as_user(&self, request: RequestBuilder) -> RequestBuilder {
         match self.anonymous.get() {
             Some(secret) => request.bearer_auth(secret.expose_secret()),
             None => request,
@@ -275,13 +276,13 @@ impl Client {
     }
 }
 
-/// What a browser would keep as a cookie.
-fn told_secret(headers: &HeaderMap) -> Option<SecretString> {
+/// Returns the secret of an anonymous user from the cookies of a response.
+fn secret_cookie(headers: &HeaderMap) -> Option<SecretString> {
     let pairs = headers.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok()?.split(';').next());
     pairs.filter_map(|pair| pair.strip_prefix("__Host-holdfast_user=")).next().map(SecretString::from)
 }
 
-async fn open(request: RequestBuilder) -> Result<Opened, Failure> {
+async fn open(request: RequestBuilder) -> Result<RunStream, RequestFailure> {
     let sent = send(request.header(ACCEPT, "text/event-stream"));
     let response = tokio::time::timeout(SILENCE, sent).await.map_err(|_| silent())??;
     let headers = response.headers();
@@ -290,46 +291,46 @@ async fn open(request: RequestBuilder) -> Result<Opened, Failure> {
         .get(CONTENT_TYPE)
         .is_some_and(|value| value.to_str().is_ok_and(|value| value.starts_with("text/event-stream")));
     match (run, response.status()) {
-        (Some(run), StatusCode::NO_CONTENT) => Ok(Opened { run, stream: None }),
-        (Some(run), _) if is_stream => Ok(Opened { run, stream: Some(response) }),
+        (Some(run), StatusCode::NO_CONTENT) => Ok(RunStream { run, stream: None }),
+        (Some(run), _) if is_stream => Ok(RunStream { run, stream: Some(response) }),
         _ => {
             let url = response.url();
-            Err(refused(format!("{url} did not answer with a run's events: is it a Holdfast server?")))
+            Err(refused(format!("{url} did not respond with a run's events: is it a Holdfast server?")))
         }
     }
 }
 
-/// The answer, if it is one of success.
-async fn send(request: RequestBuilder) -> Result<Response, Failure> {
+/// Returns the response if its status is a success; otherwise fails with its problem.
+async fn send(request: RequestBuilder) -> Result<Response, RequestFailure> {
     let response = request.send().await.map_err(|error| match error.is_builder() || error.is_redirect() {
         true => refused(cause(&error)),
-        false => Failure::Away(cause(&error)),
+        false => RequestFailure::Away(cause(&error)),
     })?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
     let url = response.url().clone();
-    let problem = response.json::<Problem>().await.ok();
+    let problem = response.json::<ProblemDetails>().await.ok();
     if status.is_server_error() {
-        let detail = problem.map_or_else(|| format!("it answers {status}"), |problem| problem.detail);
-        return Err(Failure::Away(detail));
+        let detail = problem.map_or_else(|| format!("it responds with {status}"), |problem| problem.detail);
+        return Err(RequestFailure::Away(detail));
     }
     Err(match problem {
-        Some(problem) => Failure::Refused(problem),
-        None => refused(format!("{url} answers {status}: is it a Holdfast server?")),
+        Some(problem) => RequestFailure::Refused(problem),
+        None => refused(format!("{url} responds with {status}: is it a Holdfast server?")),
     })
 }
 
-fn refused(detail: String) -> Failure {
-    Failure::Refused(Problem { code: String::new(), detail })
+fn refused(detail: String) -> RequestFailure {
+    RequestFailure::Refused(ProblemDetails { code: String::new(), detail })
 }
 
-pub fn silent() -> Failure {
-    Failure::Away(format!("nothing came for {} s", SILENCE.as_secs()))
+pub fn silent() -> RequestFailure {
+    RequestFailure::Away(format!("nothing came for {} s", SILENCE.as_secs()))
 }
 
-/// The innermost reason: what the network said, rather than who heard it.
+/// Returns the innermost cause of an error, which is the network's own message.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn Error = error;
     while let Some(source) = innermost.source() {

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use super::{
     call,
-    client::Run,
-    frames::Event,
-    question::{self, Asked, Question},
+    client::RunResult,
+    frames::ClientEvent,
+    question::{self, QuestionKind, RunQuestion},
 };
 
 /// Something to show.
@@ -42,7 +42,7 @@ pub enum Show {
 
 /// How the run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     Completed,
     Failed,
     Cancelled,
@@ -58,13 +58,13 @@ pub struct Fold {
     /// Whether a part of the answer is stored.
     kept: bool,
     /// What the run has asked, and nobody has answered yet.
-    questions: Vec<Question>,
-    outcome: Option<Outcome>,
+    questions: Vec<RunQuestion>,
+    outcome: Option<RunOutcome>,
 }
 
 impl Fold {
     /// Takes the run's next event.
-    pub fn apply(&mut self, event: Event) -> Vec<Show> {
+    pub fn apply(&mut self, event: ClientEvent) -> Vec<Show> {
         let superseded = event.base.is_some_and(|base| self.drop_after(base));
         match event.body() {
             EventBody::RunQueued(queued) => vec![Show::Conversation(queued.conversation_id)],
@@ -83,7 +83,7 @@ impl Fold {
                 vec![Show::Reasoning(delta.text.into_owned())]
             }
             EventBody::ToolCallStarted(call) if call.by == ExecutedBy::Client => {
-                self.ask(event.id, call.call_id, call.name, &call.input, Asked::Result)
+                self.ask(event.id, call.call_id, call.name, &call.input, QuestionKind::Result)
             }
             EventBody::ToolCallStarted(call) => vec![Show::Notice(call::started(&call.name, &call.input.to_value()))],
             EventBody::ToolCallCompleted(call) => {
@@ -96,13 +96,13 @@ impl Fold {
             }
             EventBody::ApprovalRequested(request) => {
                 let asked = match request.kind {
-                    ApprovalKind::UnknownOutcome => Asked::Repetition(request.approval_id),
-                    ApprovalKind::Policy => Asked::Approval(request.approval_id),
+                    ApprovalKind::UnknownOutcome => QuestionKind::Repetition(request.approval_id),
+                    ApprovalKind::Policy => QuestionKind::Approval(request.approval_id),
                 };
                 self.ask(event.id, request.call_id, request.name, &request.input, asked)
             }
             EventBody::ApprovalResolved(resolved) => {
-                let asks = |question: &mut Question| question.asked.approval() == Some(resolved.approval_id);
+                let asks = |question: &mut RunQuestion| question.asked.approval() == Some(resolved.approval_id);
                 let tool = self.questions.extract_if(.., asks).next().map_or("the call".to_owned(), |asked| asked.name);
                 let edited = resolved.edited_input.map(|input| input.to_value());
                 let reason = resolved.reason.as_deref();
@@ -113,11 +113,11 @@ impl Fold {
             }
             EventBody::WarningRaised(warning) => vec![Show::Notice(visible(&warning.message).into_owned())],
             EventBody::RunCompleted(end) => {
-                let ended = self.end(Outcome::Completed, None);
+                let ended = self.end(RunOutcome::Completed, None);
                 ended.into_iter().chain(cut_off(end.finish_reason)).collect()
             }
-            EventBody::RunFailed(end) => self.end(Outcome::Failed, Some(end.error)),
-            EventBody::RunCancelled(_) => self.end(Outcome::Cancelled, None),
+            EventBody::RunFailed(end) => self.end(RunOutcome::Failed, Some(end.error)),
+            EventBody::RunCancelled(_) => self.end(RunOutcome::Cancelled, None),
             EventBody::AttemptStarted(_)
             | EventBody::StepStarted(_)
             | EventBody::StepCompleted(_)
@@ -129,27 +129,27 @@ impl Fold {
     }
 
     /// Takes the result of a run whose last events are not to be had.
-    pub fn finish(&mut self, run: Run) -> Vec<Show> {
+    pub fn finish(&mut self, run: RunResult) -> Vec<Show> {
         let mut shows = match run.output_message {
             Some(message) if !self.kept => self.complete(message.content, false),
             _ => vec![],
         };
         let outcome = match run.status.as_str() {
-            "completed" => Outcome::Completed,
-            "cancelled" => Outcome::Cancelled,
-            _ => Outcome::Failed,
+            "completed" => RunOutcome::Completed,
+            "cancelled" => RunOutcome::Cancelled,
+            _ => RunOutcome::Failed,
         };
         shows.extend(self.end(outcome, run.error));
         shows.extend(cut_off(run.finish_reason));
         shows
     }
 
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<RunOutcome> {
         self.outcome
     }
 
     /// What is open, as far as the events tell: an answer may be on its way.
-    pub fn questions(&self) -> &[Question] {
+    pub fn questions(&self) -> &[RunQuestion] {
         &self.questions
     }
 
@@ -160,11 +160,11 @@ impl Fold {
         call_id: Cow<'_, str>,
         name: Cow<'_, str>,
         input: &RawJson<'_>,
-        asked: Asked,
+        asked: QuestionKind,
     ) -> Vec<Show> {
         let (call_id, name) = (call_id.into_owned(), name.into_owned());
         self.questions.retain(|open| open.call_id != call_id);
-        self.questions.push(Question { id, call_id, name, input: input.to_value(), asked });
+        self.questions.push(RunQuestion { id, call_id, name, input: input.to_value(), asked });
         vec![]
     }
 
@@ -188,17 +188,19 @@ impl Fold {
         streamed.into_iter().chain([Show::Answer(content)]).collect()
     }
 
-    fn end(&mut self, outcome: Outcome, error: Option<RunError>) -> Vec<Show> {
+    fn end(&mut self, outcome: RunOutcome, error: Option<RunError>) -> Vec<Show> {
         self.outcome = Some(outcome);
         self.questions.clear();
         match (outcome, error) {
-            (Outcome::Completed, _) => vec![],
-            (Outcome::Failed, Some(RunError { code, message })) => {
+            (RunOutcome::Completed, _) => vec![],
+            (RunOutcome::Failed, Some(RunError { code, message })) => {
                 vec![Show::Error(format!("run failed: {message} ({code})"))]
             }
-            (Outcome::Failed, None) => vec![Show::Error("run failed".to_owned())],
-            (Outcome::Cancelled, _) if self.kept => vec![Show::Notice("cancelled; what was said is kept".to_owned())],
-            (Outcome::Cancelled, _) => vec![Show::Notice("cancelled; nothing was said".to_owned())],
+            (RunOutcome::Failed, None) => vec![Show::Error("run failed".to_owned())],
+            (RunOutcome::Cancelled, _) if self.kept => {
+                vec![Show::Notice("cancelled; what was said is kept".to_owned())]
+            }
+            (RunOutcome::Cancelled, _) => vec![Show::Notice("cancelled; nothing was said".to_owned())],
         }
     }
 }

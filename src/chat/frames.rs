@@ -49,7 +49,7 @@ impl Frames {
 
 /// One event of a run, as the native wire has it.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct ClientEvent {
     pub id: EventId,
     /// On an attempt's first event: what comes after the base is superseded.
     pub base: Option<EventId>,
@@ -60,7 +60,7 @@ pub struct Event {
 
 /// Where an event stands to what a client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum CursorOrder {
     /// The client has it.
     Known,
     /// Nothing is missing between.
@@ -69,7 +69,7 @@ pub enum Place {
     Gap,
 }
 
-impl Event {
+impl ClientEvent {
     /// Reads a frame's data; `None` if it is no event.
     pub fn parse(data: String) -> Option<Self> {
         #[derive(Deserialize)]
@@ -94,13 +94,13 @@ impl Event {
     }
 
     /// The rule by which ids alone prove that nothing was missed.
-    pub fn place(&self, cursor: EventId) -> Place {
+    pub fn place(&self, cursor: EventId) -> CursorOrder {
         if self.id <= cursor {
-            return Place::Known;
+            return CursorOrder::Known;
         }
         match self.id == cursor.next() || self.base.is_some_and(|base| cursor >= base) {
-            true => Place::Next,
-            false => Place::Gap,
+            true => CursorOrder::Next,
+            false => CursorOrder::Gap,
         }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn an_event_is_read_as_far_as_it_is_known() {
         let check = |data: &str, expected: &str| {
-            let event = Event::parse(data.to_owned())
+            let event = ClientEvent::parse(data.to_owned())
                 .map(|event| format!("{} {:?} {}", event.id, event.base, event.body().kind().name()));
             assert_eq!(event.unwrap_or("none".to_owned()), expected);
         };
@@ -153,18 +153,19 @@ mod tests {
 
     #[test]
     fn ids_alone_tell_whether_something_is_missing() {
-        let check = |cursor: &str, next: (&str, Option<&str>), expected: Place| {
+        let check = |cursor: &str, next: (&str, Option<&str>), expected: CursorOrder| {
             let id = |text: &str| text.parse::<EventId>().unwrap();
-            let event = Event { id: id(next.0), base: next.1.map(id), kind: EventKind::Unknown, data: "{}".to_owned() };
+            let event =
+                ClientEvent { id: id(next.0), base: next.1.map(id), kind: EventKind::Unknown, data: "{}".to_owned() };
             assert_eq!(event.place(id(cursor)), expected, "{cursor} then {next:?}");
         };
-        check("0-0", ("0-1", Some("0-0")), Place::Next);
-        check("1-2", ("1-3", None), Place::Next);
-        check("1-2", ("1-2", None), Place::Known);
-        check("1-2", ("1-4", None), Place::Gap);
-        check("1-9", ("2-1", Some("1-5")), Place::Next);
-        check("1-4", ("2-1", Some("1-5")), Place::Gap);
-        check("1-9", ("2-2", None), Place::Gap);
-        check("2-1", ("1-10", None), Place::Known);
+        check("0-0", ("0-1", Some("0-0")), CursorOrder::Next);
+        check("1-2", ("1-3", None), CursorOrder::Next);
+        check("1-2", ("1-2", None), CursorOrder::Known);
+        check("1-2", ("1-4", None), CursorOrder::Gap);
+        check("1-9", ("2-1", Some("1-5")), CursorOrder::Next);
+        check("1-4", ("2-1", Some("1-5")), CursorOrder::Gap);
+        check("1-9", ("2-2", None), CursorOrder::Gap);
+        check("2-1", ("1-10", None), CursorOrder::Known);
     }
 }

@@ -7,19 +7,19 @@ use std::{
 
 use tokio::sync::mpsc;
 
-/// Lines that may wait, which have been typed while an answer comes.
+/// Longest queue of lines that the reader types while an answer arrives.
 const AHEAD: usize = 64;
 
-/// Lines in order, to the end of the input.
-pub struct Lines {
+/// The lines of standard input, in order.
+pub struct InputLines {
     lines: mpsc::Receiver<String>,
-    /// Messages that were typed before a question was asked.
+    /// Lines that the reader typed before a question; they are messages.
     ahead: VecDeque<String>,
 }
 
-impl Lines {
-    /// Reads on a thread of its own: a read from a terminal cannot be interrupted, and must keep neither an interrupt
-    /// from being seen nor the process from ending.
+impl InputLines {
+    /// Starts a thread that reads lines. A read from a terminal cannot be interrupted, so it must block neither Ctrl-C nor
+    /// the end of the process.
     pub fn read() -> Self {
         let (sender, lines) = mpsc::channel(AHEAD);
         std::thread::spawn(move || {
@@ -33,7 +33,7 @@ impl Lines {
         Self { lines, ahead: VecDeque::new() }
     }
 
-    /// The next message.
+    /// Returns the next message, or `None` at the end of the input.
     pub async fn message(&mut self) -> Option<String> {
         match self.ahead.pop_front() {
             Some(line) => Some(line),
@@ -41,18 +41,18 @@ impl Lines {
         }
     }
 
-    /// Sets aside what was typed before a question is asked: nobody agrees to what they have not seen.
+    /// Moves the lines that the reader has typed so far to the messages. A line that precedes a question must not answer it.
     pub fn set_aside(&mut self) {
         self.ahead.extend(std::iter::from_fn(|| self.lines.try_recv().ok()));
     }
 
-    /// What was typed after that.
+    /// Returns the next line after the question, or `None` at the end of the input.
     pub async fn answer(&mut self) -> Option<String> {
         self.lines.recv().await
     }
 }
 
-/// The next line without its end, however it ends and whatever bytes are in it.
+/// Returns the next line without its line break, or `None` at the end of the input. It replaces bytes that are no UTF-8.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     match input.read_until(b'\n', &mut line) {
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_typed_before_a_question_does_not_answer_it() {
+    async fn a_line_typed_before_a_question_does_not_answer_it() {
         let (sender, lines) = mpsc::channel(AHEAD);
-        let mut lines = Lines { lines, ahead: VecDeque::new() };
+        let mut lines = InputLines { lines, ahead: VecDeque::new() };
         for line in ["y", "a message"] {
             sender.send(line.to_owned()).await.unwrap();
         }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_whatever_is_in_them() {
+    fn lines_are_read_with_any_content() {
         let mut input = &b"a\r\n\n\xff b \nlast"[..];
         let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut input)).collect();
         assert_eq!(lines, ["a", "", "\u{fffd} b ", "last"]);

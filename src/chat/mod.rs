@@ -1,15 +1,14 @@
-//! `holdfast chat`: a terminal client. It knows the server by its HTTP API only.
+//! `holdfast chat`: a terminal client, which uses only the HTTP API of the server.
 //!
-//! `client` asks, `stream` follows a run over any number of connections, `frames` reads the wire, `fold` decides what there
-//! is to show, `call` and `question` have the words for tool calls and for what a run asks, `screen` prints, `input` reads.
-//! `answer` puts these together for one message, with `asking`, `cancel` and `outage` for what it may be in the middle of;
-//! the conversation is here.
+//! `client` sends requests, `stream` follows a run over any number of connections, and `frames` parses the wire. `fold` decides
+//! what to show; `call` and `question` word tool calls and questions. `screen` prints, `input` reads lines. `exchange` handles
+//! one message and its answer, with the states `answer_state`, `cancel` and `outage`. This file has the loop over messages.
 
-mod answer;
-mod asking;
+mod answer_state;
 mod call;
 mod cancel;
 mod client;
+mod exchange;
 mod fold;
 mod frames;
 mod input;
@@ -25,34 +24,33 @@ use secrecy::SecretString;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
-use answer::{Answer, Answered};
-use client::{Client, Failure, Speaker};
-use input::Lines;
+use client::{ChatClient, ClientIdentity, RequestFailure};
+use exchange::{Exchange, ExchangeOutcome};
+use input::InputLines;
 use screen::Screen;
 
-/// Exit status of a process that was interrupted, as shells have it.
+/// Exit status of an interrupted process, by the convention of shells.
 const INTERRUPTED: u8 = 130;
 
-/// Chat with a Holdfast server in the terminal, or through a pipe: then each line is a message, and standard output is
-/// the answers.
+/// Chat with a Holdfast server in the terminal. In a pipe, each line is a message, and standard output has only the answers.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ChatArgs {
-    /// Where the server is.
+    /// URL of the server.
     #[arg(long, env = "HOLDFAST_URL", default_value = "http://127.0.0.1:8080", value_parser = server_url)]
     url: Url,
-    /// The session to go on in, by a name of your own; session_<username> if absent.
+    /// Session to continue, by a name that you choose; session_<username> if absent.
     #[arg(long, value_name = "NAME", conflicts_with = "conversation")]
     session: Option<String>,
-    /// The conversation to go on with.
+    /// Conversation to continue.
     #[arg(long, value_name = "ID")]
     conversation: Option<Uuid>,
-    /// The agent of a new conversation, or of a new session; /v1/agents lists them.
+    /// Agent of a new conversation or session; /v1/agents lists the agents.
     #[arg(long, value_name = "ID", conflicts_with = "conversation")]
     agent: Option<Uuid>,
-    /// Who is speaking, for a server that believes it.
+    /// Name of the user, for a server in development mode.
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
-    /// Token that shows who is speaking, for a server that checks it; goes before --username.
+    /// Token of the user, for a server that checks tokens; it takes precedence over --username.
     #[arg(long, env = "HOLDFAST_TOKEN", hide_env_values = true)]
     token: Option<SecretString>,
 }
@@ -64,9 +62,9 @@ fn server_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Talks until the input ends.
+/// Runs the chat until the input ends, and returns the exit status of the process.
 pub async fn run(args: ChatArgs) -> ExitCode {
-    let mut chat = match Chat::begin(args).await {
+    let mut chat = match TerminalChat::begin(args).await {
         Ok(chat) => chat,
         Err(sentence) => {
             eprintln!("holdfast: {sentence}");
@@ -75,38 +73,39 @@ pub async fn run(args: ChatArgs) -> ExitCode {
     };
     match chat.converse().await {
         Ok(status) => status,
-        // Whoever read the answers has enough of them.
+        // The reader of the pipe has closed it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("holdfast: could not write the answer: {error}");
+            eprintln!("holdfast: failed to write the answer: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-struct Chat {
-    client: Client,
+struct TerminalChat {
+    client: ChatClient,
     screen: Screen,
-    lines: Lines,
+    lines: InputLines,
     interrupts: Signal,
     session: Option<String>,
     conversation: Option<Uuid>,
     agent: Option<Uuid>,
 }
 
-/// Messages of a session that are shown at the start.
+/// Number of messages of a session that the chat shows at its start.
 const SHOWN_MESSAGES: usize = 4;
 
-impl Chat {
+impl TerminalChat {
     async fn begin(args: ChatArgs) -> Result<Self, String> {
-        let client = Client::new(&args.url, Speaker::of(args.token, args.username), args.session.as_deref())?;
+        let client =
+            ChatClient::new(&args.url, ClientIdentity::of(args.token, args.username), args.session.as_deref())?;
         client.connect(args.conversation).await?;
-        // From here on Ctrl-C is ours.
-        let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("could not watch Ctrl-C: {error}"))?;
+        // From here on the chat handles Ctrl-C.
+        let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("failed to watch Ctrl-C: {error}"))?;
         Ok(Self {
             client,
             screen: Screen::new(),
-            lines: Lines::read(),
+            lines: InputLines::read(),
             interrupts,
             session: args.session,
             conversation: args.conversation,
@@ -115,81 +114,81 @@ impl Chat {
     }
 
     async fn converse(&mut self) -> io::Result<ExitCode> {
-        let place = match (self.conversation, &self.session, self.agent) {
+        let target = match (self.conversation, &self.session, self.agent) {
             (Some(id), ..) => format!("conversation {id}"),
             (None, Some(name), _) => format!("session {name}"),
             (None, None, None) => "your session".to_owned(),
             (None, None, Some(_)) => "a new conversation".to_owned(),
         };
-        self.screen.greet(&format!("Holdfast at {}, {place}; /quit ends", self.client.url()))?;
-        self.recall().await?;
+        self.screen.greet(&format!("Holdfast at {}, {target}; /quit ends", self.client.url()))?;
+        self.show_history().await?;
         let interactive = self.screen.is_interactive();
         let mut status = ExitCode::SUCCESS;
-        while let Some(said) = self.listen().await? {
-            let text = match said {
-                Said::Message(text) => text,
-                Said::Interrupt => return Ok(INTERRUPTED.into()),
+        while let Some(input) = self.read_input().await? {
+            let text = match input {
+                ReaderInput::Message(text) => text,
+                ReaderInput::Interrupt => return Ok(INTERRUPTED.into()),
             };
-            let answer = Answer::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
-            match answer.to(text, &mut self.lines, &mut self.interrupts).await? {
-                Answered::Interrupted => return Ok(INTERRUPTED.into()),
-                Answered::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
-                // Another message would end the wait.
-                Answered::Waiting => return Ok(ExitCode::FAILURE),
-                // Whoever types has seen it; a script sees the status.
-                Answered::NotWholly if !interactive => status = ExitCode::FAILURE,
-                Answered::NotWholly | Answered::Cancelled | Answered::Wholly => {}
+            let exchange = Exchange::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
+            match exchange.run(text, &mut self.lines, &mut self.interrupts).await? {
+                ExchangeOutcome::Interrupted => return Ok(INTERRUPTED.into()),
+                ExchangeOutcome::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
+                // The next message would cancel the waiting run.
+                ExchangeOutcome::Waiting => return Ok(ExitCode::FAILURE),
+                // A person has seen the error; a script needs the status.
+                ExchangeOutcome::Incomplete if !interactive => status = ExitCode::FAILURE,
+                ExchangeOutcome::Incomplete | ExchangeOutcome::Cancelled | ExchangeOutcome::Complete => {}
             }
         }
         Ok(status)
     }
 
-    /// Shows a reader the last messages of the session that goes on.
-    async fn recall(&mut self) -> io::Result<()> {
+    /// Shows the last messages of an existing session to an interactive reader.
+    async fn show_history(&mut self) -> io::Result<()> {
         let is_new = self.conversation.is_some() || (self.agent.is_some() && self.session.is_none());
         if is_new || !self.screen.is_interactive() {
             return Ok(());
         }
         match self.client.history().await {
-            Ok(said) => {
-                for line in &said[said.len().saturating_sub(SHOWN_MESSAGES)..] {
-                    self.screen.notice(&line.shown())?;
+            Ok(history) => {
+                for line in &history[history.len().saturating_sub(SHOWN_MESSAGES)..] {
+                    self.screen.notice(&line.summary())?;
                 }
                 Ok(())
             }
-            Err(Failure::Away(reason)) => {
-                self.screen.notice(&format!("[the last messages are not to be had: {reason}]"))
+            Err(RequestFailure::Away(reason)) => {
+                self.screen.notice(&format!("[failed to read the last messages: {reason}]"))
             }
-            Err(Failure::Refused(problem)) => self.screen.error(&problem.detail),
+            Err(RequestFailure::Refused(problem)) => self.screen.error(&problem.detail),
         }
     }
 
-    /// What the reader says next; nothing once the input has ended.
-    async fn listen(&mut self) -> io::Result<Option<Said>> {
+    /// Returns the next input of the reader, or `None` when the input has ended.
+    async fn read_input(&mut self) -> io::Result<Option<ReaderInput>> {
         loop {
             self.screen.prompt()?;
             let line = tokio::select! {
                 line = self.lines.message() => line,
                 _ = self.interrupts.recv() => {
-                    self.screen.leave_line()?;
-                    return Ok(Some(Said::Interrupt));
+                    self.screen.end_line()?;
+                    return Ok(Some(ReaderInput::Interrupt));
                 }
             };
             match line {
                 None => {
-                    self.screen.leave_line()?;
+                    self.screen.end_line()?;
                     return Ok(None);
                 }
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) if line.trim() == "/quit" && self.screen.is_interactive() => return Ok(None),
-                Some(line) => return Ok(Some(Said::Message(line))),
+                Some(line) => return Ok(Some(ReaderInput::Message(line))),
             }
         }
     }
 }
 
-/// What came from the reader.
-enum Said {
+/// One input of the reader.
+enum ReaderInput {
     Message(String),
     Interrupt,
 }

@@ -1,50 +1,50 @@
-//! The server's absence: when the reader is told of it.
+//! The state of an outage of the server, and when the chat reports it to the reader.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// A shorter absence of the server is not worth a word.
+/// The chat reports no shorter outage.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Whether the server is away.
+/// An outage of the server, if there is one.
 pub enum Outage {
     None,
-    /// Since a moment ago, and for what reason; to be told at this time.
-    Untold(Instant, String),
-    /// It is told once, until events come again.
-    Told,
+    /// The server is away for this reason. The chat reports the outage at this time.
+    Unannounced(Instant, String),
+    /// The chat has reported the outage. It reports the next one after another event.
+    Announced,
 }
 
 impl Outage {
     pub fn begin(&mut self, reason: String) {
         match self {
-            Self::None => *self = Self::Untold(Instant::now() + MOMENT, reason),
-            Self::Untold(_, last) => *last = reason,
-            Self::Told => {}
+            Self::None => *self = Self::Unannounced(Instant::now() + MOMENT, reason),
+            Self::Unannounced(_, last) => *last = reason,
+            Self::Announced => {}
         }
     }
 
-    /// Whether the reader knows of it.
-    pub fn is_told(&self) -> bool {
-        matches!(self, Self::Told)
+    /// Returns whether the chat has reported the outage.
+    pub fn is_announced(&self) -> bool {
+        matches!(self, Self::Announced)
     }
 
-    /// The server has answered; whether it stays is seen with the next event.
+    /// Ends an unreported outage when the server responds. Only the next event ends a reported one.
     pub fn interrupted(&mut self) {
-        if matches!(self, Self::Untold(..)) {
+        if matches!(self, Self::Unannounced(..)) {
             *self = Self::None;
         }
     }
 
-    /// Waits until it has lasted for more than a moment.
+    /// Waits until the outage is long enough to report, and returns its reason.
     pub async fn lasts(&self) -> String {
         match self {
-            Self::Untold(at, reason) => {
+            Self::Unannounced(at, reason) => {
                 sleep_until(*at).await;
                 reason.clone()
             }
-            Self::None | Self::Told => std::future::pending().await,
+            Self::None | Self::Announced => std::future::pending().await,
         }
     }
 }

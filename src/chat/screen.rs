@@ -1,8 +1,7 @@
-//! Printing. Answers go to standard output, and nothing else does; the prompt and all that is said besides go to
-//! standard error.
+//! Printing. Standard output has only answers; prompts, notices and errors go to standard error.
 //!
-//! Where standard output is no terminal, an answer appears in one piece once it is stored: what a pipe has taken cannot
-//! be taken back, and text may be superseded until then.
+//! Where standard output is no terminal, the screen prints an answer at once when it is stored. A pipe cannot take text back,
+//! and until then a later attempt may supersede it.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,26 +12,26 @@ const PLAIN: &str = "\x1b[0m";
 
 /// Standard output and standard error.
 pub struct Screen {
-    /// Whether somebody types, and wants to be asked.
+    /// Whether standard input is a terminal, so that a person can answer questions.
     interactive: bool,
-    /// Whether answers are shown as they come.
+    /// Whether the screen prints answers piece by piece.
     streams: bool,
     /// Whether reasoning may be dimmed.
     dims_reasoning: bool,
     /// Whether notices may be dimmed.
     dims_notices: bool,
-    cursor: Cursor,
+    position: OutputPosition,
 }
 
-/// Where standard output stands.
+/// The position of the terminal's cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cursor {
+enum OutputPosition {
     LineStart,
     InText,
     InReasoning,
-    /// A line of ours has come between the text before and the text to come.
+    /// A notice has interrupted the text.
     Interrupted,
-    /// Standard error ends with a question, and the answer is to be typed behind it.
+    /// Standard error ends with a prompt, and the reader types the answer after it.
     AtQuestion,
 }
 
@@ -45,7 +44,7 @@ impl Screen {
             streams: io::stdout().is_terminal(),
             dims_reasoning: io::stdout().is_terminal() && !plain,
             dims_notices: io::stderr().is_terminal() && !plain,
-            cursor: Cursor::LineStart,
+            position: OutputPosition::LineStart,
         }
     }
 
@@ -53,7 +52,7 @@ impl Screen {
         self.interactive
     }
 
-    /// Says something to whoever types; a pipe is not greeted.
+    /// Prints a notice, but only if a person types.
     pub fn greet(&mut self, text: &str) -> io::Result<()> {
         if self.interactive { self.notice(text) } else { Ok(()) }
     }
@@ -66,40 +65,42 @@ impl Screen {
         write!(io::stderr(), "> ")
     }
 
-    /// Puts a question to whoever types; to be followed by `ask`.
+    /// Prints a question; the caller must call `ask` next.
     pub fn question(&mut self, text: &str) -> io::Result<()> {
         self.error(text)
     }
 
-    /// Asks for the answer to a question, again if something has been shown since.
+    /// Prints the prompt of a question, again if other output came in between.
     pub fn ask(&mut self, prompt: &str) -> io::Result<()> {
-        if self.cursor == Cursor::AtQuestion {
+        if self.position == OutputPosition::AtQuestion {
             return Ok(());
         }
         self.break_line()?;
-        self.cursor = Cursor::AtQuestion;
+        self.position = OutputPosition::AtQuestion;
         write!(io::stderr(), "{prompt}")
     }
 
-    /// The reader's Enter has ended the line of the question.
-    pub fn answered(&mut self) {
-        self.cursor = Cursor::Interrupted;
+    /// Notes that the reader's Enter has ended the line of the prompt.
+    pub fn note_enter(&mut self) {
+        self.position = OutputPosition::Interrupted;
     }
 
-    /// Leaves a line that the reader's Enter has not ended.
-    pub fn leave_line(&mut self) -> io::Result<()> {
-        match self.cursor {
-            Cursor::LineStart if self.interactive => writeln!(io::stderr()),
-            Cursor::LineStart | Cursor::InText | Cursor::InReasoning | Cursor::Interrupted | Cursor::AtQuestion => {
-                self.break_line()
-            }
+    /// Ends a line that the reader's Enter has not ended.
+    pub fn end_line(&mut self) -> io::Result<()> {
+        match self.position {
+            OutputPosition::LineStart if self.interactive => writeln!(io::stderr()),
+            OutputPosition::LineStart
+            | OutputPosition::InText
+            | OutputPosition::InReasoning
+            | OutputPosition::Interrupted
+            | OutputPosition::AtQuestion => self.break_line(),
         }
     }
 
     pub fn show(&mut self, show: Show) -> io::Result<()> {
         match show {
-            Show::Text(text) if self.streams => self.stream(&text, Cursor::InText),
-            Show::Reasoning(text) if self.streams => self.stream(&text, Cursor::InReasoning),
+            Show::Text(text) if self.streams => self.stream(&text, OutputPosition::InText),
+            Show::Reasoning(text) if self.streams => self.stream(&text, OutputPosition::InReasoning),
             Show::Aside(text) if self.streams => self.notice(&format!("[{text}]")),
             Show::Answer(text) if !self.streams => {
                 let mut out = io::stdout().lock();
@@ -113,7 +114,7 @@ impl Screen {
         }
     }
 
-    /// A dim line that is not part of an answer.
+    /// Prints a dim line that is not part of an answer.
     pub fn notice(&mut self, text: &str) -> io::Result<()> {
         self.interrupt()?;
         let text = printable(text);
@@ -128,67 +129,67 @@ impl Screen {
         writeln!(io::stderr(), "{}", printable(text))
     }
 
-    /// Sets the answer apart from what comes next.
+    /// Ends the answer with a blank line.
     pub fn end_answer(&mut self) -> io::Result<()> {
         self.break_line()?;
-        self.cursor = Cursor::LineStart;
+        self.position = OutputPosition::LineStart;
         if self.streams { writeln!(io::stdout()) } else { Ok(()) }
     }
 
-    fn stream(&mut self, text: &str, kind: Cursor) -> io::Result<()> {
+    fn stream(&mut self, text: &str, kind: OutputPosition) -> io::Result<()> {
         let mut text = printable(text);
-        if matches!(self.cursor, Cursor::Interrupted | Cursor::AtQuestion) {
-            // The blank lines between two steps would be a hole under the lines of the calls.
+        if matches!(self.position, OutputPosition::Interrupted | OutputPosition::AtQuestion) {
+            // Without this, the line breaks between two steps would leave blank lines after the notices of calls.
             text.drain(..text.len() - text.trim_start_matches('\n').len());
         }
         if text.is_empty() {
             return Ok(());
         }
-        if self.cursor != kind {
+        if self.position != kind {
             self.break_line()?;
         }
         let mut out = io::stdout().lock();
-        // Back to plain at once: whoever ends the process in between finds the terminal as it was.
-        match kind == Cursor::InReasoning && self.dims_reasoning {
+        // The plain style returns at once, so that the terminal is as before if the process is killed in between.
+        match kind == OutputPosition::InReasoning && self.dims_reasoning {
             true => write!(out, "{DIM}{text}{PLAIN}")?,
             false => write!(out, "{text}")?,
         }
-        self.cursor = if text.ends_with('\n') { Cursor::LineStart } else { kind };
+        self.position = if text.ends_with('\n') { OutputPosition::LineStart } else { kind };
         out.flush()
     }
 
-    /// Ends the line that text or a question stands in, for a line of ours.
+    /// Ends the current line before a notice or an error.
     fn interrupt(&mut self) -> io::Result<()> {
         self.break_line()?;
-        self.cursor = Cursor::Interrupted;
+        self.position = OutputPosition::Interrupted;
         Ok(())
     }
 
     fn break_line(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.cursor, Cursor::LineStart) {
-            Cursor::LineStart | Cursor::Interrupted => Ok(()),
-            Cursor::InText | Cursor::InReasoning => writeln!(io::stdout()),
-            Cursor::AtQuestion => writeln!(io::stderr()),
+        match std::mem::replace(&mut self.position, OutputPosition::LineStart) {
+            OutputPosition::LineStart | OutputPosition::Interrupted => Ok(()),
+            OutputPosition::InText | OutputPosition::InReasoning => writeln!(io::stdout()),
+            OutputPosition::AtQuestion => writeln!(io::stderr()),
         }
     }
 }
 
-/// The text without anything that a terminal obeys: no control characters but newline and tab, and of whole control
-/// sequences nothing. A sequence that is cut in two leaves harmless letters behind.
+/// Returns the text without terminal control: it has no control characters but newline and tab, and no complete control
+/// sequences. A sequence that is split over two texts leaves harmless letters.
 fn printable(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut visible = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
         let len = control_sequence_len(rest).unwrap_or(char.len_utf8());
         if char == '\n' || char == '\t' || !char.is_control() {
-            kept.push(char);
+            visible.push(char);
         }
         rest = &rest[len..];
     }
-    kept
+    visible
 }
 
-/// Length of the control sequence (ECMA-48, 5.4) that the text begins with.
+/// Returns the length of the control sequence (ECMA-48, 5.4) that the text starts with.
 fn control_sequence_len(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\x1b[").or_else(|| text.strip_prefix('\u{9b}'))?;
     let end = parameters.find(|char| !(' '..='?').contains(&char))?;
@@ -214,11 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_lets_a_control_character_through() {
+    fn no_split_lets_a_control_character_through() {
         let text = "a\x1b[31mb\u{9b}1mc\x1b]0;d\x07e";
-        for (cut, _) in text.char_indices() {
-            let printed = printable(&text[..cut]) + &printable(&text[cut..]);
-            assert!(!printed.contains(|char: char| char.is_control()), "cut at {cut}: {printed:?}");
+        for (split, _) in text.char_indices() {
+            let printed = printable(&text[..split]) + &printable(&text[split..]);
+            assert!(!printed.contains(|char: char| char.is_control()), "split at {split}: {printed:?}");
         }
     }
 }

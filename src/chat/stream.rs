@@ -1,6 +1,6 @@
-//! Following one message's run to its end, over as many connections as that takes.
+//! Follows one message's run to its end, over any number of connections.
 //!
-//! A task of its own, so that whoever shows the updates can wait for other things at the same time.
+//! It runs in its own task, so that the exchange can wait for input at the same time.
 
 use std::time::Duration;
 
@@ -9,52 +9,52 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
-    client::{Client, Failure, Post, Run, SILENCE, cause, silent},
-    frames::{Event, Frames, Place},
+    client::{ChatClient, Post, RequestFailure, RunResult, SILENCE, cause, silent},
+    frames::{ClientEvent, CursorOrder, Frames},
 };
 
-/// What there is to know about a message that was sent. The last one is a terminal event, `Ended` or `Refused`.
+/// An update about a message. The last update is a terminal event, `Ended` or `Refused`.
 #[derive(Debug)]
 pub enum Update {
-    /// The server has the message, and its run is followed.
+    /// The server has the message, and this run answers it.
     Connected(Uuid),
-    /// The next event: none is missing before it, none comes twice.
-    Event(Event),
-    /// The server is away; the next try follows by itself.
+    /// The next event. No event is missing before it, and none is repeated.
+    Event(ClientEvent),
+    /// The server is away; the task retries.
     Lost(String),
-    /// The run had ended, and its events were not to be had.
-    Ended(Run),
-    /// The server does not want the request.
+    /// The run has ended, and the server no longer has its events.
+    Ended(RunResult),
+    /// The server refused the request.
     Refused(String),
 }
 
-/// Sends a message and follows its run.
-pub fn follow(client: Client, post: Post) -> mpsc::Receiver<Update> {
+/// Starts a task that sends a message and follows its run; returns its updates.
+pub fn follow(client: ChatClient, post: Post) -> mpsc::Receiver<Update> {
     let (updates, receiver) = mpsc::channel(64);
-    let follower = Follower { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
-    tokio::spawn(follower.follow());
+    let reader = RunReader { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
+    tokio::spawn(reader.run());
     receiver
 }
 
-struct Follower {
-    client: Client,
+struct RunReader {
+    client: ChatClient,
     post: Post,
-    /// Known once the server has answered; until then the message is sent again.
+    /// The run's id from the first response. Without it, each attempt sends the message again.
     run: Option<Uuid>,
-    /// The last event that was passed on.
+    /// The last event in the updates.
     cursor: EventId,
     backoff: Backoff,
     updates: mpsc::Sender<Update>,
 }
 
-impl Follower {
-    async fn follow(mut self) {
+impl RunReader {
+    async fn run(mut self) {
         while !self.updates.is_closed() {
-            let pause = match self.follow_once().await {
+            let pause = match self.read_stream().await {
                 Ok(()) => return,
-                Err(Failure::Refused(problem)) => return self.tell(Update::Refused(problem.detail)).await,
-                Err(Failure::Away(reason)) => {
-                    self.tell(Update::Lost(reason)).await;
+                Err(RequestFailure::Refused(problem)) => return self.send(Update::Refused(problem.detail)).await,
+                Err(RequestFailure::Away(reason)) => {
+                    self.send(Update::Lost(reason)).await;
                     self.backoff.next_pause()
                 }
             };
@@ -62,25 +62,25 @@ impl Follower {
         }
     }
 
-    /// One connection; fine if it has brought the run's end.
-    async fn follow_once(&mut self) -> Result<(), Failure> {
-        let opened = match self.run {
+    /// Reads one connection. Fails unless the connection delivered the end of the run.
+    async fn read_stream(&mut self) -> Result<(), RequestFailure> {
+        let run_stream = match self.run {
             None => self.client.post(&self.post).await?,
             Some(run) => self.client.resume(run, self.cursor).await?,
         };
-        self.run = Some(opened.run);
-        self.tell(Update::Connected(opened.run)).await;
-        let Some(mut stream) = opened.stream else {
-            let run = self.client.read(opened.run).await?;
-            self.tell(Update::Ended(run)).await;
+        self.run = Some(run_stream.run);
+        self.send(Update::Connected(run_stream.run)).await;
+        let Some(mut stream) = run_stream.stream else {
+            let run = self.client.read(run_stream.run).await?;
+            self.send(Update::Ended(run)).await;
             return Ok(());
         };
         let mut frames = Frames::default();
         loop {
             let chunk = tokio::time::timeout(SILENCE, stream.chunk()).await.map_err(|_| silent())?;
-            let chunk = chunk.map_err(|error| Failure::Away(cause(&error)))?;
-            let chunk = chunk.ok_or_else(|| Failure::Away("the stream ended before the run did".to_owned()))?;
-            for event in frames.push(&chunk).into_iter().filter_map(Event::parse) {
+            let chunk = chunk.map_err(|error| RequestFailure::Away(cause(&error)))?;
+            let chunk = chunk.ok_or_else(|| RequestFailure::Away("the stream ended before the run did".to_owned()))?;
+            for event in frames.push(&chunk).into_iter().filter_map(ClientEvent::parse) {
                 if self.pass_on(event).await? {
                     return Ok(());
                 }
@@ -88,29 +88,32 @@ impl Follower {
         }
     }
 
-    /// Whether the run has ended with this event.
-    async fn pass_on(&mut self, event: Event) -> Result<bool, Failure> {
+    /// Sends an event as an update if it is the next one. Returns whether it ends the run; fails if events are missing.
+    async fn pass_on(&mut self, event: ClientEvent) -> Result<bool, RequestFailure> {
         match event.place(self.cursor) {
-            Place::Known => return Ok(false),
-            Place::Gap => {
-                return Err(Failure::Away(format!("events between {} and {} are missing", self.cursor, event.id)));
+            CursorOrder::Known => return Ok(false),
+            CursorOrder::Gap => {
+                return Err(RequestFailure::Away(format!(
+                    "events between {} and {} are missing",
+                    self.cursor, event.id
+                )));
             }
-            Place::Next => self.cursor = event.id,
+            CursorOrder::Next => self.cursor = event.id,
         }
-        // Only progress counts: a server that breaks off at once is not asked faster and faster.
+        // Only an event resets the pauses, so that a server that accepts and breaks off gets fewer requests.
         self.backoff = Backoff::default();
-        let ended = event.is_terminal();
-        self.tell(Update::Event(event)).await;
-        Ok(ended)
+        let ends_run = event.is_terminal();
+        self.send(Update::Event(event)).await;
+        Ok(ends_run)
     }
 
-    async fn tell(&self, update: Update) {
-        // Nobody listens any more when the chat ends, and then this task ends as well.
+    async fn send(&self, update: Update) {
+        // The receiver is gone when the chat ends; the task ends then too.
         let _ = self.updates.send(update).await;
     }
 }
 
-/// Pauses between tries: doubling, with a little chance, so that the clients of a server do not come back as one.
+/// Pauses between attempts. Each is twice the last, with jitter, so that clients do not reconnect at the same moment.
 #[derive(Debug)]
 pub struct Backoff {
     pause: Duration,
@@ -122,7 +125,7 @@ impl Backoff {
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.pause;
         self.pause = (pause * 2).min(Self::LONGEST);
-        // The last bytes of such an id are random.
+        // The last bytes of a version 7 UUID are random.
         let chance = u32::from(Uuid::now_v7().as_bytes()[15]);
         pause + pause * chance / 1024
     }

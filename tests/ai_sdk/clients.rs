@@ -1,35 +1,35 @@
-//! The AI SDK's own clients, each major version: what one of them shows in the end is the chat's history, whatever breaks.
+//! The AI SDK's own clients, in each major version. Despite all breaks, each shows the chat's history in the end.
 
 use serde_json::{Value, json};
 
-use super::{history, untimed};
-use crate::support::{Client, Deployment, Program, Proxy};
+use super::{history, without_time};
+use crate::support::{Client, ClientProgram, Deployment, Proxy};
 
 const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
-/// A program of `tests/clients/ai-sdk` that talks in the chat `c`.
-async fn talks(sdk: &str, base: &str, text: &str) -> Program {
+/// Starts a program of `tests/clients/ai-sdk` in the chat `c`.
+async fn talks(sdk: &str, base: &str, text: &str) -> ClientProgram {
     with(sdk, base, json!({ "text": text })).await
 }
 
-async fn with(sdk: &str, base: &str, mut parameters: Value) -> Program {
+async fn with(sdk: &str, base: &str, mut parameters: Value) -> ClientProgram {
     parameters["sdk"] = sdk.into();
     parameters["chat"] = "c".into();
-    Program::start("ai-sdk", base, parameters).await
+    ClientProgram::start("ai-sdk", base, parameters).await
 }
 
 fn says(got: &Value) -> bool {
-    got["said"].is_u64()
+    got["shown"].is_u64()
 }
 
-/// The messages that the program shows in the end, and what it was given meanwhile.
-async fn shown(program: Program) -> (Value, Vec<Value>) {
-    let (given, end) = program.rest().await;
-    (end["messages"].clone(), given)
+/// Returns the messages that the program shows in the end, and its reports.
+async fn final_messages(program: ClientProgram) -> (Value, Vec<Value>) {
+    let (received, end) = program.rest().await;
+    (end["messages"].clone(), received)
 }
 
-/// The messages without what a stream cannot say on every version: how an approval was answered, and how long the model
-/// reasoned.
+/// Returns the messages without parts that a stream cannot carry in every version: the decision of an approval, and the
+/// duration of reasoning.
 fn without_verdicts(mut messages: Value) -> Value {
     let parts =
         messages.as_array_mut().unwrap().iter_mut().flat_map(|message| message["parts"].as_array_mut().unwrap());
@@ -42,7 +42,7 @@ fn without_verdicts(mut messages: Value) -> Value {
     messages
 }
 
-/// Version 5 gives no names to pieces of reasoning.
+/// Removes the ids of reasoning parts, which version 5 does not have.
 fn without_names_of_reasoning(mut messages: Value) -> Value {
     let parts =
         messages.as_array_mut().unwrap().iter_mut().flat_map(|message| message["parts"].as_array_mut().unwrap());
@@ -52,18 +52,18 @@ fn without_names_of_reasoning(mut messages: Value) -> Value {
     messages
 }
 
-/// The history also says when a user has said something.
+/// Compares the messages with the history, which also has the times of user messages.
 async fn what_is_known(client: &Client) -> Value {
     let mut history = history(client, "c").await;
     for message in history.as_array_mut().unwrap().iter_mut().filter(|message| message["role"] == "user") {
-        *message = untimed(message);
+        *message = without_time(message);
     }
     history
 }
 
 async fn is_the_history(client: &Client, sdk: &str, messages: Value) {
     let mut history = without_verdicts(what_is_known(client).await);
-    // The client names its own messages, and the server keeps the names.
+    // The client chooses the ids of its messages, and the server keeps them.
     if sdk == "ai5" {
         history = without_names_of_reasoning(history);
     }
@@ -72,20 +72,20 @@ async fn is_the_history(client: &Client, sdk: &str, messages: Value) {
     assert_eq!(client.get("/v1/runs").await.unwrap()["items"].as_array().unwrap().len(), 1);
 }
 
-/// Connections that are reset, at once and in the middle of a frame, and the death of the process behind them.
+/// A client survives connection resets, also in the middle of a frame, and the death of the API's process.
 async fn survives(sdk: &str, mut deployment: Deployment) {
     let (messages, _) = shown_after_breaks(sdk, &mut deployment).await;
     is_the_history(&deployment.client(), sdk, messages).await;
 }
 
-/// The messages that are shown in the end, and all that the program was given.
+/// Breaks the connections, and returns the final messages and all reports of the program.
 async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, Vec<Value>) {
     let proxy = Proxy::before(deployment.client().base()).await;
     let mut program = talks(sdk, &proxy.base, LONG).await;
-    let mut given = program.up_to_nth(5, says).await;
-    proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
+    let mut received = program.up_to_nth(5, says).await;
+    proxy.reset_and_again_after_text("{\"type\":\"text-delta\"");
     proxy.until_breaks(1).await;
-    given.extend(program.up_to_nth(5, says).await);
+    received.extend(program.up_to_nth(5, says).await);
     deployment.kill_api();
     proxy.until_refused().await;
     let client = deployment.client();
@@ -93,33 +93,33 @@ async fn shown_after_breaks(sdk: &str, deployment: &mut Deployment) -> (Value, V
         is_taken_over(&client).await;
     }
     proxy.lead_to(client.base());
-    let (messages, rest) = shown(program).await;
-    given.extend(rest);
-    (messages, given)
+    let (messages, rest) = final_messages(program).await;
+    received.extend(rest);
+    (messages, received)
 }
 
-/// Waits until the second attempt has begun: whoever comes back before it also shows what it takes back.
+/// Waits until the second attempt has started. A client that reconnects earlier also shows the text that it supersedes.
 async fn is_taken_over(client: &Client) {
     let runs = client.get("/v1/runs").await.unwrap();
     let run_id = runs["items"][0]["id"].as_str().unwrap();
     client.events(run_id, None).await.up_to_nth("attempt.started", 2).await;
 }
 
-/// An approval, which breaks off right after it was answered, and a tool of the front end.
+/// A client answers an approval, whose connection breaks right after the answer, and a front-end tool.
 async fn answers(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let tool = "[call=locate {\"city\":\"Ulm\"}]";
     let text = if sdk == "ai5" { format!("{tool} [tokens=30]") } else { format!("[approval] {tool} [tokens=30]") };
-    let (messages, given) = shown(talks(sdk, client.base(), &text).await).await;
-    assert_eq!(given.iter().filter(|got| got["call"]["city"] == "Ulm").count(), 1);
-    assert_eq!(given.iter().any(|got| got["asked"].is_string()), sdk != "ai5");
+    let (messages, received) = final_messages(talks(sdk, client.base(), &text).await).await;
+    assert_eq!(received.iter().filter(|got| got["call"]["city"] == "Ulm").count(), 1);
+    assert_eq!(received.iter().any(|got| got["approval"].is_string()), sdk != "ai5");
     is_the_history(&client, sdk, messages).await;
 }
 
 async fn is_denied(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let program = with(sdk, client.base(), json!({"text": "[approval] [tokens=3]", "approve": false})).await;
-    let (messages, _) = shown(program).await;
+    let (messages, _) = final_messages(program).await;
     let states: Vec<&Value> = messages[1]["parts"].as_array().unwrap().iter().map(|part| &part["state"]).collect();
     assert!(states.contains(&&json!("output-denied")), "{states:?}");
     assert_eq!(messages, what_is_known(&client).await);
@@ -128,11 +128,11 @@ async fn is_denied(sdk: &str, mut deployment: Deployment) {
 async fn stops(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let program = with(sdk, client.base(), json!({"text": "[tokens=5000] [delay=10]", "stop": true})).await;
-    let (messages, _) = shown(program).await;
+    let (messages, _) = final_messages(program).await;
     is_the_history(&client, sdk, messages).await;
 }
 
-/// A failure is the client's error, and what was said before it stays; so do calls of tools that there are not.
+/// A failure is an error in the client, and earlier text stays. So do calls of unknown tools.
 async fn fails(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let text = "[call=scripted__nothing {\"a\":1}] [call=nothing] [tokens=4] [think] [fail]";
@@ -177,36 +177,37 @@ each_client! {
     the_hook_of_react_stops: "react", stops, embedded;
 }
 
-/// It comes back behind what it has got, and the page has nothing to do.
+/// The transport reconnects after its last chunk without help of the page.
 #[tokio::test]
 async fn the_transport_that_counts_chunks_loses_nothing_scaled_out() {
     let mut deployment = Deployment::scaled_out();
-    let (messages, given) = shown_after_breaks("workflow", &mut deployment).await;
-    assert!(!given.iter().any(|got| got["resumed"].is_u64()), "{given:?}");
+    let (messages, received) = shown_after_breaks("workflow", &mut deployment).await;
+    assert!(!received.iter().any(|got| got["resumed"].is_u64()), "{received:?}");
     is_the_history(&deployment.client(), "workflow", messages).await;
 }
 
-/// It only ever appends, so it also keeps what a dead worker has said. Nothing of either is missing, and nothing comes twice.
+/// The transport only appends, so it keeps the text of a dead worker. No text of either attempt is missing or repeated.
 #[tokio::test]
-async fn the_transport_that_counts_chunks_keeps_what_a_dead_worker_has_said() {
+async fn the_transport_that_counts_chunks_keeps_the_text_of_a_dead_worker() {
     let mut deployment = Deployment::scaled_out();
     let client = deployment.client();
     let mut program = talks("workflow", client.base(), LONG).await;
     program.up_to_nth(10, says).await;
     deployment.kill_worker();
     deployment.client();
-    let (messages, given) = shown(program).await;
-    assert!(given.iter().all(says), "{given:?}");
+    let (messages, received) = final_messages(program).await;
+    assert!(received.iter().all(says), "{received:?}");
     let parts = messages[1]["parts"].as_array().unwrap();
-    let attempt = parts.iter().position(|part| part["type"] == "data-attempt").expect("it is told of the new attempt");
-    let (before, behind) = parts.split_at(attempt);
-    let mut said = texts(before);
-    let taken_back = said.pop().unwrap();
-    said.extend(texts(behind));
+    let attempt =
+        parts.iter().position(|part| part["type"] == "data-attempt").expect("the client receives the new attempt");
+    let (before, after) = parts.split_at(attempt);
+    let mut shown_texts = texts(before);
+    let taken_back = shown_texts.pop().unwrap();
+    shown_texts.extend(texts(after));
     let history = history(&client, "c").await;
-    assert_eq!(said, texts(history[1]["parts"].as_array().unwrap()));
-    // The scripted model says the same again.
-    assert!(!taken_back.is_empty() && said.last().unwrap().starts_with(taken_back), "{taken_back}");
+    assert_eq!(shown_texts, texts(history[1]["parts"].as_array().unwrap()));
+    // The scripted model repeats its text in the second attempt.
+    assert!(!taken_back.is_empty() && shown_texts.last().unwrap().starts_with(taken_back), "{taken_back}");
 }
 
 fn texts(parts: &[Value]) -> Vec<&str> {

@@ -1,28 +1,28 @@
-//! The AI SDK's wire where people do things at the wrong moment, twice, or after something has failed.
+//! The AI SDK's wire with requests at unusual moments, repeated requests, and requests after a failure.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Heard, answered, body, history, request, resumed, runs, text, untimed, user};
+use super::{ChatAnswer, body, history, request, resume, runs, text, user, with_answer, without_time};
 use crate::{
     in_both_modes,
-    support::{Block, Blocks, Client, Deployment, agent, answer, until},
+    support::{BlockStream, Client, Deployment, StreamBlock, agent, answer, until},
 };
 
 in_both_modes!(
-    without_pieces_a_question_can_be_answered_and_the_text_comes_whole,
+    without_pieces_a_question_is_answered_and_the_text_comes_at_once,
     a_run_that_fails_before_its_first_output_is_an_http_error,
     a_failed_answer_can_be_made_again_and_again,
-    a_failed_answer_without_a_word_is_in_the_history,
+    a_failed_answer_without_text_is_in_the_history,
     a_question_of_a_stopped_run_is_not_answered,
-    who_answers_late_hears_what_came_between,
+    a_late_answer_receives_the_events_in_between,
     a_question_that_never_arrived_is_asked_when_it_is_answered_again,
-    a_message_with_the_id_of_another_is_said_instead_of_it,
+    a_message_with_the_id_of_another_replaces_it,
     questions_put_at_the_same_moment_lose_nothing,
-    each_answer_is_behind_its_question_and_a_stop_ends_all,
-    what_is_counted_is_given_as_long_as_the_whole,
+    each_answer_follows_its_question_and_a_stop_ends_all,
+    counted_chunks_are_replayed_as_long_as_the_complete_answer,
     a_count_that_a_lost_worker_began_is_refused,
-    a_cursor_in_the_middle_of_a_text_goes_on_in_it,
+    a_cursor_in_the_middle_of_a_text_resumes_there,
 );
 
 fn states(message: &Value) -> Vec<Value> {
@@ -30,28 +30,28 @@ fn states(message: &Value) -> Vec<Value> {
     parts.iter().filter(|part| part["toolCallId"].is_string()).map(|part| part["state"].clone()).collect()
 }
 
-/// The assistant's message with the answer to what it asks.
-fn decided(heard: &Heard, approved: bool) -> Value {
-    let question = heard.first("tool-approval-request");
+/// Returns the assistant's message with a decision of its approval.
+fn with_decision(stream_answer: &ChatAnswer, approved: bool) -> Value {
+    let question = stream_answer.first("tool-approval-request");
     let part = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": question["toolCallId"],
         "state": "approval-responded", "approval": {"id": question["approvalId"], "approved": approved}});
-    body("c", answered(heard, part))
+    body("c", with_answer(stream_answer, part))
 }
 
 async fn stop(client: &Client) {
     answer(client.request(Method::POST, "/api/chat/c/stop")).await.unwrap();
 }
 
-/// Answers again, as a client asks for it whose newest message is this one.
-fn once_more(question: Value) -> Value {
+/// Returns a request that regenerates the answer to the client's newest message.
+fn regeneration(question: Value) -> Value {
     json!({"id": "c", "messages": [question], "trigger": "regenerate-message"})
 }
 
-async fn again(client: &Client, question: Value) -> Heard {
-    Heard::asked(client, &once_more(question)).await
+async fn again(client: &Client, question: Value) -> ChatAnswer {
+    ChatAnswer::send(client, &regeneration(question)).await
 }
 
-/// The run that failed before it had said anything.
+/// Sends a message whose run fails before its first output; returns the failure.
 async fn silent_failure(client: &Client, body: &Value) -> String {
     let failure = answer(request(client, body)).await.expect_err("the run gave output");
     assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
@@ -61,28 +61,32 @@ async fn silent_failure(client: &Client, body: &Value) -> String {
 async fn a_run_that_fails_before_its_first_output_is_an_http_error(mut deployment: Deployment) {
     let client = deployment.client();
     let question = user("m1", "[tokens=0] [fail]");
-    let failed = silent_failure(&client, &body("c", question.clone())).await;
-    assert_eq!(silent_failure(&client, &body("c", question.clone())).await, failed, "the same message is the same run");
-    // The question stays where it is, and can be said in other words.
-    assert_eq!(untimed(&history(&client, "c").await[0]), question);
-    let edited = Heard::asked(&client, &body("c", user("m1", "[tokens=1]"))).await;
+    let failed_answer = silent_failure(&client, &body("c", question.clone())).await;
+    assert_eq!(
+        silent_failure(&client, &body("c", question.clone())).await,
+        failed_answer,
+        "the same message is the same run"
+    );
+    // The user's message stays, and the user can edit it.
+    assert_eq!(without_time(&history(&client, "c").await[0]), question);
+    let edited = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1]"))).await;
     assert_eq!(edited.chunks().last().unwrap()["finishReason"], "stop");
     assert_eq!((history(&client, "c").await.as_array().unwrap().len(), runs(&client).await), (2, 2));
 }
 
-async fn without_pieces_a_question_can_be_answered_and_the_text_comes_whole(mut deployment: Deployment) {
+async fn without_pieces_a_question_is_answered_and_the_text_comes_at_once(mut deployment: Deployment) {
     let client = deployment.client();
     let quiet = client.post("/v1/agents", json!({"name": "quiet", "stream_mode": "messages"})).await.unwrap();
-    let mut asked = body("c", user("m1", "[think] [approval] [tokens=3]"));
-    asked["agentId"] = quiet["id"].clone();
-    let heard = Heard::asked(&client, &asked).await;
-    assert!(!heard.types().iter().any(|kind| kind.ends_with("-delta")), "{:?}", heard.types());
-    let rest = Heard::asked(&client, &decided(&heard, true)).await;
-    let text_of_it = client.ended(&heard.run_id).await["output_message"]["content"].clone();
-    assert_eq!(rest.said(), text_of_it);
+    let mut chat_body = body("c", user("m1", "[think] [approval] [tokens=3]"));
+    chat_body["agentId"] = quiet["id"].clone();
+    let stream_answer = ChatAnswer::send(&client, &chat_body).await;
+    assert!(!stream_answer.types().iter().any(|kind| kind.ends_with("-delta")), "{:?}", stream_answer.types());
+    let rest = ChatAnswer::send(&client, &with_decision(&stream_answer, true)).await;
+    let text_of_it = client.wait_for_run(&stream_answer.run_id).await["output_message"]["content"].clone();
+    assert_eq!(rest.answer_text(), text_of_it);
     let kinds = rest.types();
-    let said: Vec<&str> = kinds.iter().map(String::as_str).filter(|kind| kind.starts_with("text-")).collect();
-    assert_eq!(said, ["text-start", "text-delta", "text-end"]);
+    let texts: Vec<&str> = kinds.iter().map(String::as_str).filter(|kind| kind.starts_with("text-")).collect();
+    assert_eq!(texts, ["text-start", "text-delta", "text-end"]);
     let answer = history(&client, "c").await[1].clone();
     assert_eq!(answer["parts"].as_array().unwrap().last().unwrap()["text"], text_of_it);
     assert_eq!(states(&answer), ["output-available"]);
@@ -93,161 +97,163 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
     let question = user("m1", "[tokens=0] [fail]");
     let mut run_ids = vec![silent_failure(&client, &body("c", question.clone())).await];
     for _ in 0..3 {
-        run_ids.push(silent_failure(&client, &once_more(question.clone())).await);
+        run_ids.push(silent_failure(&client, &regeneration(question.clone())).await);
     }
     run_ids.dedup();
     assert_eq!((run_ids.len(), runs(&client).await), (4, 4));
-    // While the one is at work, the other is shown the same.
+    // While the first request streams, the second receives the same chunks.
     let slow = user("m2", "[think] [delay=100] [tokens=0] [fail]");
-    Heard::asked(&client, &body("c", slow.clone())).await;
+    ChatAnswer::send(&client, &body("c", slow.clone())).await;
     let (one, other) = tokio::join!(again(&client, slow.clone()), again(&client, slow));
     assert_eq!((one.run_id, runs(&client).await), (other.run_id, 6));
 }
 
-async fn a_failed_answer_without_a_word_is_in_the_history(mut deployment: Deployment) {
+async fn a_failed_answer_without_text_is_in_the_history(mut deployment: Deployment) {
     let client = deployment.client();
-    let failed = silent_failure(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
-    let failed = client.run(&failed).await;
-    Heard::asked(&client, &body("c", user("m2", "[tokens=1]"))).await;
-    let said = history(&client, "c").await;
-    let ids: Vec<Value> = said.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
-    assert_eq!((ids.len(), &ids[1]), (4, &failed["output_message_id"]));
-    let metadata = &said[1]["metadata"];
+    let failed_run = silent_failure(&client, &body("c", user("m1", "[tokens=0] [fail]"))).await;
+    let failed_run = client.run(&failed_run).await;
+    ChatAnswer::send(&client, &body("c", user("m2", "[tokens=1]"))).await;
+    let messages = history(&client, "c").await;
+    let ids: Vec<Value> = messages.as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
+    assert_eq!((ids.len(), &ids[1]), (4, &failed_run["output_message_id"]));
+    let metadata = &messages[1]["metadata"];
     assert_eq!((&metadata["status"], &metadata["error"]["code"]), (&json!("failed"), &json!("scripted_failure")));
-    assert_eq!(said[3]["metadata"]["status"], "completed");
+    assert_eq!(messages[3]["metadata"]["status"], "completed");
 }
 
 async fn a_question_of_a_stopped_run_is_not_answered(mut deployment: Deployment) {
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=1] [approval]"))).await;
-    let question = heard.first("data-question");
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1] [approval]"))).await;
+    let question = stream_answer.first("data-question");
     assert_eq!(question["data"]["kind"], "policy");
-    assert_eq!(question["id"], heard.first("tool-approval-request")["approvalId"]);
+    assert_eq!(question["id"], stream_answer.first("tool-approval-request")["approvalId"]);
     stop(&client).await;
-    client.ended(&heard.run_id).await;
-    let refused = answer(request(&client, &decided(&heard, true))).await.unwrap_err();
+    client.wait_for_run(&stream_answer.run_id).await;
+    let refused = answer(request(&client, &with_decision(&stream_answer, true))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
     let answer = history(&client, "c").await[1].clone();
     assert_eq!((states(&answer), &answer["metadata"]["status"]), (vec![json!("output-denied")], &json!("cancelled")));
 }
 
-async fn who_answers_late_hears_what_came_between(mut deployment: Deployment) {
+async fn a_late_answer_receives_the_events_in_between(mut deployment: Deployment) {
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[approval=one] [approval=two] [tokens=2]"))).await;
-    let somebody = Heard::asked(&client, &decided(&heard, true)).await;
-    assert_eq!(somebody.types().last().unwrap(), "finish");
-    let late = Heard::asked(&client, &decided(&heard, true)).await;
-    assert_eq!((&late.segment, late.chunks()), (&somebody.segment, somebody.chunks()));
+    let stream_answer =
+        ChatAnswer::send(&client, &body("c", user("m1", "[approval=one] [approval=two] [tokens=2]"))).await;
+    let other_client = ChatAnswer::send(&client, &with_decision(&stream_answer, true)).await;
+    assert_eq!(other_client.types().last().unwrap(), "finish");
+    let late = ChatAnswer::send(&client, &with_decision(&stream_answer, true)).await;
+    assert_eq!((&late.segment, late.chunks()), (&other_client.segment, other_client.chunks()));
     let bogus = json!({"type": "dynamic-tool", "toolName": "x", "toolCallId": "x", "state": "approval-responded",
         "approval": {"id": "01890000-0000-7000-8000-000000000000", "approved": true}});
-    let refused = answer(request(&client, &body("c", answered(&heard, bogus)))).await.unwrap_err();
+    let refused = answer(request(&client, &body("c", with_answer(&stream_answer, bogus)))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "run_not_waiting"));
-    let rest = Heard::asked(&client, &decided(&somebody, true)).await;
+    let rest = ChatAnswer::send(&client, &with_decision(&other_client, true)).await;
     assert_eq!(rest.chunks().last().unwrap()["finishReason"], "stop");
 }
 
 async fn a_question_that_never_arrived_is_asked_when_it_is_answered_again(mut deployment: Deployment) {
     let client = deployment.client();
-    let first = Heard::asked(&client, &body("c", user("m1", "[tokens=1] first"))).await;
+    let first = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1] first"))).await;
     again(&client, user("m2", "[tokens=2] lost")).await;
-    let said = history(&client, "c").await;
+    let messages = history(&client, "c").await;
     assert_eq!(
-        (said[1]["id"].clone(), untimed(&said[2])),
+        (messages[1]["id"].clone(), without_time(&messages[2])),
         (first.first("start")["messageId"].clone(), user("m2", "[tokens=2] lost"))
     );
-    assert_eq!(said.as_array().unwrap().len(), 4);
+    assert_eq!(messages.as_array().unwrap().len(), 4);
 }
 
-async fn a_message_with_the_id_of_another_is_said_instead_of_it(mut deployment: Deployment) {
+async fn a_message_with_the_id_of_another_replaces_it(mut deployment: Deployment) {
     let client = deployment.client();
-    let first = Heard::asked(&client, &body("c", user("m1", "[tokens=1] first"))).await;
+    let first = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1] first"))).await;
     let mut instead = body("c", user("m2", "[tokens=1] second"));
     instead["messageId"] = json!("m1");
-    Heard::asked(&client, &instead).await;
-    let said = history(&client, "c").await;
-    assert_eq!((said.as_array().unwrap().len(), untimed(&said[0])), (2, user("m2", "[tokens=1] second")));
-    let stolen = body("c", user(said[1]["id"].as_str().unwrap(), "[tokens=1] third"));
+    ChatAnswer::send(&client, &instead).await;
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), without_time(&messages[0])), (2, user("m2", "[tokens=1] second")));
+    let stolen = body("c", user(messages[1]["id"].as_str().unwrap(), "[tokens=1] third"));
     assert_eq!(answer(request(&client, &stolen)).await.unwrap_err().code, "invalid_body");
-    assert_ne!(said[1]["id"], first.first("start")["messageId"]);
+    assert_ne!(messages[1]["id"], first.first("start")["messageId"]);
 }
 
 async fn questions_put_at_the_same_moment_lose_nothing(mut deployment: Deployment) {
     let client = deployment.client();
-    Heard::asked(&client, &body("c", user("m0", "[tokens=1]"))).await;
-    let asked = |nth: usize| request(&client, &body("c", user("m1", &format!("[tokens=1] {nth}")))).send();
-    let answers = futures::future::join_all((0..6).map(asked)).await;
+    ChatAnswer::send(&client, &body("c", user("m0", "[tokens=1]"))).await;
+    let ask_nth = |nth: usize| request(&client, &body("c", user("m1", &format!("[tokens=1] {nth}")))).send();
+    let answers = futures::future::join_all((0..6).map(ask_nth)).await;
     for answer in answers {
         let answer = answer.unwrap();
         assert_eq!(answer.status(), 200);
-        Blocks::of(answer).rest().await;
+        BlockStream::of(answer).rest().await;
     }
-    let said = history(&client, "c").await;
-    assert_eq!((said.as_array().unwrap().len(), &said[2]["id"]), (4, &json!("m1")));
+    let messages = history(&client, "c").await;
+    assert_eq!((messages.as_array().unwrap().len(), &messages[2]["id"]), (4, &json!("m1")));
 }
 
-async fn each_answer_is_behind_its_question_and_a_stop_ends_all(mut deployment: Deployment) {
+async fn each_answer_follows_its_question_and_a_stop_ends_all(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut first = Blocks::open(request(&client, &body("c", user("m1", "[tokens=40] [delay=10]")))).await;
+    let mut first = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=40] [delay=10]")))).await;
     first.take(5).await;
-    let second = Heard::asked(&client, &body("c", user("m2", "[tokens=1]"))).await;
-    let roles = |said: &Value| said.as_array().unwrap().iter().map(|said| text(said, "role")).collect::<Vec<_>>();
-    let said = history(&client, "c").await;
-    assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"]);
-    assert_eq!(said[3]["id"], second.first("start")["messageId"]);
+    let second = ChatAnswer::send(&client, &body("c", user("m2", "[tokens=1]"))).await;
+    let roles =
+        |messages: &Value| messages.as_array().unwrap().iter().map(|message| text(message, "role")).collect::<Vec<_>>();
+    let messages = history(&client, "c").await;
+    assert_eq!(roles(&messages), ["user", "assistant", "user", "assistant"]);
+    assert_eq!(messages[3]["id"], second.first("start")["messageId"]);
     let endless = "[tokens=5000] [delay=20]";
-    let mut third = Blocks::open(request(&client, &body("c", user("m3", endless)))).await;
-    let fourth = Blocks::open(request(&client, &body("c", user("m4", endless)))).await;
+    let mut third = BlockStream::open(request(&client, &body("c", user("m3", endless)))).await;
+    let fourth = BlockStream::open(request(&client, &body("c", user("m4", endless)))).await;
     third.take(5).await;
     let newest = client.request(Method::GET, "/api/chat/c/stream").send().await.unwrap();
     assert_eq!(newest.headers()["x-run-id"], fourth.run_id.as_str());
     stop(&client).await;
     for run_id in [&third.run_id, &fourth.run_id] {
-        assert_eq!(client.ended(run_id).await["status"], "cancelled");
+        assert_eq!(client.wait_for_run(run_id).await["status"], "cancelled");
     }
 }
 
-async fn what_is_counted_is_given_as_long_as_the_whole(deployment: Deployment) {
+async fn counted_chunks_are_replayed_as_long_as_the_complete_answer(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_CHAT_GRACE_MS", 1);
     let client = deployment.client();
-    let heard = Heard::asked(&client, &body("c", user("m1", "[tokens=2]"))).await;
-    client.ended(&heard.run_id).await;
-    let path = format!("{}/stream?startIndex=1", heard.segment);
-    until("the grace is over", || async { resumed(&client, &path).await.is_none().then_some(()) }).await;
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=2]"))).await;
+    client.wait_for_run(&stream_answer.run_id).await;
+    let path = format!("{}/stream?startIndex=1", stream_answer.segment);
+    until("the grace is over", || async { resume(&client, &path).await.is_none().then_some(()) }).await;
 }
 
 async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut stream = Blocks::open(request(&client, &body("c", user("m1", "[tokens=200] [delay=15]")))).await;
-    let known = stream.take(40).await.iter().filter(|block| block.data != "[DONE]").count();
+    let mut stream = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=200] [delay=15]")))).await;
+    let index = stream.take(40).await.iter().filter(|block| block.data != "[DONE]").count();
     deployment.kill_worker();
     let client = deployment.client();
-    client.ended(&stream.run_id).await;
-    let path = |known: usize| format!("/api/chat/{}/stream?startIndex={known}", stream.run_id);
-    let refused = answer(client.request(Method::GET, &path(known + 100))).await.unwrap_err();
+    client.wait_for_run(&stream.run_id).await;
+    let path = |index: usize| format!("/api/chat/{}/stream?startIndex={index}", stream.run_id);
+    let refused = answer(client.request(Method::GET, &path(index + 100))).await.unwrap_err();
     assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
-    // What the lost worker had said is where it was.
-    let from_before = Blocks::open(client.request(Method::GET, &path(1))).await.rest().await;
+    // The text of the lost worker has the same position.
+    let from_before = BlockStream::open(client.request(Method::GET, &path(1))).await.rest().await;
     assert!(from_before.iter().any(|block| block.data.contains("data-attempt")));
 }
 
-async fn a_cursor_in_the_middle_of_a_text_goes_on_in_it(mut deployment: Deployment) {
+async fn a_cursor_in_the_middle_of_a_text_resumes_there(mut deployment: Deployment) {
     let client = deployment.client();
     let agent = agent(&client, json!([]), json!({})).await;
-    let mut asked = body("c", user("m1", "[think] [tokens=4] [delay=5]"));
-    asked["agentId"] = json!(agent);
-    let heard = Heard::asked(&client, &asked).await;
-    client.ended(&heard.run_id).await;
-    let whole: Vec<String> = heard.blocks.iter().map(|block| block.data.clone()).collect();
-    for (at, block) in heard.blocks.iter().enumerate() {
+    let mut chat_body = body("c", user("m1", "[think] [tokens=4] [delay=5]"));
+    chat_body["agentId"] = json!(agent);
+    let stream_answer = ChatAnswer::send(&client, &chat_body).await;
+    client.wait_for_run(&stream_answer.run_id).await;
+    let all: Vec<String> = stream_answer.blocks.iter().map(|block| block.data.clone()).collect();
+    for (at, block) in stream_answer.blocks.iter().enumerate() {
         let Some(id) = &block.id else { continue };
-        let path = format!("/v1/runs/{}/events?wire=ai-sdk&after={id}", heard.run_id);
+        let path = format!("/v1/runs/{}/events?wire=ai-sdk&after={id}", stream_answer.run_id);
         let request = client.request(Method::GET, &path);
-        if whole[at] == "[DONE]" || at + 2 >= whole.len() {
+        if all[at] == "[DONE]" || at + 2 >= all.len() {
             break;
         }
-        let rest: Vec<Block> = Blocks::open(request).await.rest().await;
+        let rest: Vec<StreamBlock> = BlockStream::open(request).await.rest().await;
         let rest: Vec<String> = rest.into_iter().map(|block| block.data).collect();
-        assert_eq!(rest, whole[at + 1..], "behind {id}");
+        assert_eq!(rest, all[at + 1..], "after {id}");
     }
 }
 
@@ -256,10 +262,10 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
     let mut deployment = Deployment::embedded().with("HOLDFAST_ARCHIVE_RETENTION_MS", 1).with("HOLDFAST_SWEEP_MS", 50);
     let client = deployment.client();
     let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [call=no__such] [tokens=3]";
-    let heard = Heard::asked(&client, &body("c", user("m1", question))).await;
-    let path = format!("/v1/runs/{}/events", heard.run_id);
-    client.ended(&heard.run_id).await;
-    // The process may still have them; after a restart only the database counts.
+    let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", question))).await;
+    let path = format!("/v1/runs/{}/events", stream_answer.run_id);
+    client.wait_for_run(&stream_answer.run_id).await;
+    // The process may still have the events in memory; after a restart only the database has them.
     deployment.kill_worker();
     let client = deployment.client();
     until("the events are gone", || async {
@@ -267,17 +273,20 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
         (request.send().await.unwrap().status() == 410).then_some(())
     })
     .await;
-    let run = client.run(&heard.run_id).await;
+    let run = client.run(&stream_answer.run_id).await;
     let recalled = history(&client, "c").await[1].clone();
     assert_eq!((&recalled["id"], &recalled["metadata"]["status"]), (&run["output_message_id"], &json!("completed")));
     assert_eq!(states(&recalled), ["output-available", "output-error"]);
-    let said: String = recalled["parts"]
+    let recalled_text: String = recalled["parts"]
         .as_array()
         .unwrap()
         .iter()
         .filter(|part| part["type"] == "text")
         .map(|part| text(part, "text"))
         .collect();
-    let stored = text(&run["output_message"], "content");
-    assert_eq!(said.split_whitespace().collect::<Vec<_>>(), stored.split_whitespace().collect::<Vec<_>>());
+    let stored_text = text(&run["output_message"], "content");
+    assert_eq!(
+        recalled_text.split_whitespace().collect::<Vec<_>>(),
+        stored_text.split_whitespace().collect::<Vec<_>>()
+    );
 }

@@ -1,4 +1,4 @@
-//! A server that plays a run's events back as a test needs them, also in ways that a real one cannot be made to.
+//! A server that plays prepared events of a run, also in an order that a real server cannot be made to send.
 
 use std::sync::{
     Arc,
@@ -13,10 +13,10 @@ use tokio::{
 
 const RUN: &str = "01900000-0000-7000-8000-000000000002";
 
-/// What stands in a stream where it goes on only when an answer has come.
+/// Marks the position in a stream at which the server waits for an answer.
 pub const ANSWER: &str = "answer";
 
-/// Plays one stream per connection that follows the run, and then breaks it off. Answers come too late.
+/// A server that plays one stream for each connection and then breaks it off. It refuses answers as too late.
 pub struct Playback {
     pub base: String,
     tape: Arc<Tape>,
@@ -24,15 +24,15 @@ pub struct Playback {
 
 struct Tape {
     streams: Mutex<mpsc::Receiver<Vec<String>>>,
-    answered: Notify,
-    /// Whether messages are refused with 503.
+    answer_arrived: Notify,
+    /// Whether the server refuses messages with 503.
     is_away: AtomicBool,
-    /// The keys of the messages that came.
+    /// The idempotency keys of all messages.
     keys: Mutex<Vec<String>>,
 }
 
 impl Playback {
-    /// Of each event, the id, the type, and the rest of its payload.
+    /// Starts a server with these streams. An event is its id, its type, and the rest of its payload.
     pub async fn start(streams: &[&[(&str, &str, &str)]]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -46,7 +46,7 @@ impl Playback {
         }
         let tape = Arc::new(Tape {
             streams: Mutex::new(receiver),
-            answered: Notify::new(),
+            answer_arrived: Notify::new(),
             is_away: AtomicBool::new(false),
             keys: Mutex::default(),
         });
@@ -59,12 +59,12 @@ impl Playback {
         Self { base, tape }
     }
 
-    /// Refuses messages with 503 from now on, or takes them again.
+    /// Sets whether the server refuses messages with 503.
     pub fn set_away(&self, is_away: bool) {
         self.tape.is_away.store(is_away, Ordering::SeqCst);
     }
 
-    /// The keys of the messages that came, refused ones too.
+    /// Returns the idempotency keys of all messages, including refused ones.
     pub async fn keys(&self) -> Vec<String> {
         self.tape.keys.lock().await.clone()
     }
@@ -91,21 +91,21 @@ async fn serve(socket: TcpStream, tape: Arc<Tape>) {
         let problem = r#"{"code":"already_decided","detail":"It is denied already."}"#;
         let answer = format!("HTTP/1.1 409 Conflict\r\n{head}content-type: application/problem+json\r\n\r\n{problem}");
         let _ = socket.write_all(answer.as_bytes()).await;
-        tape.answered.notify_one();
+        tape.answer_arrived.notify_one();
     } else {
         let head = format!("HTTP/1.1 200 OK\r\n{head}content-type: text/event-stream\r\nx-run-id: {RUN}\r\n\r\n");
         let _ = socket.write_all(head.as_bytes()).await;
         let frames = tape.streams.lock().await.recv().await.unwrap_or_default();
         for frame in frames {
             match frame.as_str() {
-                ANSWER => tape.answered.notified().await,
+                ANSWER => tape.answer_arrived.notified().await,
                 frame => socket.write_all(frame.as_bytes()).await.unwrap_or(()),
             }
         }
     }
 }
 
-/// Reads a request with its body; answers its path and its Idempotency-Key.
+/// Reads a request with its body; returns its path and its Idempotency-Key.
 async fn read_request(socket: &mut BufReader<TcpStream>) -> (String, Option<String>) {
     let mut head = Vec::new();
     while !head.last().is_some_and(|line: &String| line.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! Runs that ask: what the terminal shows, and what becomes of what is typed.
+//! Questions of runs in the terminal client, and the lines that answer them.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{Client, Embedded, Holdfast, until};
 const APPROVE: &str = "Approve? [y/N/reason] ";
 const ANSWER_IT: &str = "Answer? [empty declines] ";
 
-/// A server and a terminal that is ready for a message, as ann.
+/// Starts a server and a terminal of the user ann that is ready for a message.
 fn begin(embedded: &Embedded) -> (Holdfast, Client, Terminal) {
     let mut holdfast = embedded.start();
     let mut terminal = Terminal::interactive(&holdfast.base());
@@ -26,7 +26,7 @@ async fn only_run(client: &Client) -> String {
     runs["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// What people have decided, in the order of the questions.
+/// Returns the decisions in the order of the questions.
 async fn decisions(client: &Client) -> Vec<(String, Option<String>)> {
     let approvals = client.get(&format!("/v1/runs/{}/approvals", only_run(client).await)).await.unwrap();
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -39,22 +39,22 @@ async fn yes_approves_exactly_what_is_shown() {
     let embedded = Embedded::new();
     let (_holdfast, client, mut terminal) = begin(&embedded);
     terminal.type_in("[tokens=1] [approval=send it]\n");
-    let shown = terminal.wait_for(APPROVE);
+    let printed = terminal.wait_for(APPROVE);
     assert!(
-        shown.contains("scripted__approval needs approval") && shown.contains(r#"{"action":"send it"}"#),
-        "{shown}"
+        printed.contains("scripted__approval needs approval") && printed.contains(r#"{"action":"send it"}"#),
+        "{printed}"
     );
     terminal.type_in("y\n");
-    let shown = terminal.wait_for("> ");
+    let printed = terminal.wait_for("> ");
     for line in [
         "[scripted__approval is approved]",
         r#"[calling scripted__approval {"action":"send it"}]"#,
         "[scripted__approval answered after ",
     ] {
-        assert!(shown.contains(line), "{line} is missing: {shown}");
+        assert!(printed.contains(line), "{line} is missing: {printed}");
     }
     assert_eq!(decisions(&client).await, [("approved".to_owned(), None)]);
-    assert_eq!(client.ended(&only_run(&client).await).await["status"], "completed");
+    assert_eq!(client.wait_for_run(&only_run(&client).await).await["status"], "completed");
 }
 
 #[tokio::test]
@@ -62,12 +62,12 @@ async fn questions_come_one_after_the_other_and_anything_but_yes_denies() {
     let embedded = Embedded::new();
     let (_holdfast, client, mut terminal) = begin(&embedded);
     terminal.type_in("[tokens=1] [parallel] [approval=one] [approval=two]\n");
-    let shown = terminal.wait_for(APPROVE);
-    assert!(shown.contains(r#"{"action":"one"}"#) && !shown.contains(r#"{"action":"two"}"#), "{shown}");
+    let printed = terminal.wait_for(APPROVE);
+    assert!(printed.contains(r#"{"action":"one"}"#) && !printed.contains(r#"{"action":"two"}"#), "{printed}");
     terminal.type_in("not on a Sunday\n");
-    let shown = terminal.wait_for(APPROVE);
-    assert!(shown.contains("[scripted__approval is denied: not on a Sunday]"), "{shown}");
-    assert!(shown.contains(r#"{"action":"two"}"#), "{shown}");
+    let printed = terminal.wait_for(APPROVE);
+    assert!(printed.contains("[scripted__approval is denied: not on a Sunday]"), "{printed}");
+    assert!(printed.contains(r#"{"action":"two"}"#), "{printed}");
     terminal.type_in("\n");
     terminal.wait_for("> ");
     let denied = |reason: Option<&str>| ("denied".to_owned(), reason.map(str::to_owned));
@@ -85,13 +85,13 @@ async fn a_question_that_is_answered_elsewhere_is_closed() {
     let path = format!("/v1/runs/{run}/approvals/{}", approvals["items"][0]["id"].as_str().unwrap());
     client.post(&path, json!({"decision": "deny", "reason": "by phone"})).await.unwrap();
     terminal.wait_for("[scripted__approval is denied: by phone]");
-    terminal.wait_for("[nobody has to answer this any more]");
+    terminal.wait_for("[this question is no longer open]");
     terminal.wait_for("> ");
-    // What is typed now is a message again.
+    // The next line is a message again.
     terminal.type_in("[tokens=2] y\n");
     terminal.wait_for("This is ");
     terminal.wait_for("> ");
-    assert_eq!(client.ended(&run).await["status"], "completed");
+    assert_eq!(client.wait_for_run(&run).await["status"], "completed");
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn ctrl_c_at_a_question_cancels_the_run() {
     terminal.wait_for("[cancelled; ");
     terminal.wait_for("> ");
     assert_eq!(decisions(&client).await[0].0, "cancelled");
-    assert_eq!(client.ended(&only_run(&client).await).await["status"], "cancelled");
+    assert_eq!(client.wait_for_run(&only_run(&client).await).await["status"], "cancelled");
 }
 
 #[tokio::test]
@@ -113,11 +113,11 @@ async fn a_line_is_the_answer_of_the_clients_tool_and_an_empty_one_declines() {
     let embedded = Embedded::new();
     let (_holdfast, client, mut terminal) = begin(&embedded);
     terminal.type_in("[tokens=1] [clienttool=Which colour?] [clienttool=And why?]\n");
-    let shown = terminal.wait_for(ANSWER_IT);
-    assert!(shown.contains("scripted__clienttool asks: Which colour?"), "{shown}");
+    let printed = terminal.wait_for(ANSWER_IT);
+    assert!(printed.contains("scripted__clienttool asks: Which colour?"), "{printed}");
     terminal.type_in("dark blue\n");
-    let shown = terminal.wait_for(ANSWER_IT);
-    assert!(shown.contains(": dark blue]") && shown.contains("And why?"), "{shown}");
+    let printed = terminal.wait_for(ANSWER_IT);
+    assert!(printed.contains(": dark blue]") && printed.contains("And why?"), "{printed}");
     terminal.type_in("\n");
     terminal.wait_for("declined (tool_failed)]");
     terminal.wait_for("> ");
@@ -127,7 +127,7 @@ async fn a_line_is_the_answer_of_the_clients_tool_and_an_empty_one_declines() {
 }
 
 #[tokio::test]
-async fn what_was_typed_before_a_question_is_the_next_message() {
+async fn a_line_typed_before_a_question_is_the_next_message() {
     let embedded = Embedded::new();
     let (_holdfast, client, mut terminal) = begin(&embedded);
     terminal.type_in("[tokens=1] [call=scripted__echo {\"text\":\"x\",\"delay_ms\":1000}] [approval]\n");
@@ -137,11 +137,11 @@ async fn what_was_typed_before_a_question_is_the_next_message() {
     terminal.type_in("no\n");
     terminal.wait_for("[scripted__approval is denied]");
     terminal.wait_for("> ");
-    let said = until("the message was sent", || async {
+    let sent_message = until("the message was sent", || async {
         let runs = client.get("/v1/runs").await.unwrap();
         (runs["items"].as_array().unwrap().len() == 2).then(|| runs["items"][0]["conversation_id"].clone())
     });
-    let path = format!("/v1/conversations/{}/messages", said.await.as_str().unwrap());
+    let path = format!("/v1/conversations/{}/messages", sent_message.await.as_str().unwrap());
     let messages = client.get(&path).await.unwrap();
     assert!(messages["items"].as_array().unwrap().iter().any(|message| message["content"] == "y"), "{messages}");
 }
@@ -155,7 +155,7 @@ async fn an_answer_reaches_a_server_that_was_away() {
     terminal.wait_for(APPROVE);
     holdfast.kill();
     terminal.wait_for("reconnecting");
-    // The question is still there to be answered.
+    // The question is still open.
     terminal.wait_for(APPROVE);
     terminal.type_in("y\n");
     let mut holdfast = embedded.start();
@@ -186,18 +186,18 @@ async fn in_a_pipe_a_run_that_asks_is_left_waiting() {
     let (stdout, stderr, status) = pipe(&holdfast.base(), asking);
     assert_eq!((stdout.as_str(), status), ("", Some(1)), "{stderr}");
     let run = only_run(&client).await;
-    assert!(stderr.contains(&format!("[run {run} waits until it is answered]")), "{stderr}");
+    assert!(stderr.contains(&format!("[run {run} waits for an answer]")), "{stderr}");
     assert!(stderr.contains(r#"{"action":"send it"}"#) && stderr.contains("Which colour?"), "{stderr}");
     assert_eq!(client.run(&run).await["status"], "waiting");
-    // What it says can be done.
+    // The printed command works.
     let commands: Vec<&str> = stderr.lines().filter(|line| line.starts_with("curl ")).collect();
     assert_eq!(commands.len(), 2, "{stderr}");
     for command in commands {
-        let answered = std::process::Command::new("sh").args(["-c", &format!("{command} -s")]).output().unwrap();
-        let run: Value = serde_json::from_slice(&answered.stdout).unwrap();
+        let answer = std::process::Command::new("sh").args(["-c", &format!("{command} -s")]).output().unwrap();
+        let run: Value = serde_json::from_slice(&answer.stdout).unwrap();
         assert!(run["status"].is_string(), "{command}: {run}");
     }
-    assert_eq!(client.ended(&run).await["status"], "completed");
+    assert_eq!(client.wait_for_run(&run).await["status"], "completed");
 }
 
 const BEGIN: [(&str, &str, &str); 3] = [
@@ -219,19 +219,19 @@ const END: [(&str, &str, &str); 2] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_comes_too_late_is_told() {
-    let [first, second, asked] = BEGIN;
+async fn a_late_answer_is_reported() {
+    let [first, second, question] = BEGIN;
     let [resolved, completed] = END;
-    let server = Playback::start(&[&[first, second, asked, ("", ANSWER, ""), resolved, completed]]).await;
+    let server = Playback::start(&[&[first, second, question, ("", ANSWER, ""), resolved, completed]]).await;
     let mut terminal = Terminal::interactive(&server.base);
     terminal.wait_for("> ");
     terminal.type_in("pay\n");
-    let shown = terminal.wait_for(APPROVE);
-    assert!(shown.contains("may have taken effect") && shown.contains(r#"{"sum":5}"#), "{shown}");
+    let printed = terminal.wait_for(APPROVE);
+    assert!(printed.contains("may have taken effect") && printed.contains(r#"{"sum":5}"#), "{printed}");
     terminal.type_in("y\n");
-    let shown = terminal.wait_for("> ");
-    assert!(shown.contains("[somebody has answered already; the first answer counts]"), "{shown}");
-    assert!(shown.contains("[kb__pay is denied: paid]") && !shown.contains("nobody has to"), "{shown}");
+    let printed = terminal.wait_for("> ");
+    assert!(printed.contains("[another client has answered already; the first answer counts]"), "{printed}");
+    assert!(printed.contains("[kb__pay is denied: paid]") && !printed.contains("no longer open"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,6 +240,6 @@ async fn a_question_that_was_resolved_while_the_connection_was_lost_is_not_asked
     let mut terminal = Terminal::interactive(&server.base);
     terminal.wait_for("> ");
     terminal.type_in("pay\n");
-    let shown = terminal.wait_for("> ");
-    assert!(shown.contains("[kb__pay is denied: paid]") && !shown.contains(APPROVE), "{shown}");
+    let printed = terminal.wait_for("> ");
+    assert!(printed.contains("[kb__pay is denied: paid]") && !printed.contains(APPROVE), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! Sessions in the terminal, and messages that the server does not take yet.
+//! Sessions in the terminal client, and messages that the server refuses at first.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ async fn count(client: &Client, list: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_where_it_was() {
+async fn a_session_continues_where_it_ended() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let base = holdfast.base();
@@ -31,8 +31,11 @@ async fn a_session_goes_on_where_it_was() {
     terminal.wait_for("> ");
     drop(terminal);
     let mut terminal = Terminal::interactive_with(&base, "--session harbour");
-    let shown = terminal.wait_for("> ");
-    assert!(shown.contains("[you: [tokens=2] When does it open?]") && shown.contains("[answer: This is]"), "{shown}");
+    let output = terminal.wait_for("> ");
+    assert!(
+        output.contains("[you: [tokens=2] When does it open?]") && output.contains("[answer: This is]"),
+        "{output}"
+    );
     terminal.type_in("[tokens=2] And when does it close?\n");
     terminal.wait_for("This is ");
     terminal.wait_for("> ");
@@ -42,28 +45,28 @@ async fn a_session_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn without_a_name_it_goes_on_in_the_users_own_session() {
+async fn without_a_name_it_continues_in_the_users_own_session() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     for _ in 0..2 {
-        let (_, said, status) = pipe_with(&base, &["--username", "ann"], "[tokens=1] hi\n");
-        assert_eq!(status, Some(0), "{said}");
+        let (_, stderr, status) = pipe_with(&base, &["--username", "ann"], "[tokens=1] hi\n");
+        assert_eq!(status, Some(0), "{stderr}");
     }
     let client = holdfast.client().user("ann");
     assert_eq!(sessions(&client).await, ["session_ann"]);
     assert_eq!((count(&client, "/v1/conversations").await, count(&client, "/v1/runs").await), (1, 2));
     let made = client.post("/v1/agents", serde_json::json!({"name": "a"})).await.unwrap();
     let agent = made["id"].as_str().unwrap();
-    let (_, said, status) =
+    let (_, stderr, status) =
         pipe_with(&base, &["--username", "ann", "--session", "tide", "--agent", agent], "[tokens=1] hi\n");
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(sessions(&client).await, ["tide", "session_ann"]);
     assert_eq!(client.get("/v1/sessions").await.unwrap()["items"][0]["agent_id"], agent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_is_not_taken_says_so_and_is_sent_once_when_it_is() {
+async fn a_refused_message_is_reported_and_sent_once_later() {
     let begin =
         [("0-1", "run.queued", CONVERSATION), ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#)];
     let end = [("1-2", "message.delta", r#","text":"at last""#), ("1-3", "run.completed", "")];
@@ -73,8 +76,8 @@ async fn a_message_that_is_not_taken_says_so_and_is_sent_once_when_it_is() {
     terminal.wait_for("> ");
     server.set_away(true);
     terminal.type_in("hi\n");
-    let shown = terminal.wait_for("The database cannot be reached.");
-    assert!(shown.contains("not sent yet") && !shown.contains("reconnecting"), "{shown}");
+    let output = terminal.wait_for("The database cannot be reached.");
+    assert!(output.contains("not sent yet") && !output.contains("reconnecting"), "{output}");
     server.set_away(false);
     assert!(terminal.wait_for("at last").contains("[sent]"));
     terminal.wait_for("> ");

@@ -1,6 +1,6 @@
-// Follows a run with EventSource, in a browser and in Node. It comes back by itself, and 204 ends it.
+// Follows a run with EventSource, in a browser and in Node. EventSource reconnects by itself, and 204 ends it.
 
-/** `apply` is called with each event, `over` when there is nothing left. */
+/** Calls `apply` with each event, and `over` after the last one. */
 export function follow(EventSource, url, apply, over) {
   const source = new EventSource(url);
   const types = `run.queued attempt.started context.usage step.started message.delta reasoning.delta tool_call.delta

@@ -1,7 +1,7 @@
-// Which pieces make the answer, for whoever follows a run on the native wire.
+// The fold of the native wire: the pieces of text that make up the answer.
 const at = (id) => id.split("-").reduce((attempt, n) => attempt * 2 ** 32 + Number(n), 0);
 
-/** The pieces of the answer that are left when this event has come. */
+/** Returns the pieces of the answer after this event. */
 export function fold(pieces, event) {
   if (event.base) pieces = pieces.filter((piece) => at(piece.id) <= at(event.base));
   if (event.type === "message.delta") pieces.push(event);

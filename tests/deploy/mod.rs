@@ -1,4 +1,4 @@
-//! The files of `deploy/` and the stack that Compose makes of them, without an engine.
+//! The files of `deploy/` and the stack that Compose makes of them, without a container engine.
 
 use std::{
     fs,
@@ -10,23 +10,23 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A copy of what an operator has, with settings.
-struct Installation(TempDir);
+/// A copy of an operator's files, with settings.
+struct OperatorFiles(TempDir);
 
-impl Installation {
+impl OperatorFiles {
     fn new() -> Self {
-        let installation = Self(tempfile::tempdir().unwrap());
+        let files = Self(tempfile::tempdir().unwrap());
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        fs::create_dir(installation.path("deploy")).unwrap();
-        let files = fs::read_dir(root.join("deploy")).unwrap().map(|file| file.unwrap().path());
-        for file in files.filter(|file| file.extension().is_none_or(|extension| extension != "env")) {
-            fs::copy(&file, installation.path("deploy").join(file.file_name().unwrap())).unwrap();
+        fs::create_dir(files.path("deploy")).unwrap();
+        let sources = fs::read_dir(root.join("deploy")).unwrap().map(|file| file.unwrap().path());
+        for file in sources.filter(|file| file.extension().is_none_or(|extension| extension != "env")) {
+            fs::copy(&file, files.path("deploy").join(file.file_name().unwrap())).unwrap();
         }
         for file in ["docker-compose.yml", ".env.example"] {
-            fs::copy(root.join(file), installation.path(file)).unwrap();
+            fs::copy(root.join(file), files.path(file)).unwrap();
         }
-        installation.set_up();
-        installation
+        files.set_up();
+        files
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -42,7 +42,7 @@ impl Installation {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// What Compose makes of the files.
+    /// Returns the stack that Compose makes of the files.
     fn stack(&self) -> Value {
         let output = Command::new("docker-compose").arg("config").current_dir(self.0.path()).output();
         let output = output.expect("./check says how to get docker-compose");
@@ -51,15 +51,15 @@ impl Installation {
     }
 }
 
-/// An installation that runs on a docker that only plays.
+/// A stack that runs on the fake `docker` of this folder.
 struct Stage {
-    installation: Installation,
+    files: OperatorFiles,
     folder: TempDir,
 }
 
 impl Stage {
     fn running() -> Self {
-        let stage = Self { installation: Installation::new(), folder: tempfile::tempdir().unwrap() };
+        let stage = Self { files: OperatorFiles::new(), folder: tempfile::tempdir().unwrap() };
         fs::create_dir(stage.path("containers")).unwrap();
         let services = ["worker", "worker", "api-1", "api-2", "nginx"];
         for (number, service) in services.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Has a service's new containers fail their health check, or Compose refuse it.
+    /// Makes a service's new containers unhealthy (`sick`), or makes Compose refuse the service (`refused`).
     fn with(self, fault: &str, service: &str) -> Self {
         fs::write(self.path(fault), format!("{service}\n")).unwrap();
         self
@@ -84,7 +84,7 @@ impl Stage {
     fn update(&self) -> Output {
         let player = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/deploy");
         let path = format!("{}:{}", player.display(), std::env::var("PATH").unwrap());
-        let mut update = Command::new(self.installation.path("deploy/update.sh"));
+        let mut update = Command::new(self.files.path("deploy/update.sh"));
         update.env("PATH", path).env("STAGE", self.folder.path()).env("PATIENCE", "1").output().unwrap()
     }
 
@@ -95,11 +95,11 @@ impl Stage {
         names
     }
 
-    /// Where in the calls the first one with this text is.
-    fn place_of(&self, text: &str) -> usize {
+    /// Returns the index of the first call with this text.
+    fn call_index(&self, text: &str) -> usize {
         let calls = fs::read_to_string(self.path("calls")).unwrap();
-        let found = calls.lines().position(|call| call.contains(text));
-        found.unwrap_or_else(|| panic!("no call has {text:?}: {calls}"))
+        let index = calls.lines().position(|call| call.contains(text));
+        index.unwrap_or_else(|| panic!("no call has {text:?}: {calls}"))
     }
 }
 
@@ -124,8 +124,8 @@ fn an_update_starts_the_new_beside_the_old_and_ends_the_old_last() {
         "inspect --format {{.State.Health.Status}} api-2-10",
         "rm --stop --force api-3",
     ];
-    let places: Vec<usize> = order.iter().map(|text| stage.place_of(text)).collect();
-    assert!(places.is_sorted(), "{places:?}");
+    let indices: Vec<usize> = order.iter().map(|text| stage.call_index(text)).collect();
+    assert!(indices.is_sorted(), "{indices:?}");
 }
 
 #[test]
@@ -165,25 +165,25 @@ fn an_api_that_is_not_healthy_leaves_two_others() {
 
 #[test]
 fn only_their_owner_reads_the_settings_and_passwords_stay() {
-    let installation = Installation::new();
-    let passwords = installation.read(".env");
+    let files = OperatorFiles::new();
+    let passwords = files.read(".env");
     let values: Vec<&str> = passwords.lines().filter_map(|line| line.split_once("_PASSWORD=")).map(|it| it.1).collect();
     assert_eq!(values.len(), 2);
     assert!(values.iter().all(|value| value.len() == 48) && values[0] != values[1], "{values:?}");
-    fs::set_permissions(installation.path(".env"), fs::Permissions::from_mode(0o644)).unwrap();
-    installation.set_up();
-    assert_eq!(installation.read(".env"), passwords);
+    fs::set_permissions(files.path(".env"), fs::Permissions::from_mode(0o644)).unwrap();
+    files.set_up();
+    assert_eq!(files.read(".env"), passwords);
     for file in [".env", "deploy/holdfast.env", "deploy/api.env", "deploy/worker.env"] {
-        assert_eq!(fs::metadata(installation.path(file)).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
+        assert_eq!(fs::metadata(files.path(file)).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
     }
 }
 
 #[test]
 fn each_container_has_no_more_than_it_needs() {
-    let installation = Installation::new();
-    fs::write(installation.path("deploy/api.env"), "HOLDFAST_JWT_KEY=of-the-api\n").unwrap();
-    fs::write(installation.path("deploy/worker.env"), "ANTHROPIC_API_KEY=of-the-worker\n").unwrap();
-    let stack = installation.stack();
+    let files = OperatorFiles::new();
+    fs::write(files.path("deploy/api.env"), "HOLDFAST_JWT_KEY=of-the-api\n").unwrap();
+    fs::write(files.path("deploy/worker.env"), "ANTHROPIC_API_KEY=of-the-worker\n").unwrap();
+    let stack = files.stack();
     for (name, service) in stack["services"].as_object().unwrap() {
         assert_eq!(service["cap_drop"], serde_json::json!(["ALL"]), "{name}");
         assert_eq!(service["read_only"], true, "{name}");
@@ -193,9 +193,9 @@ fn each_container_has_no_more_than_it_needs() {
         let image = service["image"].as_str().unwrap();
         let tag = image.split_once(':').unwrap().1;
         assert!(tag == "local" || tag.contains('.'), "{image} moves");
-        let whole = service.to_string();
-        assert_eq!(whole.contains("of-the-api"), name.starts_with("api-"), "{name}");
-        assert_eq!(whole.contains("of-the-worker"), name == "worker", "{name}");
+        let service_text = service.to_string();
+        assert_eq!(service_text.contains("of-the-api"), name.starts_with("api-"), "{name}");
+        assert_eq!(service_text.contains("of-the-worker"), name == "worker", "{name}");
         let networks: Vec<&str> = match &service["networks"] {
             Value::Array(names) => names.iter().map(|name| name.as_str().unwrap()).collect(),
             networks => networks.as_object().unwrap().keys().map(String::as_str).collect(),
@@ -210,10 +210,10 @@ fn each_container_has_no_more_than_it_needs() {
 
 #[test]
 fn the_proxies_that_are_trusted_reach_nginx() {
-    let installation = Installation::new();
-    let settings = installation.read(".env") + "HOLDFAST_TRUSTED_PROXIES=10.0.0.7, 10.1.0.0/16\n";
-    fs::write(installation.path(".env"), settings).unwrap();
-    let stack = installation.stack();
+    let files = OperatorFiles::new();
+    let settings = files.read(".env") + "HOLDFAST_TRUSTED_PROXIES=10.0.0.7, 10.1.0.0/16\n";
+    fs::write(files.path(".env"), settings).unwrap();
+    let stack = files.stack();
     let trusted = |service: &str| stack["services"][service]["environment"]["HOLDFAST_TRUSTED_PROXIES"].clone();
     assert_eq!(trusted("nginx"), "10.0.0.7, 10.1.0.0/16");
     assert_eq!(trusted("api-1"), "172.29.83.10");
@@ -221,7 +221,7 @@ fn the_proxies_that_are_trusted_reach_nginx() {
 
 #[test]
 fn the_stacks_redis_asks_for_its_password() {
-    let stack = Installation::new().stack();
+    let stack = OperatorFiles::new().stack();
     let redis = &stack["services"]["redis"];
     let port = test_servers::free_port();
     let script = redis["command"][2].as_str().unwrap().replace("$$", "$");
@@ -231,9 +231,9 @@ fn the_stacks_redis_asks_for_its_password() {
         let mut ask = Command::new("redis-cli");
         ask.args(["-e", "-p", &port.to_string(), "ping"]).env("REDISCLI_AUTH", password).output().unwrap().status
     };
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    let deadline = std::time::Instant::now() + crate::support::TIMEOUT;
     while !ask("secret").success() {
-        assert!(std::time::Instant::now() < deadline, "Redis does not answer");
+        assert!(std::time::Instant::now() < deadline, "Redis does not respond");
     }
     assert!(!ask("wrong").success());
     server.kill().unwrap();

@@ -68,7 +68,7 @@ async fn an_empty_redis_is_not_noticed() {
 async fn connections_that_are_reset_lose_nothing() {
     let mut visit = Visit::with(Deployment::embedded(), "streams", long()).await;
     visit.reaches("answering").await;
-    visit.proxy.reset_and_again_behind("{\"type\":\"text-delta\"");
+    visit.proxy.reset_and_again_after_text("{\"type\":\"text-delta\"");
     visit.proxy.until_breaks(1).await;
     let (end, client, _deployment) = visit.ends().await;
     shows_the_only_run(&client, &end).await;
@@ -78,7 +78,7 @@ async fn connections_that_are_reset_lose_nothing() {
 async fn a_connection_that_has_fallen_silent_is_given_up() {
     let mut visit = Visit::with(Deployment::embedded(), "waits_for_a_silent_server", long()).await;
     visit.reaches("answering").await;
-    visit.proxy.silence_behind("{\"type\":\"text-delta\"");
+    visit.proxy.silence_after("{\"type\":\"text-delta\"");
     visit.proxy.until_breaks(1).await;
     visit.program.tell(json!("silent")).await;
     let (end, client, _deployment) = visit.ends().await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Visit;
-use crate::support::{Deployment, upstream::Upstream};
+use crate::support::{Deployment, upstream::TestUpstream};
 
 #[tokio::test]
 async fn it_is_accessible_in_light_colours() {
@@ -25,7 +25,7 @@ const HOSTILE: &str = include_str!("hostile.md");
 
 #[tokio::test]
 async fn hostile_text_is_only_read() {
-    let upstream = Upstream::start(&[HOSTILE]).await;
+    let upstream = TestUpstream::start(&[HOSTILE]).await;
     let deployment = Deployment::embedded()
         .with("CHAT_MODEL_PROVIDER", "openai")
         .with("CHAT_MODEL_NAME", "hostile")

@@ -42,7 +42,7 @@ async fn a_conversation_of_500_messages_is_read() {
         let started = client.post("/v1/runs", body).await.unwrap();
         last = started["run"]["id"].as_str().unwrap().to_owned();
     }
-    client.ended(&last).await;
+    client.wait_for_run(&last).await;
     let given = json!({"conversation": id, "questions": QUESTIONS});
     let (_, client, _deployment) = Visit::with(deployment, "reads_a_long_conversation", given).await.ends().await;
     assert_eq!(count(&client, id).await, QUESTIONS * 2 + 2);

@@ -19,7 +19,7 @@ async fn all_tabs_show_what_one_of_them_has_begun() {
     let runs = runs["items"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for (run, shown) in runs.iter().rev().zip(end["shown"].as_array().unwrap()) {
-        let run = client.ended(run["id"].as_str().unwrap()).await;
+        let run = client.wait_for_run(run["id"].as_str().unwrap()).await;
         assert_eq!(words(&run["output_message"]["content"]), words(shown));
     }
 }

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output that looks at what it must not see, and does not end with its input."""
+"""A stdio MCP server that tries to read its worker's secrets, and does not end with its input."""
 import json, os, signal, subprocess, sys, time
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-//! A stream of the chat wire or the text wire as a client sees it: blocks of lines, byte for byte.
+//! A stream of the chat wire or the text wire as a client receives it: blocks of lines, byte for byte.
 
 use std::pin::Pin;
 
@@ -6,20 +6,20 @@ use futures::{Stream, StreamExt};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use super::{Broken, Client, PATIENCE};
+use super::{Client, TIMEOUT, UncleanEnd};
 
-/// What stands between two blank lines.
+/// The lines between two blank lines.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct StreamBlock {
     pub id: Option<String>,
     pub event: Option<String>,
-    /// The `data:` lines, joined as SSE says.
+    /// The `data:` lines, joined by the rules of SSE.
     pub data: String,
     pub comments: Vec<String>,
     pub raw: String,
 }
 
-impl Block {
+impl StreamBlock {
     fn read(raw: &str) -> Self {
         let lines = |name: &'static str| raw.lines().filter_map(move |line| line.strip_prefix(name)).map(str::to_owned);
         let data: Vec<String> = lines("data: ").collect();
@@ -33,20 +33,20 @@ impl Block {
         }
     }
 
-    /// The frame of a chat stream.
+    /// Returns the frame of a chat stream.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.data).unwrap_or_else(|error| panic!("{error}: {:?}", self.raw))
     }
 }
 
 /// An open stream.
-pub struct Blocks {
+pub struct BlockStream {
     pub run_id: String,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: Vec<u8>,
 }
 
-impl Blocks {
+impl BlockStream {
     /// Sends a request for a stream.
     pub async fn open(request: RequestBuilder) -> Self {
         let response = request.header("accept", "text/event-stream").send().await.unwrap();
@@ -57,13 +57,13 @@ impl Blocks {
         Self::of(response)
     }
 
-    /// The stream that an answer is.
+    /// Wraps a response that is a stream.
     pub fn of(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
         Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
     }
 
-    /// Rejoins a run on a wire; `None` if there is nothing left.
+    /// Rejoins a run on a wire; `None` if the client has all of it.
     pub async fn rejoin(client: &Client, run_id: &str, query: &str, after: Option<&str>) -> Option<Self> {
         let mut request = client.request(Method::GET, &format!("/v1/runs/{run_id}/events?{query}"));
         if let Some(id) = after {
@@ -76,29 +76,29 @@ impl Blocks {
         Some(Self::open(request).await)
     }
 
-    /// The next block; `None` at a clean end.
-    pub async fn next(&mut self) -> Result<Option<Block>, Broken> {
+    /// Returns the next block, or `None` at a clean end.
+    pub async fn next(&mut self) -> Result<Option<StreamBlock>, UncleanEnd> {
         let next = async {
             loop {
                 if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
                     let raw = String::from_utf8(self.buffer.drain(..end + 2).collect()).unwrap();
-                    match Block::read(raw.trim_end_matches('\n')) {
+                    match StreamBlock::read(raw.trim_end_matches('\n')) {
                         block if block.raw.starts_with("retry: ") => continue,
                         block => return Ok(Some(block)),
                     }
                 }
                 match self.bytes.next().await {
                     Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
-                    Some(Err(_)) => return Err(Broken),
+                    Some(Err(_)) => return Err(UncleanEnd),
                     None => return Ok(None),
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+        tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
-    /// The next blocks, so many.
-    pub async fn take(&mut self, count: usize) -> Vec<Block> {
+    /// Returns the next `count` blocks.
+    pub async fn take(&mut self, count: usize) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while blocks.len() < count {
             blocks.push(self.next().await.expect("the stream was broken off").expect("the stream has ended"));
@@ -106,7 +106,7 @@ impl Blocks {
         blocks
     }
 
-    /// Waits until the server has sent bytes that have this text, in no whole block yet.
+    /// Waits until the server has sent this text, also within an incomplete block.
     pub async fn until_sent(&mut self, text: &str) {
         let sent = async {
             while !String::from_utf8_lossy(&self.buffer).contains(text) {
@@ -114,11 +114,11 @@ impl Blocks {
                 self.buffer.extend_from_slice(&bytes);
             }
         };
-        tokio::time::timeout(PATIENCE, sent).await.expect("the stream went silent");
+        tokio::time::timeout(TIMEOUT, sent).await.expect("the stream went silent");
     }
 
-    /// Everything up to the clean end.
-    pub async fn rest(mut self) -> Vec<Block> {
+    /// Returns all blocks up to the clean end.
+    pub async fn rest(mut self) -> Vec<StreamBlock> {
         let mut blocks = Vec::new();
         while let Some(block) = self.next().await.expect("the stream was broken off") {
             blocks.push(block);

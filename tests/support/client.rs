@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::{Events, Frame, PATIENCE};
+use super::{EventFrame, EventStream, TIMEOUT};
 
 #[derive(Clone)]
 pub struct Client {
@@ -15,9 +15,9 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer that is an error.
+/// A response with an error status.
 #[derive(Debug, PartialEq)]
-pub struct Failure {
+pub struct ErrorResponse {
     pub status: u16,
     pub code: String,
     pub body: Value,
@@ -29,22 +29,22 @@ impl Client {
         Self { http, base: base.to_owned(), user: None, token: None }
     }
 
-    /// Where the server listens.
+    /// Returns the URL at which the server listens.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The same server, as somebody else.
+    /// Returns a client of this server with another user name.
     pub fn user(&self, name: &str) -> Self {
         Self { user: Some(name.to_owned()), ..self.clone() }
     }
 
-    /// The same server, with a token as bearer.
+    /// Returns a client of this server with a bearer token.
     pub fn token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    /// The address of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -61,36 +61,36 @@ impl Client {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Result<Value, Failure> {
+    pub async fn get(&self, path: &str) -> Result<Value, ErrorResponse> {
         answer(self.request(Method::GET, path)).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Result<Value, Failure> {
+    pub async fn post(&self, path: &str, body: Value) -> Result<Value, ErrorResponse> {
         answer(self.request(Method::POST, path).json(&body)).await
     }
 
-    pub async fn patch(&self, path: &str, body: Value) -> Result<Value, Failure> {
+    pub async fn patch(&self, path: &str, body: Value) -> Result<Value, ErrorResponse> {
         answer(self.request(Method::PATCH, path).json(&body)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<Value, Failure> {
+    pub async fn delete(&self, path: &str) -> Result<Value, ErrorResponse> {
         answer(self.request(Method::DELETE, path)).await
     }
 
-    /// Starts a run in a new conversation; answers `{conversation, message, run}`.
+    /// Starts a run in a new conversation; returns `{conversation, message, run}`.
     pub async fn start(&self, input: &str) -> Value {
         self.post("/v1/runs", json!({ "input": input })).await.unwrap()
     }
 
     /// Starts a run and streams it.
-    pub async fn stream(&self, input: &str) -> Events {
+    pub async fn stream(&self, input: &str) -> EventStream {
         let request = self.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
-        Events::new(ok(request.json(&json!({ "input": input }))).await)
+        EventStream::new(ok(request.json(&json!({ "input": input }))).await)
     }
 
-    /// Streams a run from a cursor, or from the start.
-    pub async fn events(&self, run_id: &str, after: Option<&str>) -> Events {
-        Events::new(ok(self.events_request(run_id, after)).await)
+    /// Streams a run after a cursor, or from the start.
+    pub async fn events(&self, run_id: &str, after: Option<&str>) -> EventStream {
+        EventStream::new(ok(self.events_request(run_id, after)).await)
     }
 
     pub fn events_request(&self, run_id: &str, after: Option<&str>) -> RequestBuilder {
@@ -101,12 +101,12 @@ impl Client {
         }
     }
 
-    /// Everything that a client with this cursor still gets: nothing, if it has everything.
-    pub async fn rest_after(&self, run_id: &str, after: &str) -> Vec<Frame> {
+    /// Returns all events that a client with this cursor still receives; none, if it has all.
+    pub async fn rest_after(&self, run_id: &str, after: &str) -> Vec<EventFrame> {
         let response = self.events_request(run_id, Some(after)).send().await.unwrap();
         match response.status().as_u16() {
             204 => Vec::new(),
-            200 => Events::new(response).rest().await,
+            200 => EventStream::new(response).rest().await,
             status => panic!("resuming after {after}: {status} {}", response.text().await.unwrap()),
         }
     }
@@ -115,9 +115,9 @@ impl Client {
         self.get(&format!("/v1/runs/{run_id}")).await.unwrap()
     }
 
-    /// The run when it has ended.
-    pub async fn ended(&self, run_id: &str) -> Value {
-        let run = self.get(&format!("/v1/runs/{run_id}/wait?timeout_ms={}", PATIENCE.as_millis())).await.unwrap();
+    /// Waits for the end of the run, and returns the run.
+    pub async fn wait_for_run(&self, run_id: &str) -> Value {
+        let run = self.get(&format!("/v1/runs/{run_id}/wait?timeout_ms={}", TIMEOUT.as_millis())).await.unwrap();
         assert!(run["finished_at"].is_string(), "the run did not end: {run}");
         run
     }
@@ -136,8 +136,8 @@ async fn ok(request: RequestBuilder) -> Response {
     response
 }
 
-/// The JSON of a good answer, or the problem of a bad one.
-pub async fn answer(request: RequestBuilder) -> Result<Value, Failure> {
+/// Returns the JSON of a success, or the problem of an error.
+pub async fn answer(request: RequestBuilder) -> Result<Value, ErrorResponse> {
     let response = request.send().await.unwrap();
     let status = response.status();
     let is_problem = response.headers().get("content-type").is_some_and(|value| value == "application/problem+json");
@@ -147,5 +147,5 @@ pub async fn answer(request: RequestBuilder) -> Result<Value, Failure> {
     }
     assert!(is_problem, "{status} is no problem+json: {text}");
     let body: Value = serde_json::from_str(&text).unwrap();
-    Err(Failure { status: status.as_u16(), code: body["code"].as_str().unwrap().to_owned(), body })
+    Err(ErrorResponse { status: status.as_u16(), code: body["code"].as_str().unwrap().to_owned(), body })
 }

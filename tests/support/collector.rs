@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry: a server that speaks OTLP over HTTP and keeps what it is sent.
+//! A collector of OpenTelemetry: a server that accepts OTLP over HTTP and keeps all spans.
 
 use std::{
     collections::BTreeMap,
@@ -23,71 +23,71 @@ use tokio::{
 
 use super::until;
 
-/// One that runs as long as the test.
-pub struct Collector {
+/// A collector that runs as long as the test.
+pub struct TestCollector {
     pub url: String,
-    kept: Arc<Kept>,
+    state: Arc<CollectorState>,
 }
 
 #[derive(Default)]
-struct Kept {
-    spans: Mutex<Vec<Traced>>,
-    /// All bodies, one after the other.
+struct CollectorState {
+    spans: Mutex<Vec<ExportedSpan>>,
+    /// The bodies of all requests, one after the other.
     bytes: Mutex<Vec<u8>>,
     requests: AtomicUsize,
     refuses: AtomicBool,
     hangs: watch::Sender<bool>,
 }
 
-/// A span that was exported, and the attributes of whoever has exported it.
+/// An exported span, and the attributes of the process that exported it.
 #[derive(Debug, Clone)]
-pub struct Traced {
+pub struct ExportedSpan {
     pub span: Span,
     pub resource: BTreeMap<String, String>,
 }
 
-impl Collector {
+impl TestCollector {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let kept = Arc::new(Kept::default());
-        let shared = Arc::clone(&kept);
+        let state = Arc::new(CollectorState::default());
+        let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 tokio::spawn(serve(socket, Arc::clone(&shared)));
             }
         });
-        Self { url, kept }
+        Self { url, state }
     }
 
-    /// From now on, nothing is taken: each request is refused for good.
+    /// Sets whether the collector refuses all requests for good.
     pub fn refuse(&self, refuses: bool) {
-        self.kept.refuses.store(refuses, Ordering::SeqCst);
+        self.state.refuses.store(refuses, Ordering::SeqCst);
     }
 
-    /// From now on, nothing is answered, until it is told not to hang any more.
+    /// Sets whether the collector leaves all requests without a response.
     pub fn hang(&self, hangs: bool) {
-        self.kept.hangs.send_replace(hangs);
+        self.state.hangs.send_replace(hangs);
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> usize {
-        self.kept.requests.load(Ordering::SeqCst)
+        self.state.requests.load(Ordering::SeqCst)
     }
 
-    /// Whether anything that was sent has this text in it.
-    pub fn was_told(&self, text: &str) -> bool {
-        self.kept.bytes.lock().unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+    /// Returns whether a request contained this text.
+    pub fn has_received(&self, text: &str) -> bool {
+        self.state.bytes.lock().unwrap().windows(text.len()).any(|window| window == text.as_bytes())
     }
 
-    /// The spans of a trace so far.
-    pub fn trace(&self, trace_id: &str) -> Vec<Traced> {
-        let spans = self.kept.spans.lock().unwrap();
+    /// Returns the spans of a trace so far.
+    pub fn trace(&self, trace_id: &str) -> Vec<ExportedSpan> {
+        let spans = self.state.spans.lock().unwrap();
         spans.iter().filter(|traced| hex(&traced.span.trace_id) == trace_id).cloned().collect()
     }
 
-    /// The spans of a trace, once there are as many of this name.
-    pub async fn trace_with(&self, trace_id: &str, name: &str, count: usize) -> Vec<Traced> {
+    /// Waits until a trace has `count` spans of this name, and returns all its spans.
+    pub async fn trace_with(&self, trace_id: &str, name: &str, count: usize) -> Vec<ExportedSpan> {
         let what = format!("the collector has {count} spans {name} of {trace_id}");
         let find = async || {
             let trace = self.trace(trace_id);
@@ -97,7 +97,7 @@ impl Collector {
     }
 }
 
-impl Traced {
+impl ExportedSpan {
     pub fn id(&self) -> String {
         hex(&self.span.span_id)
     }
@@ -106,22 +106,22 @@ impl Traced {
         hex(&self.span.parent_span_id)
     }
 
-    /// An attribute as text.
+    /// Returns an attribute as text.
     pub fn get(&self, key: &str) -> Option<String> {
         self.span.attributes.iter().find(|attribute| attribute.key == key).map(text)
     }
 
-    /// The code of its failure.
+    /// Returns the code of the span's failure, if it failed.
     pub fn failure(&self) -> Option<&str> {
         let status = self.span.status.as_ref()?;
         (status.code() == StatusCode::Error).then_some(status.message.as_str())
     }
 
-    /// The names of a trace's spans, below one another as the spans are, each with the role of its process.
+    /// Returns the tree of a trace's span names, each with the role of its process.
     pub fn tree(trace: &[Self]) -> String {
         let mut tree = String::new();
-        let known: Vec<String> = trace.iter().map(Self::id).collect();
-        let roots = trace.iter().filter(|traced| !known.contains(&traced.parent()));
+        let ids: Vec<String> = trace.iter().map(Self::id).collect();
+        let roots = trace.iter().filter(|traced| !ids.contains(&traced.parent()));
         let mut roots: Vec<&Self> = roots.collect();
         roots.sort_by_key(|traced| traced.span.start_time_unix_nano);
         roots.into_iter().for_each(|root| root.write(trace, 0, &mut tree));
@@ -137,16 +137,16 @@ impl Traced {
     }
 }
 
-async fn serve(socket: TcpStream, kept: Arc<Kept>) {
+async fn serve(socket: TcpStream, state: Arc<CollectorState>) {
     let mut socket = BufReader::new(socket);
     while let Some((head, body)) = request(&mut socket).await {
-        kept.requests.fetch_add(1, Ordering::SeqCst);
-        let _ = kept.hangs.subscribe().wait_for(|hangs| !hangs).await;
+        state.requests.fetch_add(1, Ordering::SeqCst);
+        let _ = state.hangs.subscribe().wait_for(|hangs| !hangs).await;
         let mut status = "400 Bad Request";
-        if !kept.refuses.load(Ordering::SeqCst) {
+        if !state.refuses.load(Ordering::SeqCst) {
             assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
             assert!(head.to_ascii_lowercase().contains("content-type: application/x-protobuf"), "{head}");
-            keep(&kept, &body);
+            keep(&state, &body);
             status = "200 OK";
         }
         let body = ExportTraceServiceResponse::default().encode_to_vec();
@@ -178,15 +178,15 @@ async fn request(socket: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)>
     Some((head, body))
 }
 
-fn keep(kept: &Kept, body: &[u8]) {
+fn keep(state: &CollectorState, body: &[u8]) {
     let request = ExportTraceServiceRequest::decode(body).expect("it is OTLP");
-    kept.bytes.lock().unwrap().extend_from_slice(body);
-    let mut spans = kept.spans.lock().unwrap();
-    for of_process in request.resource_spans {
-        let attributes = of_process.resource.unwrap_or_default().attributes;
+    state.bytes.lock().unwrap().extend_from_slice(body);
+    let mut spans = state.spans.lock().unwrap();
+    for resource_spans in request.resource_spans {
+        let attributes = resource_spans.resource.unwrap_or_default().attributes;
         let resource: BTreeMap<_, _> = attributes.iter().map(|it| (it.key.clone(), text(it))).collect();
-        let of_all = of_process.scope_spans.into_iter().flat_map(|scope| scope.spans);
-        spans.extend(of_all.map(|span| Traced { span, resource: resource.clone() }));
+        let scoped_spans = resource_spans.scope_spans.into_iter().flat_map(|scope| scope.spans);
+        spans.extend(scoped_spans.map(|span| ExportedSpan { span, resource: resource.clone() }));
     }
 }
 

@@ -1,11 +1,11 @@
-//! The same story in both modes: one process with a file, or an API and a worker around servers.
+//! One deployment for both modes: one process with a file, or an API and a worker with PostgreSQL and Redis.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Client, Embedded, Events, Frame, Holdfast, ScaledOut};
+use super::{Client, Embedded, EventFrame, EventStream, Holdfast, ScaledOut};
 
-/// Makes a test per mode of an async function that takes a `Deployment`.
+/// Makes a test for each mode of an async function that takes a `Deployment`.
 #[macro_export]
 macro_rules! in_both_modes {
     ($($fact:ident),+ $(,)?) => {
@@ -25,7 +25,7 @@ macro_rules! in_both_modes {
     };
 }
 
-/// Something to talk to, whose worker can die.
+/// A deployment in one of the modes. A test can kill its processes.
 pub struct Deployment {
     mode: Mode,
     api: Option<Holdfast>,
@@ -47,12 +47,12 @@ impl Deployment {
         Self { mode: Mode::ScaledOut(ScaledOut::new()), api: None, worker: None }
     }
 
-    /// On a data folder that a test has prepared.
+    /// Returns an embedded deployment on a data folder that a test has prepared.
     pub fn on(embedded: Embedded) -> Self {
         Self { mode: Mode::Embedded(embedded), api: None, worker: None }
     }
 
-    /// Before the first start.
+    /// Sets a variable before the first start.
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
         self.mode = match self.mode {
             Mode::Embedded(embedded) => Mode::Embedded(embedded.with(variable, value)),
@@ -61,7 +61,7 @@ impl Deployment {
         self
     }
 
-    /// Starts what is not running, and answers a client of it.
+    /// Starts the processes that do not run, and returns a client of the API.
     pub fn client(&mut self) -> Client {
         match &self.mode {
             Mode::Embedded(embedded) => self.api.get_or_insert_with(|| embedded.start()).client(),
@@ -72,7 +72,7 @@ impl Deployment {
         }
     }
 
-    /// Ends whoever executes runs, without a word. In embedded mode that is everything.
+    /// Kills the worker; in embedded mode, the only process.
     pub fn kill_worker(&mut self) {
         match &self.mode {
             Mode::Embedded(_) => self.api.take().expect("it was started").kill(),
@@ -80,17 +80,17 @@ impl Deployment {
         }
     }
 
-    /// Whether whoever serves clients also executes runs.
+    /// Returns whether API and worker are one process.
     pub fn is_embedded(&self) -> bool {
         matches!(self.mode, Mode::Embedded(_))
     }
 
-    /// Ends whoever serves clients, without a word. In embedded mode that is everything.
+    /// Kills the API; in embedded mode, the only process.
     pub fn kill_api(&mut self) {
         self.api.take().expect("it was started").kill();
     }
 
-    /// Makes the Redis around which everything runs forget all.
+    /// Removes all data from Redis.
     pub fn flush_redis(&self) {
         match &self.mode {
             Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
@@ -98,13 +98,13 @@ impl Deployment {
         }
     }
 
-    /// All that the processes have logged so far.
+    /// Returns the log of all processes so far.
     pub fn log(&mut self) -> String {
         let processes = [self.api.as_mut(), self.worker.as_mut()];
         processes.into_iter().flatten().map(|process| process.log_so_far()).collect()
     }
 
-    /// Ends all processes as an operator would, for a deploy.
+    /// Ends all processes by SIGTERM, as a deploy does.
     pub fn shut_down(&mut self) {
         for process in [self.api.take(), self.worker.take()].iter_mut().flatten() {
             process.signal("TERM");
@@ -113,25 +113,25 @@ impl Deployment {
     }
 }
 
-/// An agent with these servers and whatever else its definition has.
+/// Creates an agent with these servers and these other fields; returns its id.
 pub async fn agent(client: &Client, servers: Value, more: Value) -> String {
     let mut definition = json!({"name": "tester", "mcp_servers": servers});
     definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     client.post("/v1/agents", definition).await.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// A stream of a run of this agent.
-pub async fn stream_of(client: &Client, agent_id: &str, input: &str) -> Events {
+/// Starts a run of the agent and streams it.
+pub async fn stream_of(client: &Client, agent_id: &str, input: &str) -> EventStream {
     let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
-    Events::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
+    EventStream::new(request.json(&json!({"agent_id": agent_id, "input": input})).send().await.unwrap())
 }
 
-/// The whole of it.
-pub async fn frames_of(client: &Client, agent_id: &str, input: &str) -> Vec<Frame> {
+/// Starts a run of the agent and returns all its frames.
+pub async fn frames_of(client: &Client, agent_id: &str, input: &str) -> Vec<EventFrame> {
     stream_of(client, agent_id, input).await.rest().await
 }
 
-/// The data of the frames of a type.
-pub fn of_kind<'a>(frames: &'a [Frame], kind: &str) -> Vec<&'a Value> {
+/// Returns the data of the frames of one kind.
+pub fn of_kind<'a>(frames: &'a [EventFrame], kind: &str) -> Vec<&'a Value> {
     frames.iter().filter(|frame| frame.event == kind).map(|frame| &frame.data).collect()
 }

@@ -1,4 +1,4 @@
-//! A gate before PostgreSQL: it carries connections, takes them and hangs up, or drops what a client asks for at its start.
+//! A gate in front of PostgreSQL. It forwards connections, accepts them and hangs up, or drops their startup options.
 
 use std::sync::Arc;
 
@@ -10,71 +10,71 @@ use tokio::{
 
 /// What the gate does with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum GateMode {
     Open,
-    /// Takes the connection and hangs up, as a load balancer without a server does.
+    /// Accepts the connection and hangs up, as a load balancer without a server does.
     Closed,
-    /// Drops the startup parameter `options`, as a pooler does that is told to ignore it.
+    /// Drops the startup parameter `options`, as a pooler does if its settings say so.
     WithoutOptions,
 }
 
 pub struct Gate {
     url: String,
-    way: Arc<watch::Sender<Way>>,
+    mode: Arc<watch::Sender<GateMode>>,
 }
 
 impl Gate {
-    /// Before the server of this URL. The gate has a thread of its own, because tests wait for processes on theirs.
-    pub fn before(url: &str, way: Way) -> Self {
+    /// Starts a gate in front of the server of this URL. It has its own thread, because tests block theirs.
+    pub fn before(url: &str, mode: GateMode) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let (user, rest) = url.split_once('@').unwrap();
         let (server, database) = rest.split_once('/').unwrap();
         let url = format!("{user}@{}/{database}", listener.local_addr().unwrap());
-        let way = Arc::new(watch::Sender::new(way));
-        let (ways, server) = (Arc::clone(&way), server.to_owned());
+        let mode = Arc::new(watch::Sender::new(mode));
+        let (modes, server) = (Arc::clone(&mode), server.to_owned());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = TcpListener::from_std(listener).unwrap();
                 while let Ok((client, _)) = listener.accept().await {
-                    tokio::spawn(carry(client, server.clone(), ways.subscribe()));
+                    tokio::spawn(carry(client, server.clone(), modes.subscribe()));
                 }
             });
         });
-        Self { url, way }
+        Self { url, mode }
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Hangs up on every connection, and goes this way with the next.
-    pub fn turn(&self, way: Way) {
-        self.way.send_replace(way);
+    /// Hangs up on every connection, and uses the mode for new ones.
+    pub fn set_mode(&self, mode: GateMode) {
+        self.mode.send_replace(mode);
     }
 }
 
-async fn carry(mut client: TcpStream, server: String, mut ways: watch::Receiver<Way>) -> Option<()> {
-    let way = *ways.borrow_and_update();
-    if way == Way::Closed {
+async fn carry(mut client: TcpStream, server: String, mut modes: watch::Receiver<GateMode>) -> Option<()> {
+    let mode = *modes.borrow_and_update();
+    if mode == GateMode::Closed {
         return None;
     }
     let mut server = TcpStream::connect(server).await.ok()?;
-    let carried = async {
-        if way == Way::WithoutOptions {
+    let copying = async {
+        if mode == GateMode::WithoutOptions {
             start_without_options(&mut client, &mut server).await?;
         }
         copy_bidirectional(&mut client, &mut server).await
     };
     tokio::select! {
-        _ = carried => {}
-        _ = ways.changed() => {}
+        _ = copying => {}
+        _ = modes.changed() => {}
     }
     None
 }
 
-/// Carries the question for TLS, which the server refuses, and the startup packet.
+/// Forwards the request for TLS, which the server refuses, and the startup packet without its `options`.
 async fn start_without_options(client: &mut TcpStream, server: &mut TcpStream) -> std::io::Result<()> {
     let mut question = [0; 8];
     client.read_exact(&mut question).await?;
@@ -88,7 +88,7 @@ async fn start_without_options(client: &mut TcpStream, server: &mut TcpStream) -
     let (version, parameters) = packet.split_at(4);
     let words: Vec<&[u8]> = parameters.split(|byte| *byte == 0).collect();
     let pairs = words.chunks_exact(2).filter(|pair| !pair[0].is_empty() && pair[0] != b"options");
-    let kept: Vec<u8> = pairs.flat_map(|pair| [pair[0], b"\0", pair[1], b"\0"].concat()).collect();
-    server.write_u32((4 + version.len() + kept.len() + 1) as u32).await?;
-    server.write_all(&[version, &kept, b"\0"].concat()).await
+    let remaining: Vec<u8> = pairs.flat_map(|pair| [pair[0], b"\0", pair[1], b"\0"].concat()).collect();
+    server.write_u32((4 + version.len() + remaining.len() + 1) as u32).await?;
+    server.write_all(&[version, &remaining, b"\0"].concat()).await
 }

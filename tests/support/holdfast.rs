@@ -1,4 +1,4 @@
-//! The real executable, started as an operator would.
+//! The real executable, which tests start as an operator does.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -13,22 +13,22 @@ use std::{
 };
 
 use tempfile::TempDir;
-use test_servers::{Database, Postgres, Redis};
+use test_servers::{Postgres, Redis, TestDatabase};
 
-use super::{Client, PATIENCE};
+use super::{Client, TIMEOUT};
 
-/// One process.
+/// A process of Holdfast, which ends when it is dropped.
 pub struct Holdfast {
     child: Child,
     log: Receiver<String>,
-    seen: Vec<String>,
+    log_lines: Vec<String>,
     base: Option<String>,
-    /// What it works on, which is removed when it has ended.
+    /// The data folder, which is removed after the process has ended.
     _data: Option<Arc<TempDir>>,
 }
 
 impl Holdfast {
-    /// A command with nothing of the tests' own environment. `HOLDFAST_PROGRAM` names another build, to measure it.
+    /// Returns a command without the tests' own environment. `HOLDFAST_PROGRAM` names another build of the program.
     pub fn command() -> Command {
         let program = std::env::var_os("HOLDFAST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
         let mut command = Command::new(program);
@@ -36,12 +36,12 @@ impl Holdfast {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOLDFAST_ADDR", "127.0.0.1:0")
-            // A test's stdio servers read the test's own files.
+            // Stdio servers must be able to read the test's files.
             .env("HOLDFAST_MCP_USER", own_user().to_string());
         command
     }
 
-    /// Starts a process; its log can be waited for.
+    /// Starts a process, and reads its log.
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, log) = mpsc::channel();
@@ -57,45 +57,47 @@ impl Holdfast {
                 }
             }
         });
-        Self { child, log, seen: Vec::new(), base: None, _data: None }
+        Self { child, log, log_lines: Vec::new(), base: None, _data: None }
     }
 
-    /// Waits for a line of the log.
+    /// Waits for a log line with this part, and returns it.
     pub fn wait_for_log(&mut self, part: &str) -> String {
-        if let Some(line) = self.seen.iter().find(|line| line.contains(part)) {
+        if let Some(line) = self.log_lines.iter().find(|line| line.contains(part)) {
             return line.clone();
         }
         loop {
             let line = self
                 .log
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.seen));
-            self.seen.push(line.clone());
+                .recv_timeout(TIMEOUT)
+                .unwrap_or_else(|_| panic!("no log line has {part:?}: {:#?}", self.log_lines));
+            self.log_lines.push(line.clone());
             if line.contains(part) {
                 return line;
             }
         }
     }
 
-    /// Waits for the first `n` lines of the log with this part.
+    /// Waits for the first `n` log lines with this part, and returns them.
     pub fn wait_for_logs(&mut self, part: &str, n: usize) -> Vec<String> {
         loop {
-            let lines: Vec<String> = self.seen.iter().filter(|line| line.contains(part)).take(n).cloned().collect();
+            let lines: Vec<String> =
+                self.log_lines.iter().filter(|line| line.contains(part)).take(n).cloned().collect();
             if lines.len() == n {
                 return lines;
             }
-            let line = self.log.recv_timeout(PATIENCE);
-            self.seen.push(line.unwrap_or_else(|_| panic!("only {lines:#?} have {part:?}: {:#?}", self.seen)));
+            let line = self.log.recv_timeout(TIMEOUT);
+            self.log_lines
+                .push(line.unwrap_or_else(|_| panic!("only {lines:#?} have {part:?}: {:#?}", self.log_lines)));
         }
     }
 
-    /// All that it has logged so far.
+    /// Returns the log so far.
     pub fn log_so_far(&mut self) -> String {
-        self.seen.extend(self.log.try_iter());
-        self.seen.join("\n")
+        self.log_lines.extend(self.log.try_iter());
+        self.log_lines.join("\n")
     }
 
-    /// Where it listens, once it does.
+    /// Waits until the process listens, and returns its URL.
     pub fn base(&mut self) -> String {
         if self.base.is_none() {
             let line = self.wait_for_log("listens on http://");
@@ -108,12 +110,12 @@ impl Holdfast {
         Client::new(&self.base())
     }
 
-    /// The process's id.
+    /// Returns the id of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The names of its threads, of which the system keeps 15 characters.
+    /// Returns the names of the process's threads. Linux keeps 15 characters of each.
     pub fn threads(&self) -> Vec<String> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
@@ -126,15 +128,15 @@ impl Holdfast {
         assert!(status.success(), "the process has ended before");
     }
 
-    /// Ends it without a word.
+    /// Kills the process.
     pub fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process has ended by itself.
     pub fn exit(&mut self) -> ExitStatus {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
@@ -156,12 +158,12 @@ impl Drop for Holdfast {
     }
 }
 
-/// The number of the user who runs the tests.
+/// Returns the id of the user who runs the tests.
 pub fn own_user() -> u32 {
     std::fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// What a process says when it refuses to start.
+/// Returns the reason that a process prints when it refuses to start.
 pub fn refusal(command: &mut Command) -> String {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = String::new();
@@ -171,7 +173,7 @@ pub fn refusal(command: &mut Command) -> String {
     line.unwrap_or_else(|| panic!("no sentence says why: {stderr}")).to_owned()
 }
 
-/// A data folder, and processes on it one after the other.
+/// A data folder, on which a test starts one process after the other.
 pub struct Embedded {
     pub folder: Arc<TempDir>,
     pub settings: Vec<(&'static str, String)>,
@@ -204,12 +206,12 @@ impl Embedded {
     }
 }
 
-/// A Postgres database and a Redis, and any number of processes around them. Leases are short, so that tests are.
+/// A PostgreSQL database, a Redis, and any number of processes. Short leases keep the tests short.
 pub struct ScaledOut {
     pub database_url: String,
     pub redis: Redis,
     pub settings: Vec<(&'static str, String)>,
-    _database: Option<Database>,
+    _database: Option<TestDatabase>,
 }
 
 impl ScaledOut {
@@ -218,8 +220,8 @@ impl ScaledOut {
         Self::on(database.url().to_owned(), Some(database))
     }
 
-    /// On a database of another server than the shared one.
-    pub fn on(database_url: String, database: Option<Database>) -> Self {
+    /// Returns a deployment on a given database, also of another server than the shared one.
+    pub fn on(database_url: String, database: Option<TestDatabase>) -> Self {
         let settings = vec![("HOLDFAST_LEASE_MS", "1500".to_owned()), ("HOLDFAST_SWEEP_MS", "250".to_owned())];
         let scaled = Self { database_url, redis: Redis::start(), settings, _database: database };
         let migrated = scaled.command("migrate").output().unwrap();

@@ -1,4 +1,4 @@
-//! What the stories share: the real executable on a free port, private servers, and a client that sees every byte.
+//! Shared parts of the tests: the real executable on a free port, private servers, and a client that sees every byte.
 
 mod blocks;
 mod client;
@@ -13,22 +13,22 @@ pub mod tokens;
 pub mod tools;
 pub mod upstream;
 
-pub use blocks::{Block, Blocks};
-pub use client::{Client, Failure, answer};
-pub use collector::{Collector, Traced};
+pub use blocks::{BlockStream, StreamBlock};
+pub use client::{Client, ErrorResponse, answer};
+pub use collector::{ExportedSpan, TestCollector};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
-pub use gate::{Gate, Way};
+pub use gate::{Gate, GateMode};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, own_user, refusal};
-pub use programs::Program;
+pub use programs::ClientProgram;
 pub use proxy::Proxy;
-pub use sse::{Broken, Events, Frame, fold, standing};
+pub use sse::{EventFrame, EventStream, UncleanEnd, fold, without_superseded};
 
 use std::{future::Future, time::Duration};
 
-/// Longest wait for something that must happen; far longer than it takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for something that must happen. It is far longer than any step takes.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Asks again until there is an answer, and fails the test when there is none for long.
+/// Polls until `ask` returns a value, and returns it. Fails the test after the time-out.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
     let asking = async {
         loop {
@@ -38,5 +38,5 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl F
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("waited in vain until {what}"))
+    tokio::time::timeout(TIMEOUT, asking).await.unwrap_or_else(|_| panic!("timed out until {what}"))
 }

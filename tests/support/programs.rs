@@ -1,6 +1,6 @@
-//! A client program of `tests/clients` as a test sees it: what it reports, a line of JSON each.
+//! A client program of `tests/clients`. It reports to the test in lines of JSON.
 //!
-//! `{"got": …}` is something that it was given by its package, in order; `{"end": …}` is the last line: what it makes of all.
+//! `{"got": …}` is an item that the program received from its package, in order; `{"end": …}` is the last line, its result.
 
 use std::{
     process::Stdio,
@@ -14,18 +14,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
-/// One that runs. It dies with the test.
-pub struct Program {
+/// A running client program. It ends with the test.
+pub struct ClientProgram {
     name: String,
     child: Child,
     reports: Lines<BufReader<ChildStdout>>,
-    complaints: Arc<Mutex<String>>,
+    errors: Arc<Mutex<String>>,
 }
 
-impl Program {
-    /// Starts `tests/clients/<name>` against an API. Its arguments are the API's base and the parameters as JSON.
+impl ClientProgram {
+    /// Starts `tests/clients/<name>`. Its arguments are the API's URL and the parameters as JSON.
     pub async fn start(name: &str, base: &str, parameters: Value) -> Self {
         let folder = name.to_owned();
         let command = tokio::task::spawn_blocking(move || test_servers::clients::command(&folder)).await.unwrap();
@@ -39,57 +39,57 @@ impl Program {
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}; ./check says what is needed", command[0]));
         let reports = BufReader::new(child.stdout.take().unwrap()).lines();
-        let complaints = Arc::new(Mutex::new(String::new()));
+        let errors = Arc::new(Mutex::new(String::new()));
         let mut stderr = child.stderr.take().unwrap();
-        let heard = Arc::clone(&complaints);
+        let received = Arc::clone(&errors);
         tokio::spawn(async move {
             let mut piece = [0; 4096];
             while let Ok(length @ 1..) = stderr.read(&mut piece).await {
-                heard.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+                received.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
             }
         });
-        Self { name: name.to_owned(), child, reports, complaints }
+        Self { name: name.to_owned(), child, reports, errors }
     }
 
-    /// Says something to a program that listens on its standard input.
+    /// Sends a line of JSON to the standard input of the program.
     pub async fn tell(&mut self, what: Value) {
         let stdin = self.child.stdin.as_mut().expect("it is a pipe");
         stdin.write_all(format!("{what}\n").as_bytes()).await.unwrap_or_else(|_| self.fail("does not listen"));
     }
 
-    /// All that it is given, up to the n-th of those that the test looks for.
+    /// Returns the reports up to the n-th one for which `is_it` holds.
     pub async fn up_to_nth(&mut self, mut n: usize, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut given = Vec::new();
+        let deadline = Instant::now() + TIMEOUT;
+        let mut reports_so_far = Vec::new();
         while n > 0 {
             match self.next(deadline).await {
-                Ok(got) => given.push(got),
-                Err(end) => self.fail(&format!("has ended before, with {end}, after {given:#?}")),
+                Ok(got) => reports_so_far.push(got),
+                Err(end) => self.fail(&format!("has ended before, with {end}, after {reports_so_far:#?}")),
             }
-            n -= usize::from(is_it(given.last().unwrap()));
+            n -= usize::from(is_it(reports_so_far.last().unwrap()));
         }
-        given
+        reports_so_far
     }
 
-    /// All that it is given until it ends, and what it makes of all; it must then stop by itself.
+    /// Returns all other reports and the result. The program must then exit by itself.
     pub async fn rest(mut self) -> (Vec<Value>, Value) {
-        let mut given = Vec::new();
+        let mut reports_so_far = Vec::new();
         let end = loop {
-            // Whoever reports something has got somewhere.
-            match self.next(Instant::now() + PATIENCE).await {
-                Ok(got) => given.push(got),
+            // Each report starts the time-out again.
+            match self.next(Instant::now() + TIMEOUT).await {
+                Ok(got) => reports_so_far.push(got),
                 Err(end) => break end,
             }
         };
-        let exit = timeout_at(Instant::now() + PATIENCE, self.child.wait()).await;
+        let exit = timeout_at(Instant::now() + TIMEOUT, self.child.wait()).await;
         let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
         if !status.success() {
             self.fail(&format!("has failed with {status}"));
         }
-        (given, end)
+        (reports_so_far, end)
     }
 
-    /// The next thing that it was given, or else its end.
+    /// Returns the next report, or its result as the error.
     async fn next(&mut self, deadline: Instant) -> Result<Value, Value> {
         let line = timeout_at(deadline, self.reports.next_line()).await;
         let line = line.unwrap_or_else(|_| self.fail("has not got there in time")).unwrap();
@@ -104,6 +104,6 @@ impl Program {
     }
 
     fn fail(&self, how: &str) -> ! {
-        panic!("tests/clients/{} {how}: {}", self.name, self.complaints.lock().unwrap())
+        panic!("tests/clients/{} {how}: {}", self.name, self.errors.lock().unwrap())
     }
 }

@@ -1,4 +1,4 @@
-//! A network between a client and the API that breaks when a test says so. Its address stays when the API's changes.
+//! A proxy between clients and an API, whose connections a test can break. Its address stays when the API's changes.
 
 use std::{
     io,
@@ -14,145 +14,146 @@ use tokio::{
     sync::watch,
 };
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 pub struct Proxy {
     pub base: String,
-    way: Arc<Way>,
+    state: Arc<ProxyState>,
 }
 
-struct Way {
+struct ProxyState {
     /// The API's host and port.
     api: Mutex<String>,
-    /// Counts the cuts: who carries a connection when it changes resets it.
-    cuts: watch::Sender<usize>,
-    /// Counts the silences: each connection that is carried when it changes falls silent.
+    /// Counts the resets of all connections. Each change resets every open connection.
+    reset_count: watch::Sender<usize>,
+    /// Counts the silences. After each change, every open connection stays open and carries nothing.
     silences: watch::Sender<usize>,
-    /// How many connections have come so far.
+    /// Number of connections so far.
     arrivals: watch::Sender<usize>,
-    /// Where one of the next connections breaks by itself, the first that comes to it.
-    next: Mutex<Next>,
-    /// How many connections have ended in a reset.
+    /// Where one of the next connections breaks; the first one that gets there.
+    next: Mutex<NextBreak>,
+    /// Number of connections that ended in a reset.
     resets: watch::Sender<usize>,
-    /// How many connections have broken by themselves.
+    /// Number of connections that broke at a break point.
     breaks: watch::Sender<usize>,
-    /// How many connections have found nobody behind the proxy.
+    /// Number of connections that found no API.
     refusals: watch::Sender<usize>,
 }
 
-struct Next {
-    at: Break,
-    how: End,
-    /// Those that began after so many cuts.
+struct NextBreak {
+    at: BreakPoint,
+    how: ConnectionEnd,
+    /// Only connections that started after this number of resets break.
     after: usize,
 }
 
-/// How a connection comes to its end.
+/// How a connection ends.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum ConnectionEnd {
     HungUp,
     Reset,
-    /// It stays open, and nothing is carried any more.
+    /// The connection stays open, and the proxy carries nothing more.
     Silent,
 }
 
-/// Where in what the API says a connection breaks.
-enum Break {
+/// Where in the API's bytes a connection breaks.
+enum BreakPoint {
     Nowhere,
-    After(usize),
-    Behind(String),
+    AfterBytes(usize),
+    AfterText(String),
 }
 
 impl Proxy {
-    /// In front of the API with this base.
+    /// Starts a proxy in front of the API with this URL.
     pub async fn before(api: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let way = Arc::new(Way {
+        let state = Arc::new(ProxyState {
             api: Mutex::new(authority(api)),
-            cuts: watch::Sender::new(0),
+            reset_count: watch::Sender::new(0),
             silences: watch::Sender::new(0),
             arrivals: watch::Sender::new(0),
-            next: Mutex::new(Next { at: Break::Nowhere, how: End::Reset, after: 0 }),
+            next: Mutex::new(NextBreak { at: BreakPoint::Nowhere, how: ConnectionEnd::Reset, after: 0 }),
             resets: watch::Sender::new(0),
             breaks: watch::Sender::new(0),
             refusals: watch::Sender::new(0),
         });
-        let carried = Arc::clone(&way);
+        let carried = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 carried.arrivals.send_modify(|arrivals| *arrivals += 1);
                 tokio::spawn(carry(client, Arc::clone(&carried)));
             }
         });
-        Self { base, way }
+        Self { base, state }
     }
 
-    /// Leads to another API from the next connection on, as after a restart.
+    /// Sends new connections to another API, as after a restart.
     pub fn lead_to(&self, api: &str) {
-        *self.way.api.lock().unwrap() = authority(api);
+        *self.state.api.lock().unwrap() = authority(api);
     }
 
-    /// Lets all connections fall silent. Those that come next are carried as ever.
+    /// Silences all open connections. New connections work.
     pub fn silence(&self) {
-        self.way.silences.send_modify(|silences| *silences += 1);
+        self.state.silences.send_modify(|silences| *silences += 1);
     }
 
-    /// How many connections have come so far.
+    /// Returns the number of connections so far.
     pub fn arrivals(&self) -> usize {
-        *self.way.arrivals.borrow()
+        *self.state.arrivals.borrow()
     }
 
-    /// Waits until so many connections have come.
+    /// Waits for the given number of connections.
     pub async fn until_arrivals(&self, count: usize) {
-        let mut arrivals = self.way.arrivals.subscribe();
-        let reached = tokio::time::timeout(PATIENCE, arrivals.wait_for(|arrivals| *arrivals >= count)).await;
-        reached.expect("not enough connections have come").expect("the proxy keeps the sender");
+        let mut arrivals = self.state.arrivals.subscribe();
+        let reached = tokio::time::timeout(TIMEOUT, arrivals.wait_for(|arrivals| *arrivals >= count)).await;
+        reached.expect("too few connections").expect("the proxy keeps the sender");
     }
 
-    /// Resets all connections.
+    /// Resets all open connections.
     pub fn reset(&self) {
-        self.way.cuts.send_modify(|cuts| *cuts += 1);
+        self.state.reset_count.send_modify(|count| *count += 1);
     }
 
-    /// Resets all connections, and the first of those that come next on which the API has said so many bytes.
-    pub fn reset_and_again_after(&self, bytes: usize) {
-        self.reset_and_again(Break::After(bytes));
+    /// Resets all open connections, and the first new one on which the API has sent this number of bytes.
+    pub fn reset_and_again_after_bytes(&self, bytes: usize) {
+        self.reset_and_again(BreakPoint::AfterBytes(bytes));
     }
 
-    /// Resets all connections, and the first of those that come next on which the API has said this.
-    pub fn reset_and_again_behind(&self, text: &str) {
-        self.reset_and_again(Break::Behind(text.to_owned()));
+    /// Resets all open connections, and the first new one on which the API has sent this text.
+    pub fn reset_and_again_after_text(&self, text: &str) {
+        self.reset_and_again(BreakPoint::AfterText(text.to_owned()));
     }
 
-    fn reset_and_again(&self, at: Break) {
-        let after = *self.way.cuts.borrow() + 1;
-        *self.way.next.lock().unwrap() = Next { at, how: End::Reset, after };
+    fn reset_and_again(&self, at: BreakPoint) {
+        let after = *self.state.reset_count.borrow() + 1;
+        *self.state.next.lock().unwrap() = NextBreak { at, how: ConnectionEnd::Reset, after };
         self.reset();
     }
 
-    /// The connection on which the API says this next falls silent behind it: a network that is gone, and nobody knows.
-    pub fn silence_behind(&self, text: &str) {
-        *self.way.next.lock().unwrap() = Next { at: Break::Behind(text.to_owned()), how: End::Silent, after: 0 };
+    /// Silences the next connection on which the API sends this text, after the text. Neither side notices the loss.
+    pub fn silence_after(&self, text: &str) {
+        *self.state.next.lock().unwrap() =
+            NextBreak { at: BreakPoint::AfterText(text.to_owned()), how: ConnectionEnd::Silent, after: 0 };
     }
 
-    /// How many connections have ended in a reset so far.
+    /// Returns the number of connections that ended in a reset so far.
     pub fn resets(&self) -> usize {
-        *self.way.resets.borrow()
+        *self.state.resets.borrow()
     }
 
-    /// Waits until so many connections have broken where they were to.
+    /// Waits until the given number of connections have broken at a break point.
     pub async fn until_breaks(&self, count: usize) {
-        let mut breaks = self.way.breaks.subscribe();
-        let reached = tokio::time::timeout(PATIENCE, breaks.wait_for(|breaks| *breaks >= count)).await;
-        reached.expect("no connection has come to where it was to break").expect("the proxy keeps the sender");
+        let mut breaks = self.state.breaks.subscribe();
+        let reached = tokio::time::timeout(TIMEOUT, breaks.wait_for(|breaks| *breaks >= count)).await;
+        reached.expect("no connection has reached its break point").expect("the proxy keeps the sender");
     }
 
-    /// Waits until a client has come while nobody was there.
+    /// Waits until a client has connected while there was no API.
     pub async fn until_refused(&self) {
-        let mut refusals = self.way.refusals.subscribe();
-        let reached = tokio::time::timeout(PATIENCE, refusals.wait_for(|refusals| *refusals > 0)).await;
-        reached.expect("no client has come").expect("the proxy keeps the sender");
+        let mut refusals = self.state.refusals.subscribe();
+        let reached = tokio::time::timeout(TIMEOUT, refusals.wait_for(|refusals| *refusals > 0)).await;
+        reached.expect("no client has connected").expect("the proxy keeps the sender");
     }
 }
 
@@ -160,90 +161,90 @@ fn authority(base: &str) -> String {
     base.trim_start_matches("http://").to_owned()
 }
 
-/// Carries what both sides say until one of them hangs up, or the connection is to break.
-async fn carry(mut client: TcpStream, way: Arc<Way>) {
-    let mut cuts = way.cuts.subscribe();
-    let mut silences = way.silences.subscribe();
-    let begun = *cuts.borrow();
-    let address = way.api.lock().unwrap().clone();
-    // Nobody there: the client is refused, as it would be by the API's own host.
+/// Forwards the bytes of both sides until one of them hangs up, or the connection must break.
+async fn carry(mut client: TcpStream, state: Arc<ProxyState>) {
+    let mut reset_count = state.reset_count.subscribe();
+    let mut silences = state.silences.subscribe();
+    let cuts_at_start = *reset_count.borrow();
+    let address = state.api.lock().unwrap().clone();
+    // Without an API the client is refused, as the API's own host would do.
     let Ok(mut api) = TcpStream::connect(address).await else {
-        reset(client, &way);
-        return way.refusals.send_modify(|refusals| *refusals += 1);
+        reset(client, &state);
+        return state.refusals.send_modify(|refusals| *refusals += 1);
     };
-    // What was carried before a reset must be on its way, and not wait for more.
+    // The bytes before a reset must leave at once, and not wait for more.
     client.set_nodelay(true).unwrap();
     let end = {
         let (mut from_client, to_client) = client.split();
         let (from_api, mut to_api) = api.split();
         tokio::select! {
-            _ = copy(&mut from_client, &mut to_api) => End::HungUp,
-            end = carry_answers(from_api, to_client, |said, fresh| way.breaks_at(begun, said, fresh)) => {
-                way.breaks.send_modify(|breaks| *breaks += usize::from(matches!(end, Ok(End::Reset | End::Silent))));
-                end.unwrap_or(End::Reset)
+            _ = copy(&mut from_client, &mut to_api) => ConnectionEnd::HungUp,
+            end = carry_answers(from_api, to_client, |received, carried| state.breaks_at(cuts_at_start, received, carried)) => {
+                state.breaks.send_modify(|breaks| *breaks += usize::from(matches!(end, Ok(ConnectionEnd::Reset | ConnectionEnd::Silent))));
+                end.unwrap_or(ConnectionEnd::Reset)
             }
-            _ = cuts.changed() => End::Reset,
-            _ = silences.changed() => End::Silent,
+            _ = reset_count.changed() => ConnectionEnd::Reset,
+            _ = silences.changed() => ConnectionEnd::Silent,
         }
     };
     match end {
-        End::HungUp => {}
-        End::Reset => reset(client, &way),
-        // Until the client gives it up.
-        End::Silent => drop(copy(&mut client, &mut sink()).await),
+        ConnectionEnd::HungUp => {}
+        ConnectionEnd::Reset => reset(client, &state),
+        // The connection stays open until the client closes it.
+        ConnectionEnd::Silent => drop(copy(&mut client, &mut sink()).await),
     }
 }
 
-/// What comes behind the place where the connection breaks is not carried.
+/// Forwards the API's bytes up to the offset where the connection breaks.
 async fn carry_answers(
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
-    breaks_at: impl Fn(&[u8], usize) -> Option<(usize, End)>,
-) -> io::Result<End> {
-    let mut said = Vec::new();
+    breaks_at: impl Fn(&[u8], usize) -> Option<(usize, ConnectionEnd)>,
+) -> io::Result<ConnectionEnd> {
+    let mut received = Vec::new();
     let mut carried = 0;
-    while from.read_buf(&mut said).await? > 0 {
-        let place = breaks_at(&said, carried);
-        to.write_all(&said[carried..place.map_or(said.len(), |(place, _)| place)]).await?;
-        if let Some((_, end)) = place {
+    while from.read_buf(&mut received).await? > 0 {
+        let offset = breaks_at(&received, carried);
+        to.write_all(&received[carried..offset.map_or(received.len(), |(offset, _)| offset)]).await?;
+        if let Some((_, end)) = offset {
             return Ok(end);
         }
-        carried = said.len();
+        carried = received.len();
     }
-    Ok(End::HungUp)
+    Ok(ConnectionEnd::HungUp)
 }
 
-impl Way {
-    /// The place in what the API has said on a connection where that breaks, and how; no other does then. A connection that
-    /// is there already can only break in what was not carried yet.
-    fn breaks_at(&self, begun: usize, said: &[u8], carried: usize) -> Option<(usize, End)> {
+impl ProxyState {
+    /// Returns the offset at which a connection breaks, and how. It clears the break point, so that no other connection
+    /// breaks there. A silence applies only to bytes that the proxy has not forwarded.
+    fn breaks_at(&self, cuts_at_start: usize, received: &[u8], carried: usize) -> Option<(usize, ConnectionEnd)> {
         let mut next = self.next.lock().unwrap();
-        if begun < next.after {
+        if cuts_at_start < next.after {
             return None;
         }
-        let from = if next.how == End::Silent { carried } else { 0 };
-        let place = from + next.at.place(&said[from..])?;
-        next.at = Break::Nowhere;
-        Some((place, next.how))
+        let from = if next.how == ConnectionEnd::Silent { carried } else { 0 };
+        let offset = from + next.at.offset(&received[from..])?;
+        next.at = BreakPoint::Nowhere;
+        Some((offset, next.how))
     }
 }
 
-impl Break {
-    fn place(&self, said: &[u8]) -> Option<usize> {
+impl BreakPoint {
+    fn offset(&self, received: &[u8]) -> Option<usize> {
         match self {
             Self::Nowhere => None,
-            Self::After(bytes) => (said.len() >= *bytes).then_some(*bytes),
-            Self::Behind(text) => {
-                let found = said.windows(text.len()).position(|window| window == text.as_bytes());
-                found.map(|start| start + text.len())
+            Self::AfterBytes(bytes) => (received.len() >= *bytes).then_some(*bytes),
+            Self::AfterText(text) => {
+                let text_start = received.windows(text.len()).position(|window| window == text.as_bytes());
+                text_start.map(|start| start + text.len())
             }
         }
     }
 }
 
-/// What the client has not been sent yet is lost.
-fn reset(client: TcpStream, way: &Way) {
+/// Resets a connection, and drops the bytes that the client has not received.
+fn reset(client: TcpStream, state: &ProxyState) {
     let _ = client.set_zero_linger();
     drop(client);
-    way.resets.send_modify(|resets| *resets += 1);
+    state.resets.send_modify(|resets| *resets += 1);
 }

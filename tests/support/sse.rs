@@ -1,25 +1,25 @@
-//! A stream of events as a client sees it, byte for byte.
+//! A stream of events as a client receives it, byte for byte.
 
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
-/// One frame, with the bytes it came as.
+/// One frame, with its raw lines.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct EventFrame {
     pub id: String,
     pub event: String,
     pub data: Value,
     pub raw: String,
 }
 
-impl Frame {
+impl EventFrame {
     pub fn is_terminal(&self) -> bool {
         matches!(self.event.as_str(), "run.completed" | "run.failed" | "run.cancelled")
     }
 
-    /// Attempt and number.
+    /// Returns attempt and number.
     pub fn position(&self) -> (u32, u32) {
         let (attempt, n) = self.id.split_once('-').expect("an event id has a dash");
         (attempt.parse().unwrap(), n.parse().unwrap())
@@ -28,36 +28,36 @@ impl Frame {
 
 /// The connection ended without the end of the chunked body.
 #[derive(Debug)]
-pub struct Broken;
+pub struct UncleanEnd;
 
 /// An open stream.
-pub struct Events {
+pub struct EventStream {
     pub run_id: String,
     bytes: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: String,
-    /// The beginning of a character that the network has cut.
-    cut: Vec<u8>,
+    /// The first bytes of a character whose other bytes have not arrived.
+    partial: Vec<u8>,
 }
 
-impl Events {
+impl EventStream {
     pub fn new(response: reqwest::Response) -> Self {
         let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
-        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new(), cut: Vec::new() }
+        Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: String::new(), partial: Vec::new() }
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.cut.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.cut) {
+        self.partial.extend_from_slice(bytes);
+        let valid = match std::str::from_utf8(&self.partial) {
             Ok(text) => text.len(),
             Err(error) => error.valid_up_to(),
         };
-        let rest = self.cut.split_off(whole);
-        self.buffer.push_str(std::str::from_utf8(&self.cut).expect("it was just checked"));
-        self.cut = rest;
+        let rest = self.partial.split_off(valid);
+        self.buffer.push_str(std::str::from_utf8(&self.partial).expect("it was just checked"));
+        self.partial = rest;
     }
 
-    /// The next event; `None` at a clean end.
-    pub async fn next(&mut self) -> Result<Option<Frame>, Broken> {
+    /// Returns the next event, or `None` at a clean end.
+    pub async fn next(&mut self) -> Result<Option<EventFrame>, UncleanEnd> {
         let next = async {
             loop {
                 if let Some((block, rest)) = self.buffer.split_once("\n\n") {
@@ -70,21 +70,21 @@ impl Events {
                 }
                 match self.bytes.next().await {
                     Some(Ok(bytes)) => self.take(&bytes),
-                    Some(Err(_)) => return Err(Broken),
+                    Some(Err(_)) => return Err(UncleanEnd),
                     None => return Ok(None),
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.expect("the stream went silent")
+        tokio::time::timeout(TIMEOUT, next).await.expect("the stream went silent")
     }
 
-    /// What has come of a block that has not ended.
+    /// Returns the received part of an incomplete block.
     pub fn unfinished(&self) -> &str {
         &self.buffer
     }
 
-    /// Everything up to the clean end.
-    pub async fn rest(mut self) -> Vec<Frame> {
+    /// Returns all events up to the clean end.
+    pub async fn rest(mut self) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await.expect("the stream was broken off") {
             frames.push(frame);
@@ -92,25 +92,26 @@ impl Events {
         frames
     }
 
-    /// Everything until the server breaks the stream off, and what came last of it. A clean end in mid-run would be a lie.
-    pub async fn until_broken(mut self) -> (Vec<Frame>, String) {
+    /// Returns all events until the server breaks the stream off, and the incomplete rest. Fails at a clean end in mid-run,
+    /// which clients would take for the end of the run.
+    pub async fn until_broken(mut self) -> (Vec<EventFrame>, String) {
         let mut frames = Vec::new();
         loop {
             match self.next().await {
                 Ok(Some(frame)) => frames.push(frame),
                 Ok(None) => panic!("the stream ended cleanly in mid-run, after {:?}", frames.last()),
-                Err(Broken) => return (frames, self.unfinished().to_owned()),
+                Err(UncleanEnd) => return (frames, self.unfinished().to_owned()),
             }
         }
     }
 
-    /// Everything up to the first event of a kind, which comes last.
-    pub async fn up_to(&mut self, event: &str) -> Vec<Frame> {
+    /// Returns the events up to the first one of a kind, inclusive.
+    pub async fn up_to(&mut self, event: &str) -> Vec<EventFrame> {
         self.up_to_nth(event, 1).await
     }
 
-    /// Everything up to the n-th event of a kind, which comes last.
-    pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<Frame> {
+    /// Returns the events up to the n-th one of a kind, inclusive.
+    pub async fn up_to_nth(&mut self, event: &str, mut n: usize) -> Vec<EventFrame> {
         let mut frames = Vec::new();
         while n > 0 {
             let frame = self
@@ -125,23 +126,23 @@ impl Events {
     }
 }
 
-/// Heartbeats and `retry:` are no frames.
-fn parse(block: &str) -> Option<Frame> {
+/// Parses a block; `None` for heartbeats and `retry:`.
+fn parse(block: &str) -> Option<EventFrame> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let data: Value = serde_json::from_str(&field("data: ")?).expect("data is one line of JSON");
     let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with(':')).collect();
-    Some(Frame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
+    Some(EventFrame { id: field("id: ")?, event: field("event: ")?, data, raw: lines.join("\n") })
 }
 
-/// The text that a client shows in the end; fails where the ids do not prove that nothing is missing.
-pub fn fold(frames: &[Frame]) -> String {
-    let deltas = standing(frames).into_iter().filter(|frame| frame.event == "message.delta");
+/// Returns the text that a client shows in the end. Fails where the ids do not prove that no event is missing.
+pub fn fold(frames: &[EventFrame]) -> String {
+    let deltas = without_superseded(frames).into_iter().filter(|frame| frame.event == "message.delta");
     deltas.map(|frame| frame.data["text"].as_str().unwrap()).collect()
 }
 
-/// What no later attempt has superseded; fails where the ids do not prove that nothing is missing.
-pub fn standing(frames: &[Frame]) -> Vec<&Frame> {
-    let mut standing: Vec<&Frame> = Vec::new();
+/// Returns the frames that no later attempt has superseded. Fails where the ids do not prove that no event is missing.
+pub fn without_superseded(frames: &[EventFrame]) -> Vec<&EventFrame> {
+    let mut current: Vec<&EventFrame> = Vec::new();
     let mut cursor = (0, 0);
     for frame in frames {
         let at = frame.position();
@@ -156,10 +157,10 @@ pub fn standing(frames: &[Frame]) -> Vec<&Frame> {
             "{at:?} (base {base:?}) does not follow {cursor:?}"
         );
         if let Some(base) = base {
-            standing.retain(|frame| frame.position() <= base);
+            current.retain(|frame| frame.position() <= base);
         }
-        standing.push(frame);
+        current.push(frame);
         cursor = at;
     }
-    standing
+    current
 }

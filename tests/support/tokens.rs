@@ -1,4 +1,4 @@
-//! JWTs, good and bad.
+//! JWTs, valid and invalid.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 pub const SECRET: &str = "the tests' own secret, of more than 32 bytes";
 
-// Made for the tests, and used nowhere else.
+// These keys exist only for the tests.
 pub const RSA: Keys = Keys {
     algorithm: Algorithm::RS256,
     private: include_str!("../keys/rsa.pem"),
@@ -42,16 +42,16 @@ impl Keys {
     }
 }
 
-/// A token of HS256 with the tests' secret.
+/// Returns an HS256 token with the tests' secret.
 pub fn token(claims: &Value) -> String {
-    signed_with(SECRET, Algorithm::HS256, claims)
+    sign_with(SECRET, Algorithm::HS256, claims)
 }
 
-pub fn signed_with(secret: &str, algorithm: Algorithm, claims: &Value) -> String {
+pub fn sign_with(secret: &str, algorithm: Algorithm, claims: &Value) -> String {
     encode(&Header::new(algorithm), claims, &EncodingKey::from_secret(secret.as_bytes())).unwrap()
 }
 
-/// Good claims for an hour, with whatever else or instead.
+/// Returns valid claims for an hour, with these additions or replacements. A null removes a claim.
 pub fn claims(subject: &str, more: Value) -> Value {
     let mut claims = json!({"sub": subject, "exp": now() + 3_600});
     claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -59,7 +59,7 @@ pub fn claims(subject: &str, more: Value) -> Value {
     claims
 }
 
-/// Now, in seconds.
+/// Returns the current time in seconds.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }

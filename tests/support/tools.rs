@@ -1,4 +1,4 @@
-//! An MCP server of our own, as JSON-RPC over plain POST, on which a test decides what a call does and when.
+//! An MCP server of the tests, as JSON-RPC over plain POST. A test decides what each call does, and when.
 
 use std::sync::{
     Arc, Mutex,
@@ -12,19 +12,19 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
-/// Tools `count` and `look`, which take an optional `note`. Calls arrive at the test, which answers them; a server that
-/// `answers_at_once` counts and answers by itself.
+/// A server with the tools `count` and `look`, which take an optional `note`. The test answers the calls, unless the server
+/// was started by `answering_at_once`.
 pub struct ToolServer {
     pub url: String,
-    /// How often a call had its effect.
+    /// Number of calls that took effect.
     effects: Arc<AtomicUsize>,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     authorizations: Arc<Mutex<Vec<String>>>,
 }
 
-/// A call that has reached the server and has done nothing yet.
+/// A call that has reached the server and has had no effect yet.
 pub struct Arrival {
     pub tool: String,
     pub arguments: Value,
@@ -45,16 +45,16 @@ impl ToolServer {
         let effects = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&effects);
         let authorizations = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&authorizations);
+        let received = Arc::clone(&authorizations);
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter), Arc::clone(&seen)));
+                tokio::spawn(serve(socket, sender.clone(), Arc::clone(&counter), Arc::clone(&received)));
             }
         });
         Self { url, effects, arrivals, authorizations }
     }
 
-    /// A server that counts and answers each call by itself.
+    /// Starts a server that counts and answers each call by itself.
     pub async fn answering_at_once() -> Self {
         let mut server = Self::start().await;
         let (_, none) = mpsc::unbounded_channel();
@@ -68,14 +68,14 @@ impl ToolServer {
         server
     }
 
-    /// The agent's description of it, under the name `kb`.
+    /// Returns the server's entry in an agent's definition, under the name `kb`.
     pub fn describe(&self) -> Value {
         json!({"name": "kb", "transport": "rpc", "url": self.url})
     }
 
-    /// The next call that reaches the server.
+    /// Waits for the next call that reaches the server.
     pub async fn arrival(&mut self) -> Arrival {
-        let arrival = tokio::time::timeout(PATIENCE, self.arrivals.recv()).await;
+        let arrival = tokio::time::timeout(TIMEOUT, self.arrivals.recv()).await;
         arrival.expect("no call has reached the server").unwrap()
     }
 
@@ -83,19 +83,19 @@ impl ToolServer {
         self.effects.load(Ordering::SeqCst)
     }
 
-    /// The `Authorization` headers of all requests so far.
+    /// Returns the `Authorization` headers of all requests so far.
     pub fn authorizations(&self) -> Vec<String> {
         self.authorizations.lock().unwrap().clone()
     }
 
-    /// Whether a call waits that nobody has looked at.
+    /// Returns whether a call waits for the test.
     pub fn has_arrivals(&self) -> bool {
         !self.arrivals.is_empty()
     }
 }
 
 impl Arrival {
-    /// Does what the tool is for.
+    /// Performs the effect of the call.
     pub fn take_effect(&self) {
         self.effects.fetch_add(1, Ordering::SeqCst);
     }
@@ -117,7 +117,7 @@ async fn serve(
     authorizations: Arc<Mutex<Vec<String>>>,
 ) {
     let mut socket = BufReader::new(socket);
-    while let Some((Headers { key, caller }, request)) = read_request(&mut socket, &authorizations).await {
+    while let Some((CallHeaders { key, caller }, request)) = read_request(&mut socket, &authorizations).await {
         let tool = |name: &str| {
             json!({"name": name, "description": name, "inputSchema":
             {"type": "object", "properties": {"note": {"type": "string"}}}})
@@ -127,7 +127,7 @@ async fn serve(
                 "serverInfo": {"name": "kb", "version": "1"}}),
             "tools/list" => json!({"tools": [tool("count"), tool("look")]}),
             "tools/call" => {
-                let (answer, answered) = oneshot::channel();
+                let (answer, answer_receiver) = oneshot::channel();
                 let arrival = Arrival {
                     tool: request["params"]["name"].as_str().unwrap().to_owned(),
                     arguments: request["params"]["arguments"].clone(),
@@ -138,9 +138,9 @@ async fn serve(
                     answer,
                 };
                 let _ = arrivals.send(arrival);
-                match answered.await {
+                match answer_receiver.await {
                     Ok(result) => result,
-                    // The test has let go of the call: it is never answered.
+                    // The test has dropped the call, so the server never responds.
                     Err(_) => return std::future::pending().await,
                 }
             }
@@ -162,9 +162,9 @@ async fn serve(
     }
 }
 
-/// What a test wants to know of a request's head.
+/// The headers of a request that tests check.
 #[derive(Default)]
-struct Headers {
+struct CallHeaders {
     key: String,
     caller: String,
 }
@@ -172,8 +172,8 @@ struct Headers {
 async fn read_request(
     socket: &mut BufReader<TcpStream>,
     authorizations: &Mutex<Vec<String>>,
-) -> Option<(Headers, Value)> {
-    let (mut length, mut headers) = (0, Headers::default());
+) -> Option<(CallHeaders, Value)> {
+    let (mut length, mut headers) = (0, CallHeaders::default());
     loop {
         let mut line = String::new();
         if socket.read_line(&mut line).await.unwrap_or(0) == 0 {

@@ -1,4 +1,4 @@
-//! A local server that speaks OpenAI's streaming protocol, and remembers what it was asked.
+//! A local model provider that speaks OpenAI's streaming protocol, and keeps the requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,30 +9,30 @@ use tokio::{
     sync::Semaphore,
 };
 
-/// Answers every request with the same words, but for those that it refuses.
-pub struct Upstream {
+/// A provider that answers each request with the same words, unless it refuses it.
+pub struct TestUpstream {
     pub base_url: String,
-    asked: Arc<Mutex<Vec<Value>>>,
-    /// One for each word that may be said.
+    requests: Arc<Mutex<Vec<Value>>>,
+    /// One permit for each word that the provider may send.
     words: Arc<Semaphore>,
 }
 
-impl Upstream {
+impl TestUpstream {
     pub async fn start(words: &'static [&'static str]) -> Self {
         Self::serving(None, Semaphore::MAX_PERMITS, words).await
     }
 
-    /// Says each word only when it is let.
-    pub async fn holding_back(words: &'static [&'static str]) -> Self {
+    /// Starts a provider that sends a word only after `permit_words`.
+    pub async fn with_permits(words: &'static [&'static str]) -> Self {
         Self::serving(None, 0, words).await
     }
 
-    /// Lets it say so many words more.
-    pub fn let_say(&self, words: usize) {
+    /// Permits the provider to send this number of words.
+    pub fn permit_words(&self, words: usize) {
         self.words.add_permits(words);
     }
 
-    /// Refuses, for good, what has this text in its last message.
+    /// Starts a provider that refuses, for good, each request with this text in its last message.
     pub async fn refusing(text: &'static str, words: &'static [&'static str]) -> Self {
         Self::serving(Some(text), Semaphore::MAX_PERMITS, words).await
     }
@@ -40,20 +40,20 @@ impl Upstream {
     async fn serving(refused: Option<&'static str>, at_once: usize, words: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let may_say = Arc::new(Semaphore::new(at_once));
-        let (requests, permits) = (Arc::clone(&asked), Arc::clone(&may_say));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let word_permits = Arc::new(Semaphore::new(at_once));
+        let (seen_requests, permits) = (Arc::clone(&requests), Arc::clone(&word_permits));
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(serve(socket, refused, words, Arc::clone(&permits), Arc::clone(&requests)));
+                tokio::spawn(serve(socket, refused, words, Arc::clone(&permits), Arc::clone(&seen_requests)));
             }
         });
-        Self { base_url, asked, words: may_say }
+        Self { base_url, requests, words: word_permits }
     }
 
-    /// The bodies of the requests so far.
-    pub fn asked(&self) -> Vec<Value> {
-        self.asked.lock().unwrap().clone()
+    /// Returns the bodies of the requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -61,8 +61,8 @@ async fn serve(
     socket: TcpStream,
     refused: Option<&str>,
     words: &[&str],
-    may_say: Arc<Semaphore>,
-    asked: Arc<Mutex<Vec<Value>>>,
+    word_permits: Arc<Semaphore>,
+    requests: Arc<Mutex<Vec<Value>>>,
 ) {
     let mut socket = BufReader::new(socket);
     let mut length = 0;
@@ -87,28 +87,28 @@ async fn serve(
         let _ = socket.get_mut().write_all(answer.as_bytes()).await;
         return;
     }
-    asked.lock().unwrap().push(body);
+    requests.lock().unwrap().push(body);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let said =
+    let chunks =
         words.iter().map(|word| json!({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": null}]}));
     let end = [
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
         json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": words.len()}}),
     ];
-    let mut waiting = head.to_owned();
-    for word in said {
-        // What may be said at once goes out in one piece.
-        let permit = match may_say.try_acquire() {
+    let mut unsent = head.to_owned();
+    for word in chunks {
+        // Words that are already permitted leave in one write.
+        let permit = match word_permits.try_acquire() {
             Ok(permit) => permit,
             Err(_) => {
-                let _ = socket.get_mut().write_all(std::mem::take(&mut waiting).as_bytes()).await;
-                may_say.acquire().await.unwrap()
+                let _ = socket.get_mut().write_all(std::mem::take(&mut unsent).as_bytes()).await;
+                word_permits.acquire().await.unwrap()
             }
         };
         permit.forget();
-        waiting += &format!("data: {word}\n\n");
+        unsent += &format!("data: {word}\n\n");
     }
-    waiting += &end.map(|chunk| format!("data: {chunk}\n\n")).concat();
-    waiting += "data: [DONE]\n\n";
-    let _ = socket.get_mut().write_all(waiting.as_bytes()).await;
+    unsent += &end.map(|chunk| format!("data: {chunk}\n\n")).concat();
+    unsent += "data: [DONE]\n\n";
+    let _ = socket.get_mut().write_all(unsent.as_bytes()).await;
 }

@@ -13,7 +13,7 @@ use holdfast_shared::{
 };
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
-use test_servers::{Database, Postgres, Redis};
+use test_servers::{Postgres, Redis, TestDatabase};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ pub struct TestBackends {
     pub queue: Queue,
     pub rate_limit: RateLimit,
     pub holder: Holder,
-    alive: (Option<TempDir>, Option<Redis>, Option<Database>),
+    alive: (Option<TempDir>, Option<Redis>, Option<TestDatabase>),
 }
 
 #[derive(Parser)]
@@ -56,7 +56,7 @@ impl TestBackends {
         Self::connect(config, (None, Some(redis), Some(database))).await
     }
 
-    async fn connect(config: StoresConfig, alive: (Option<TempDir>, Option<Redis>, Option<Database>)) -> Self {
+    async fn connect(config: StoresConfig, alive: (Option<TempDir>, Option<Redis>, Option<TestDatabase>)) -> Self {
         let stores = config.stores().unwrap();
         let storage = storage::connect(&stores, &config).await.unwrap();
         let (run_log, pushes) = run_log::connect(&stores, &config).await.unwrap();

@@ -2,19 +2,19 @@
 
 use super::*;
 
-fn event(id: &str, kind: &str, rest: &str) -> Event {
-    Event::parse(format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
+fn event(id: &str, kind: &str, rest: &str) -> ClientEvent {
+    ClientEvent::parse(format!(r#"{{"id":"{id}","type":"{kind}"{rest}}}"#)).unwrap()
 }
 
-fn text(id: &str, text: &str) -> Event {
+fn text(id: &str, text: &str) -> ClientEvent {
     event(id, "message.delta", &format!(r#","message_id":"{}","text":"{text}""#, Uuid::nil()))
 }
 
-fn started(id: &str, base: &str, reason: &str) -> Event {
+fn started(id: &str, base: &str, reason: &str) -> ClientEvent {
     event(id, "attempt.started", &format!(r#","attempt":1,"base":"{base}","reason":"{reason}""#))
 }
 
-fn message(id: &str, base: &str, content: &str) -> Event {
+fn message(id: &str, base: &str, content: &str) -> ClientEvent {
     let (id_of, at) = (Uuid::nil(), "2026-11-22T08:30:00.000Z");
     let message = format!(
         r#"{{"id":"{id_of}","conversation_id":"{id_of}","run_id":"{id_of}","role":"assistant","content_type":"text","content":"{content}","status":"complete","retrieval_context":null,"created_at":"{at}"}}"#
@@ -22,11 +22,11 @@ fn message(id: &str, base: &str, content: &str) -> Event {
     event(id, "message.completed", &format!(r#","base":"{base}","message":{message}"#))
 }
 
-fn cancelled(id: &str) -> Event {
+fn cancelled(id: &str) -> ClientEvent {
     event(id, "run.cancelled", r#","base":"1-2""#)
 }
 
-fn approval(id: &str, approval: u8) -> Event {
+fn approval(id: &str, approval: u8) -> ClientEvent {
     let rest = format!(
         r#","approval_id":"{}","call_id":"call_{approval}","kind":"policy","name":"kb__{approval}","input":{{}},"expires_at":"2026-11-22T08:30:00.000Z""#,
         Uuid::from_u128(approval.into())
@@ -34,18 +34,18 @@ fn approval(id: &str, approval: u8) -> Event {
     event(id, "approval.requested", &rest)
 }
 
-fn resolved(id: &str, base: &str, approval: u8, rest: &str) -> Event {
+fn resolved(id: &str, base: &str, approval: u8, rest: &str) -> ClientEvent {
     let approval = Uuid::from_u128(approval.into());
     event(id, "approval.resolved", &format!(r#","base":"{base}","approval_id":"{approval}","call_id":"call"{rest}"#))
 }
 
 /// What is shown for a run that has begun and said "one two".
-fn check(events: Vec<Event>, expected: &[&str]) {
+fn check(events: Vec<ClientEvent>, expected: &[&str]) {
     check_open(events, expected, &[]);
 }
 
 /// The same, and the tools of the questions that are open then.
-fn check_open(events: Vec<Event>, expected: &[&str], open: &[&str]) {
+fn check_open(events: Vec<ClientEvent>, expected: &[&str], open: &[&str]) {
     let mut fold = Fold::default();
     let begin = vec![
         event(
@@ -202,7 +202,7 @@ fn the_result_of_an_ended_run_fills_in_what_is_missing() {
     let run = r#"{"status":"completed","output_message":{"content":"one two"},"error":null}"#;
     let shows = fold.finish(serde_json::from_str(run).unwrap());
     assert_eq!(shows, [Show::Text("two".to_owned()), Show::Answer("one two".to_owned())]);
-    assert_eq!(fold.outcome(), Some(Outcome::Completed));
+    assert_eq!(fold.outcome(), Some(RunOutcome::Completed));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-// The chat clients: those below the hooks of each major version, the hook of React, and the one that counts chunks.
+// The chat clients: the base class of the hooks in each major version, the hook of React, and the transport that counts chunks.
 
-/** A chat of the AI SDK; `changed` is called whenever it has something new. */
+/** Returns a chat of the AI SDK. It calls `changed` after each change. */
 export async function chatOf(sdk, { api, id, body, changed }) {
   if (sdk === "react") return (await import("./react.mjs")).chatOf({ api, id, body, changed });
   const ai = await import(sdk === "ai5" || sdk === "ai6" ? sdk : "ai");
@@ -11,13 +11,13 @@ export async function chatOf(sdk, { api, id, body, changed }) {
   return new Chat({ id, transport, state: new State(changed), sendAutomaticallyWhen });
 }
 
-/** Whether the assistant has got all that it has asked for. */
+/** Returns whether the assistant has all answers. */
 export const isAnswered = (ai, chat) =>
   ai.lastAssistantMessageIsCompleteWithToolCalls(chat) ||
   // Version 5 has no approvals.
   (ai.lastAssistantMessageIsCompleteWithApprovalResponses?.(chat) ?? false);
 
-/** What the hooks of a framework keep. */
+/** The state of a chat, which a framework's hook would keep. */
 class State {
   status = "ready";
   error = undefined;

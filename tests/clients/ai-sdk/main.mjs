@@ -1,6 +1,6 @@
 // Talks in a chat with a client of the AI SDK: main.mjs BASE {"sdk": …, "chat": …, "text": …, "approve": …, "stop": …}
 //
-// It answers what it is asked, and comes back when its connection breaks. The end is its messages.
+// The program answers questions, and reconnects when its connection breaks. Its result has its messages.
 import { chatOf } from "./chat.mjs";
 import { wasCutOff } from "./patiently.mjs";
 
@@ -12,23 +12,23 @@ const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
 const textOf = (message) => message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 let chat;
 const last = () => chat?.messages.at(-1);
-// A page that is rendered late still shows as open what was answered already.
+// A page that renders late still shows answered parts as open.
 const answered = new Set();
 const open = (is) =>
   last()?.role === "assistant" && last().parts.find((part) => is(part) && !answered.has(part.toolCallId));
 
-// What the front end can do by itself.
+// The tools of the front end.
 const clientTools = [
   { name: "locate", description: "Where is it?", inputSchema: { type: "object", properties: { city: { type: "string" } } } },
 ];
 
-let said = 0;
+let shown = 0;
 let stopped = false;
 const changed = () => {
   const answer = last()?.role === "assistant" ? textOf(last()) : "";
-  if (answer.length === said) return;
-  said = answer.length;
-  report({ got: { said } });
+  if (answer.length === shown) return;
+  shown = answer.length;
+  report({ got: { shown } });
   if (stop && !stopped) {
     stopped = true;
     fetch(`${base}/api/chat/${id}/stop`, { method: "POST" });
@@ -40,21 +40,21 @@ await chat.sendMessage({ text });
 for (let resumed = 0; ; await pause(20)) {
   if (chat.status === "error") {
     if (!wasCutOff(chat.error)) break;
-    // The hook comes back by itself.
+    // The hook resumes by itself.
     if (sdk === "react") continue;
     report({ got: { resumed: ++resumed } });
     await pause(50);
     chat.clearError();
     await chat.resumeStream();
   } else if (chat.status === "ready") {
-    // What a run has used is told at its end.
+    // The usage arrives at the end of a run.
     if (last()?.metadata?.usage) break;
-    const asked = open((part) => part.state === "approval-requested");
+    const approval = open((part) => part.state === "approval-requested");
     const call = open((part) => part.type === "tool-locate" && part.state === "input-available");
-    if (asked) {
-      answered.add(asked.toolCallId);
-      report({ got: { asked: asked.approval.id } });
-      await chat.addToolApprovalResponse({ id: asked.approval.id, approved: approve });
+    if (approval) {
+      answered.add(approval.toolCallId);
+      report({ got: { approval: approval.approval.id } });
+      await chat.addToolApprovalResponse({ id: approval.approval.id, approved: approve });
     } else if (call) {
       answered.add(call.toolCallId);
       report({ got: { call: call.input } });

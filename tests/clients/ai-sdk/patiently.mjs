@@ -1,6 +1,6 @@
-// What the AI SDK leaves to a front end: waiting while nobody answers, and knowing when an answer was only cut off.
+// The parts of reconnection that the AI SDK leaves to a front end: waiting for a server, and recognising a broken connection.
 
-/** `fetch` that waits while nobody answers. A message that is sent twice is one run. */
+/** A `fetch` that retries while the server is away. A message that is sent twice is one run. */
 export async function patiently(url, init) {
   for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
     try {
@@ -14,5 +14,5 @@ export async function patiently(url, init) {
   }
 }
 
-/** Whether the answer goes on, and only the connection has ended, or the count of what has come. */
+/** Returns whether the answer continues, and only the connection or the count of chunks has become invalid. */
 export const wasCutOff = (error) => error instanceof TypeError || /chunks_superseded/.test(error?.message);

@@ -1,4 +1,4 @@
-// `useChat` as a page has it, in a DOM.
+// `useChat` in a DOM, as in a page.
 import { JSDOM } from "jsdom";
 
 import { isAnswered } from "./chat.mjs";
@@ -21,6 +21,6 @@ export async function chatOf({ api, id, body, changed }) {
   };
   const root = createRoot(document.querySelector("main"));
   await new Promise((shown) => root.render(createElement(Page, { shown })));
-  // A page reads what it was rendered with last.
+  // A page reads the values of its last rendering.
   return new Proxy({}, { get: (_, name) => chat[name] });
 }

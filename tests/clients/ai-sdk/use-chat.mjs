@@ -1,11 +1,11 @@
-// `useChat` of a page that outlives its connections.
+// `useChat` for a page that outlives its connections.
 import { useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
 import { useEffect } from "react";
 
 import { patiently, wasCutOff } from "./patiently.mjs";
 
-/** `useChat` that takes its answer up again when it was cut off. */
+/** `useChat` that resumes an answer after a broken connection. */
 export function useResumedChat({ api, body, ...options }) {
   const chat = useChat({ transport: new DefaultChatTransport({ api, body, fetch: patiently }), ...options });
   const { error, clearError, resumeStream } = chat;

@@ -1,9 +1,9 @@
-// The transport that counts what it has got, and comes back behind it by itself.
+// The transport that counts its chunks, and resumes after the last one by itself.
 import { WorkflowChatTransport } from "@ai-sdk/workflow/client";
 
 import { patiently } from "./patiently.mjs";
 
-/** Comes back by itself, behind what it has got. */
+/** A transport that resumes by itself after its last chunk. */
 export class CountingTransport extends WorkflowChatTransport {
   resumeStreamIsReplay = true;
 

@@ -1,5 +1,5 @@
-// Follows a run with the EventSource of a real browser: main.mjs BASE {"run_id": …} in a page of the API's own, and
-// main.mjs BASE {"front_end": PORT} in a page of http://localhost:PORT, which starts the run itself.
+// Follows a run with the EventSource of a real browser. main.mjs BASE {"run_id": …} uses a page of the API's origin.
+// main.mjs BASE {"front_end": PORT} uses a page of http://localhost:PORT, which also starts the run.
 import { createServer } from "node:http";
 
 import { chromium } from "playwright-core";
@@ -23,7 +23,7 @@ if (front_end) {
   await new Promise((listening) => server.listen(front_end, "localhost", listening));
   server.unref();
   await page.goto(`http://localhost:${front_end}`);
-  // The headers make the browser ask first, and `Location` is read only where the answer exposes it.
+  // The headers cause a preflight request, and a page can read `Location` only if the response exposes it.
   path = await page.evaluate(async (base) => {
     const headers = { "content-type": "application/json", "idempotency-key": "once" };
     const body = JSON.stringify({ input: "[tokens=40] [delay=10] hi" });
@@ -37,7 +37,7 @@ await page.exposeFunction("apply", (event) => {
   pieces = fold(pieces, event);
   report({ got: event });
 });
-// The page is given the function as its text, so it must need nothing from around it.
+// The page receives the text of the function, so the function must not use its scope.
 await page.evaluate(`new Promise((over) => (${follow})(EventSource, "${front_end ? base : ""}${path}/events", apply, over))`);
 report({ end: textOf(pieces) });
 await browser.close();

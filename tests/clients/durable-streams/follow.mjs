@@ -1,7 +1,7 @@
-// Follows a run with the official client of Durable Streams, which comes back by itself where a connection is refused or ends.
+// Follows a run with the official client of Durable Streams, which reconnects by itself if a connection is refused or ends.
 import { stream } from "@durable-streams/client";
 
-/** Resolves after the last event; `apply` is called with some of them, and the offset behind them. */
+/** Resolves after the last event. Calls `apply` with some events and the offset after them. */
 export async function follow(url, live, apply) {
   for (let offset = "-1", over = false; !over; ) {
     const response = await stream({ url, offset, live });
@@ -13,7 +13,7 @@ export async function follow(url, live, apply) {
         apply(batch.items, offset);
         if (over) ended();
       });
-      // In mid-body; what comes behind the last batch is asked for again.
+      // The connection broke in mid-body; the loop requests the events after the last batch again.
       response.closed.catch(() => ended((broken = true)));
     });
   }

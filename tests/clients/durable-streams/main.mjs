@@ -1,6 +1,6 @@
 // Follows a run with the package `@durable-streams/client`: main.mjs BASE {"run_id": …, "live": "sse" | "long-poll"}
 //
-// Then it reads the run again from each offset that it was given. The end is the answer, these rests, and the head.
+// Then it reads the run again from each offset that it received. Its result has the answer, these rests, and the head.
 import { DurableStream, stream } from "@durable-streams/client";
 
 import { fold, textOf } from "../fold.mjs";

@@ -8,7 +8,7 @@ const [base, parameters] = process.argv.slice(2);
 const { input } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
-// The package lets the process end while it waits to come back.
+// The timer keeps the process alive while the package waits to reconnect.
 const alive = setInterval(() => {}, 60_000);
 let answer;
 const show = (event, text) => {

@@ -1,7 +1,7 @@
 // Starts a run and follows it with fetch-event-source, which repeats its POST when the stream breaks.
 import { fetchEventSource } from "@microsoft/fetch-event-source";
 
-/** Resolves after the last event; `apply` is called with each. */
+/** Resolves after the last event. Calls `apply` with each event. */
 export function start(url, input, key, apply) {
   const ended = new AbortController();
   let cursor = "0-0";
@@ -11,7 +11,7 @@ export function start(url, input, key, apply) {
     body: JSON.stringify({ input }),
     signal: ended.signal,
     openWhenHidden: true,
-    // The package's own cursor is ahead of what it has given: it moves at the `id:` of a frame that may never be whole.
+    // The package moves its own cursor at the `id:` of a frame, which may never be complete.
     fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, "last-event-id": cursor } }),
     async onopen({ status }) {
       if (status !== 200) throw Object.assign(new Error(`answered ${status}`), { status });

@@ -2,7 +2,7 @@
 import { fold, textOf } from "../fold.mjs";
 import { start } from "./follow.mjs";
 
-// The package was written for browsers, and asks the window whether it is hidden.
+// The package is for browsers, and checks whether the window is hidden.
 globalThis.window = globalThis;
 globalThis.document = new EventTarget();
 

@@ -9,7 +9,7 @@ from httpx_sse import connect_sse
 
 
 def follow(url):
-    """The events of a run, each once, whatever happens to the connection."""
+    """Yields the events of a run, each once, also if connections break."""
     cursor = "0-0"
     with httpx.Client(timeout=45) as client:                   # three heartbeats
         while True:
@@ -30,7 +30,7 @@ def follow(url):
 
 
 def fold(pieces, event):
-    """The pieces of the answer that are left when this event has come."""
+    """Returns the pieces of the answer after this event."""
     at = lambda event_id: [int(part) for part in event_id.split("-")]
     if "base" in event:
         pieces = [piece for piece in pieces if at(piece["id"]) <= at(event["base"])]

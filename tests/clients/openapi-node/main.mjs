@@ -1,4 +1,4 @@
-// Judges /openapi.json: main.mjs BASE {}. Two linters read it, and a generator makes types of it that compile.
+// Checks /openapi.json: main.mjs BASE {}. Two linters read it, and a generator makes types of it that compile.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const report = (line) => console.log(JSON.stringify(line));
 const folder = await mkdtemp(join(tmpdir(), "openapi-"));
 const at = (name) => join(folder, name);
 
-/** Runs a package's program, without asking anybody on the network. */
+/** Runs a package's program, without requests to other hosts. */
 async function judge(name, args) {
   const program = join(import.meta.dirname, "node_modules", ".bin", name);
   const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "true" };
@@ -23,8 +23,8 @@ async function judge(name, args) {
 }
 
 await writeFile(at("openapi.json"), await (await fetch(`${base}/openapi.json`)).text());
-// A summary is the sentence that a handler begins with; where it says everything, there is no more to describe. Probes have
-// no 4xx, and there is nobody to contact but who runs the server.
+// A summary is the first sentence of a handler's comment. Where it says everything, there is no description. Probes have no
+// 4xx, and the document has no contact, because each server has its own operator.
 await writeFile(at("redocly.yaml"), 'extends: [recommended]\nrules:\n  operation-4xx-response: off\n  info-license: off\n');
 await writeFile(at("spectral.yaml"), 'extends: ["spectral:oas"]\nrules:\n  operation-description: off\n  info-contact: off\n');
 await judge("redocly", ["lint", "openapi.json", "--max-problems", "1000"]);

@@ -1,5 +1,5 @@
-"""Judges /openapi.json: main.py BASE {"seconds": …}. A validator reads it, a generator makes a client of it that compiles,
-and schemathesis sends what the document allows, and what it forbids, for so many seconds, with all of its checks."""
+"""Checks /openapi.json: main.py BASE {"seconds": …}. A validator reads it, and a generator makes a client of it that compiles.
+For this number of seconds, schemathesis sends requests that the document allows or forbids, with all of its checks."""
 
 import compileall
 import json
@@ -19,16 +19,19 @@ def report(line):
 
 
 def judge(name, *args):
-    """Runs a package's program; its verdict is what it says when it refuses. The test waits only so long for a line."""
-    with open(f"{folder}/said", "w+", encoding="utf-8") as said:
-        run = subprocess.Popen([BIN / name, *args], cwd=folder, stdout=said, stderr=subprocess.STDOUT)
+    """Runs a package's program, and reports success or its output.
+
+    It also reports while the program works, because the test waits for lines.
+    """
+    with open(f"{folder}/output", "w+", encoding="utf-8") as output:
+        run = subprocess.Popen([BIN / name, *args], cwd=folder, stdout=output, stderr=subprocess.STDOUT)
         while run.poll() is None:
             try:
                 run.wait(timeout=15)
             except subprocess.TimeoutExpired:
                 report({"got": {"name": name, "verdict": "at work"}})
-        said.seek(0)
-        report({"got": {"name": name, "verdict": "accepted" if run.returncode == 0 else said.read()[-20_000:]}})
+        output.seek(0)
+        report({"got": {"name": name, "verdict": "accepted" if run.returncode == 0 else output.read()[-20_000:]}})
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +42,7 @@ with tempfile.TemporaryDirectory() as folder:
     judge("openapi-python-client", *generated, "--config", HERE / "generator.yaml")
     compiles = compileall.compile_dir(f"{folder}/client", quiet=1)
     report({"got": {"name": "compileall", "verdict": "accepted" if compiles else "the client does not compile"}})
-    # All checks are on. To name them here would turn those on that the file turns off for one operation.
+    # All checks are on by default. A list of checks here would override the file, which turns some off for one operation.
     fuzz = ["run", "openapi.json", "--url", BASE, "--max-time", str(SECONDS), "--seed", "1"]
     judge("schemathesis", "--no-color", "--config-file", HERE / "schemathesis.toml", *fuzz)
 report({"end": "judged"})

@@ -13,14 +13,14 @@ pub struct Certificates {
     folder: TempDir,
 }
 
-/// The name in the client's certificate, which PostgreSQL takes for its user.
+/// The name in the client's certificate, which is also the PostgreSQL user.
 pub const CLIENT: &str = "holdfast";
 
-/// openssl's own defaults would make an authority of each certificate.
+/// With openssl's own defaults, each certificate would be an authority.
 const NO_DEFAULTS: &str = "[req]\ndistinguished_name=dn\n[dn]\n";
 
 impl Certificates {
-    /// A fresh authority, which has signed the other two.
+    /// Creates a new authority, and signs the other two certificates with it.
     pub fn make() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         fs::write(folder.path().join("openssl.cnf"), NO_DEFAULTS).expect("a file can be written");
@@ -32,12 +32,12 @@ impl Certificates {
         certificates
     }
 
-    /// The path of a file, such as `server.key`.
+    /// Returns the path of a file, such as `server.key`.
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    /// What a URL says so that both sides are checked.
+    /// Returns the query of a URL with which both sides check certificates.
     pub fn parameters(&self) -> String {
         let [root, certificate, key] =
             ["authority.pem", "client.pem", "client.key"].map(|file| self.path(file).display().to_string());

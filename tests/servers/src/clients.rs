@@ -1,5 +1,5 @@
-//! Client programs: each folder of `tests/clients` is a program that follows a run with a package that others wrote, as its
-//! users have it. What the folder pins is installed into `target/clients`, and the program is run from there.
+//! Client programs: each folder of `tests/clients` is a program that follows a run with a third-party package. The packages
+//! that the folder pins are installed into `target/clients`, and the program runs there.
 
 use std::{
     fs,
@@ -8,12 +8,12 @@ use std::{
 
 use crate::installation::Installation;
 
-/// The command of the program in `tests/clients/<name>`: `main.mjs`, or `main.py`.
+/// Installs the program in `tests/clients/<name>`, and returns its command: `main.mjs` or `main.py`.
 pub fn command(name: &str) -> Vec<String> {
     let installation = Installation::of(&format!("tests/clients/{name}"), &format!("clients/{name}"));
     let is_python = installation.source().join("requirements.txt").exists();
     let folder = if is_python { installation.python() } else { installation.node() };
-    // A module finds its packages in the folder that it lies in, and what programs share in the one above.
+    // A module finds its packages in its own folder, and shared modules in the folder above.
     copy_files(&parent(installation.source()), &parent(&folder));
     copy_files(installation.source(), &folder);
     let (interpreter, script) =
@@ -25,7 +25,7 @@ fn parent(folder: &Path) -> PathBuf {
     folder.parent().expect("no program lies in the root").to_owned()
 }
 
-/// Programs may be running there, so a file appears as a whole or not at all.
+/// Copies files. Each copy appears atomically, because other programs may run there.
 fn copy_files(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("the folder of the programs can be read") {
         let file = entry.expect("the folder of the programs can be read").path();

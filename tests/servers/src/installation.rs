@@ -1,4 +1,4 @@
-//! Packages that others wrote, in the versions that a folder of the tests pins: installed once below `target`, and again
+//! Third-party packages in the versions that a folder of the tests pins. They are installed once below `target`, and again
 //! when the pins change.
 
 use std::{
@@ -10,12 +10,12 @@ use std::{
 pub struct Installation {
     /// The folder with the pins.
     source: PathBuf,
-    /// Where the packages are installed.
+    /// The folder of the installed packages.
     folder: PathBuf,
 }
 
 impl Installation {
-    /// Of what `source`, a folder of the repository, pins, in `folder` below `target`.
+    /// Describes the packages that `source`, a folder of the repository, pins, in `folder` below `target`.
     pub fn of(source: &str, folder: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let root = root.canonicalize().expect("this crate lies in the repository");
@@ -26,7 +26,7 @@ impl Installation {
         &self.source
     }
 
-    /// The folder, with the packages of `package-lock.json` in its `node_modules`.
+    /// Returns the folder, with the packages of `package-lock.json` in its `node_modules`.
     pub fn node(&self) -> PathBuf {
         self.installed(&["package.json", "package-lock.json"], |folder| {
             let mut npm = Command::new("npm");
@@ -35,7 +35,7 @@ impl Installation {
         })
     }
 
-    /// The folder, a virtual environment with the packages of `requirements.txt`.
+    /// Returns the folder, which is a virtual environment with the packages of `requirements.txt`.
     pub fn python(&self) -> PathBuf {
         self.installed(&["requirements.txt"], |folder| {
             run(Command::new("python3").args(["-m", "venv"]).arg(folder));
@@ -45,7 +45,7 @@ impl Installation {
         })
     }
 
-    /// Other test processes wait while one installs.
+    /// Installs the packages unless they are installed. Other test processes wait meanwhile.
     fn installed(&self, files: &[&str], install: impl FnOnce(&Path)) -> PathBuf {
         let folder = &self.folder;
         fs::create_dir_all(folder).expect("a folder can be made in target");
@@ -53,7 +53,7 @@ impl Installation {
         lock.lock().expect("a file can be locked");
         let read = |file: &&str| fs::read_to_string(self.source.join(file)).expect("the folder pins its packages");
         let pinned: String = files.iter().map(read).collect();
-        // Written last, so that an interrupted installation is done again.
+        // Order matters: this file is written last, so that an interrupted installation starts again.
         let done = folder.with_added_extension("installed");
         if fs::read_to_string(&done).is_ok_and(|installed| installed == pinned) {
             return folder.clone();

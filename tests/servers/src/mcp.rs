@@ -1,4 +1,4 @@
-//! MCP servers that others wrote: installed once into `target/mcp-servers`, in the versions that `tests/mcp` pins.
+//! Third-party MCP servers, installed once into `target/mcp-servers` in the versions that `tests/mcp` pins.
 
 use std::{
     net::TcpStream,
@@ -8,21 +8,21 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{free_port, installation::Installation, supervised::Supervised};
+use crate::{free_port, installation::Installation, supervised::SupervisedChild};
 
-/// The command of a server with all kinds of tools, on standard input and output.
+/// Returns the command of a stdio server with all kinds of tools.
 pub fn everything() -> Vec<String> {
     let script = everything_script();
     vec!["node".into(), script, "stdio".into()]
 }
 
-/// The command of a server that reads and writes files below a folder, on standard input and output.
+/// Returns the command of a stdio server that reads and writes files below a folder.
 pub fn filesystem(folder: &Path) -> Vec<String> {
     let script = node_module("@modelcontextprotocol/server-filesystem/dist/index.js");
     vec!["node".into(), script, folder.display().to_string()]
 }
 
-/// The command of a server that tells the time, on standard input and output.
+/// Returns the command of a stdio server that returns the time.
 pub fn time() -> Vec<String> {
     vec![python().join("bin/mcp-server-time").display().to_string()]
 }
@@ -31,7 +31,7 @@ pub fn time() -> Vec<String> {
 pub struct Everything {
     port: u16,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
 impl Everything {
@@ -46,20 +46,20 @@ impl Everything {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// Ends the server without a word, as a crash would.
+    /// Kills the server, as a crash does.
     pub fn kill(&mut self) {
         if let Some(server) = self.server.take() {
             server.signal("KILL");
         }
     }
 
-    /// Starts the server again, which has forgotten its sessions, on the same port.
+    /// Starts the server again, without its sessions, on the same port.
     pub fn restart(&mut self) {
         self.kill();
         let folder = self.folder.path();
         let port = format!("PORT={}", self.port);
         let command = ["env".into(), port, "node".into(), everything_script(), "streamableHttp".into()];
-        self.server = Some(Supervised::start(&command, "KILL", folder, &folder.join("everything.log")));
+        self.server = Some(SupervisedChild::start(&command, "KILL", folder, &folder.join("everything.log")));
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             std::thread::yield_now();
         }

@@ -1,4 +1,5 @@
-//! A private PostgreSQL: one that a whole test process shares, with a database per test, or one of a test's own.
+//! Private PostgreSQL servers: one that all tests of a process share, with a database for each test, or one for a single
+//! test.
 
 use std::{
     env, fs,
@@ -12,56 +13,56 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{CLIENT, Certificates, free_port, supervised::Supervised};
+use crate::{CLIENT, Certificates, free_port, supervised::SupervisedChild};
 
 /// A running server.
 pub struct Postgres {
     port: u16,
     certificates: Option<Certificates>,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
 /// A fresh, empty database.
-pub struct Database {
+pub struct TestDatabase {
     url: String,
 }
 
-/// The one user whose password is asked for, and is always wrong.
-const STRANGER: &str = "stranger";
+/// The only user that needs a password; no password is right.
+const REFUSED_USER: &str = "stranger";
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-impl Database {
+impl TestDatabase {
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Does what an operator might do by hand.
+    /// Executes SQL as an operator does by hand.
     pub fn execute(&self, sql: &str) {
         let done = psql(&self.url, sql);
         assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// The database's URL with a password that the server refuses.
+    /// Returns the database's URL with a password that the server refuses.
     pub fn url_with_wrong_password(&self) -> String {
-        self.url.replacen("postgres@", &format!("{STRANGER}:wrong@"), 1)
+        self.url.replacen("postgres@", &format!("{REFUSED_USER}:wrong@"), 1)
     }
 }
 
 impl Postgres {
-    /// A fresh database on the server that all tests of this process share.
-    pub fn database() -> Database {
+    /// Creates a database on the server that all tests of this process share.
+    pub fn database() -> TestDatabase {
         SHARED.get_or_init(Self::start).create_database()
     }
 
-    /// A server of a test's own, to be stopped and started.
+    /// Starts a server for one test, which may stop and restart it.
     pub fn start() -> Self {
         Self::start_with(None)
     }
 
-    /// A server whose user `CLIENT` comes by TLS and shows a certificate, or is refused.
+    /// Starts a server that refuses the user `CLIENT` without TLS and a certificate.
     pub fn start_with_tls() -> Self {
         let postgres = Self::start_with(Some(Certificates::make()));
         let created = postgres.psql(&format!("create role {CLIENT} superuser login"));
@@ -69,7 +70,7 @@ impl Postgres {
         postgres
     }
 
-    /// The address of a fresh database for that user, without certificates, and these.
+    /// Creates a database; returns its URL for that user, and the certificates.
     pub fn tls_url(&self) -> (String, &Certificates) {
         let url = self.create_database().url.replacen("postgres@", &format!("{CLIENT}@"), 1);
         (url, self.certificates.as_ref().expect("it was started with TLS"))
@@ -91,7 +92,7 @@ impl Postgres {
         let rules = data.join("pg_hba.conf");
         let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
         let by_certificate = format!("hostssl all {CLIENT} all cert\nhost all {CLIENT} all reject\n");
-        let rest = format!("host all {STRANGER} all scram-sha-256\n{trusting}");
+        let rest = format!("host all {REFUSED_USER} all scram-sha-256\n{trusting}");
         let all = if certificates.is_some() { by_certificate + &rest } else { rest };
         fs::write(&rules, all).expect("rules can be added");
         if let Some(certificates) = &certificates {
@@ -105,31 +106,30 @@ impl Postgres {
         postgres
     }
 
-    /// Stops the server as a crash would, if it runs, and starts it again on the same port.
+    /// Stops the server, if it runs, as a crash does, and starts it again on the same port.
     pub fn restart(&mut self) {
         self.stop();
         let _ = fs::remove_file(self.standby_signal());
-        self.launch();
-        while !self.psql("select 1").status.success() {
-            std::thread::yield_now();
-        }
+        let server = self.launch();
+        server.wait_until(|| self.psql("select 1").status.success());
+        self.server = Some(server);
     }
 
-    /// Like `restart`, but the server tells everybody that it cannot take connections yet, as one that recovers does.
+    /// Restarts the server so that it refuses connections, as a server that recovers does.
     pub fn restart_unready(&mut self) {
         self.stop();
         fs::write(self.standby_signal(), "").expect("a file can be made in the data folder");
-        self.launch();
-        while !String::from_utf8_lossy(&self.psql("select 1").stderr).contains("not accepting connections") {
-            std::thread::yield_now();
-        }
+        let server = self.launch();
+        let refuses = || String::from_utf8_lossy(&self.psql("select 1").stderr).contains("not accepting connections");
+        server.wait_until(refuses);
+        self.server = Some(server);
     }
 
     fn standby_signal(&self) -> PathBuf {
         self.folder.path().join("data/standby.signal")
     }
 
-    fn launch(&mut self) {
+    fn launch(&self) -> SupervisedChild {
         let data = self.folder.path().join("data");
         let mut command =
             vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
@@ -147,20 +147,20 @@ impl Postgres {
             }
         }
         let log = self.folder.path().join("postgres.log");
-        self.server = Some(Supervised::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log));
+        SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log)
     }
 
-    /// Ends the server without waiting for anybody.
+    /// Stops the server without waiting for its clients.
     pub fn stop(&mut self) {
         drop(self.server.take());
     }
 
-    /// A fresh database on this server.
-    pub fn create_database(&self) -> Database {
+    /// Creates a database on this server.
+    pub fn create_database(&self) -> TestDatabase {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let created = self.psql(&format!("create database {name}"));
         assert!(created.status.success(), "create database: {}", String::from_utf8_lossy(&created.stderr));
-        Database { url: self.url_of(&name) }
+        TestDatabase { url: self.url_of(&name) }
     }
 
     fn psql(&self, sql: &str) -> Output {
@@ -183,8 +183,8 @@ fn is_root() -> bool {
 
 /// PostgreSQL refuses to run as root.
 fn unprivileged_user() -> &'static str {
-    let known = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
-    if known { "postgres" } else { "nobody" }
+    let has_postgres_user = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
+    if has_postgres_user { "postgres" } else { "nobody" }
 }
 
 fn as_unprivileged(command: Vec<String>) -> Vec<String> {
@@ -195,7 +195,7 @@ fn as_unprivileged(command: Vec<String>) -> Vec<String> {
     prefix.into_iter().chain(command).collect()
 }
 
-/// A program of the newest PostgreSQL installed, which Debian does not put into the search path.
+/// Returns the path of a program of the newest installed PostgreSQL. Debian does not put it into the search path.
 fn binary(name: &str) -> String {
     let mut folders: Vec<PathBuf> = match fs::read_dir("/usr/lib/postgresql") {
         Ok(versions) => versions.flatten().map(|version| version.path().join("bin")).collect(),
@@ -204,8 +204,13 @@ fn binary(name: &str) -> String {
     folders.sort();
     folders.reverse();
     folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-    let found = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
-    found.unwrap_or_else(|| panic!("{name} is not installed; ./check says how to get it")).display().to_string()
+    let program = folders.iter().map(|folder| folder.join(name)).find(|path| Path::is_file(path));
+    program
+        .unwrap_or_else(|| {
+            panic!("{name} is not installed: run `./check --install`, or install the package postgresql")
+        })
+        .display()
+        .to_string()
 }
 
 fn run(command: &mut Command) {

@@ -1,11 +1,11 @@
-//! promtool, which judges what Prometheus is given.
+//! promtool, which checks metrics and rules of Prometheus.
 
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-/// Runs it in the repository with something on its standard input; what it has said, if it is content.
+/// Runs promtool in the repository with this standard input. Returns its output; as an error, if promtool fails.
 pub fn promtool(args: &[&str], input: &str) -> Result<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = root.join("target/promtool/usr/bin/promtool");
@@ -17,8 +17,8 @@ pub fn promtool(args: &[&str], input: &str) -> Result<String, String> {
     std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("it reads its standard input");
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    // It only warns of what its linter finds.
-    if output.status.success() { Ok(said) } else { Err(said) }
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    // The findings of its linter are only warnings.
+    if output.status.success() { Ok(text) } else { Err(text) }
 }

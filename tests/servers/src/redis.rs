@@ -7,17 +7,17 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Certificates, free_port, supervised::Supervised};
+use crate::{Certificates, free_port, is_installed, supervised::SupervisedChild};
 
-/// A Redis of one test's own, which keeps nothing on disk.
+/// A Redis for one test, which stores nothing on disk.
 pub struct Redis {
     port: u16,
     tls: Option<Tls>,
     folder: TempDir,
-    server: Option<Supervised>,
+    server: Option<SupervisedChild>,
 }
 
-/// Where the server also speaks TLS, with clients that show a certificate.
+/// The TLS port of the server, for clients with a certificate.
 struct Tls {
     port: u16,
     certificates: Certificates,
@@ -28,7 +28,7 @@ impl Redis {
         Self::start_with(None)
     }
 
-    /// A server that speaks TLS at `tls_url`.
+    /// Starts a server that speaks TLS at `tls_url`.
     pub fn start_with_tls() -> Self {
         Self::start_with(Some(Tls { port: free_port(), certificates: Certificates::make() }))
     }
@@ -40,13 +40,13 @@ impl Redis {
         redis
     }
 
-    /// The address for TLS, without certificates, and these.
+    /// Returns the URL for TLS, and the certificates.
     pub fn tls_url(&self) -> (String, &Certificates) {
         let tls = self.tls.as_ref().expect("it was started with TLS");
         (format!("rediss://127.0.0.1:{}", tls.port), &tls.certificates)
     }
 
-    /// Stops the server without ending it, or has it go on: the signals `STOP` and `CONT`.
+    /// Sends a signal to the server, such as `STOP` or `CONT`.
     pub fn signal(&self, signal: &str) {
         self.server.as_ref().expect("it runs").signal(signal);
     }
@@ -55,16 +55,20 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Ends the server without a word, as a crash would.
+    /// Kills the server, as a crash does.
     pub fn kill(&mut self) {
         if let Some(server) = self.server.take() {
             server.signal("KILL");
         }
     }
 
-    /// Starts the server again, empty, on the same port.
+    /// Starts the server again, without data, on the same port.
     pub fn restart(&mut self) {
         self.kill();
+        assert!(
+            is_installed("redis-server"),
+            "redis-server is not installed: run `./check --install`, or install the package redis-server"
+        );
         let folder = self.folder.path();
         let port = self.port.to_string();
         let command = ["redis-server", "--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
@@ -80,18 +84,17 @@ impl Redis {
                 command.extend([option.to_owned(), certificates.path(file).display().to_string()]);
             }
         }
-        self.server = Some(Supervised::start(&command, "TERM", folder, &folder.join("redis.log")));
-        while self.call("PING").is_none() {
-            std::thread::yield_now();
-        }
+        let server = SupervisedChild::start(&command, "TERM", folder, &folder.join("redis.log"));
+        server.wait_until(|| self.call("PING").is_some());
+        self.server = Some(server);
     }
 
-    /// Forgets everything, as FLUSHALL does.
+    /// Removes all data by FLUSHALL.
     pub fn flush_all(&self) {
         self.call("FLUSHALL").expect("Redis answers");
     }
 
-    /// The first line of the answer to a command.
+    /// Sends a command; returns the first line of the response, or `None` if the server is away.
     pub fn call(&self, command: &str) -> Option<String> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         socket.write_all(format!("{command}\r\n").as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! Many who watch one run, and one who does not read.
+//! Many subscribers of one run, and a subscriber that does not read.
 
 use std::{
     io::{Read, Write},
@@ -12,21 +12,21 @@ use test_servers::Postgres;
 use crate::support::{Embedded, ScaledOut, answer, until};
 
 #[tokio::test]
-async fn all_who_watch_a_run_see_the_same() {
+async fn all_subscribers_of_a_run_receive_the_same() {
     let scaled = ScaledOut::new();
     let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
     let (one, two) = (first.client(), second.client());
     let stream = one.stream("[tokens=60] [delay=10] hi").await;
     let run_id = stream.run_id.clone();
-    let mut watchers = Vec::new();
+    let mut subscribers = Vec::new();
     for index in 0..40 {
         let client = if index % 2 == 0 { one.clone() } else { two.clone() };
         let run_id = run_id.clone();
-        watchers.push(tokio::spawn(async move { client.events(&run_id, None).await.rest().await }));
+        subscribers.push(tokio::spawn(async move { client.events(&run_id, None).await.rest().await }));
     }
     let frames = stream.rest().await;
-    for watcher in watchers {
-        assert_eq!(watcher.await.unwrap(), frames);
+    for subscriber in subscribers {
+        assert_eq!(subscriber.await.unwrap(), frames);
     }
 }
 
@@ -39,7 +39,7 @@ async fn a_run_whose_conversation_is_deleted_is_unknown_at_once_although_it_is_f
     let run_id = stream.run_id.clone();
     stream.up_to_nth("message.delta", 1).await;
     let conversation_id = client.run(&run_id).await["conversation_id"].as_str().unwrap().to_owned();
-    // So that the run does not end meanwhile.
+    // The long run does not end during the test.
     worker.signal("STOP");
     answer(client.request(Method::DELETE, &format!("/v1/conversations/{conversation_id}"))).await.unwrap();
     let failure = answer(client.events_request(&run_id, None)).await.unwrap_err();
@@ -47,20 +47,20 @@ async fn a_run_whose_conversation_is_deleted_is_unknown_at_once_although_it_is_f
 }
 
 #[tokio::test]
-async fn a_stream_behind_an_event_that_never_comes_is_broken_off_when_the_run_has_ended() {
+async fn a_stream_after_an_event_that_never_comes_is_broken_off_when_the_run_has_ended() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let started = client.start("[tokens=200] [delay=20] hi").await;
-    let run_id = started["run"]["id"].as_str().unwrap().to_owned();
+    let submission = client.start("[tokens=200] [delay=20] hi").await;
+    let run_id = submission["run"]["id"].as_str().unwrap().to_owned();
     until("the run is at work", async || {
         let run = client.run(&run_id).await;
         (run["status"] == "running").then_some(())
     })
     .await;
-    // Another run's, perhaps; this one's may come that far yet.
+    // The cursor may be another run's, but this run could still get that far.
     let mut ahead = client.events(&run_id, Some("1-99999")).await;
-    assert_eq!(client.ended(&run_id).await["status"], "completed");
+    assert_eq!(client.wait_for_run(&run_id).await["status"], "completed");
     assert!(ahead.next().await.is_err(), "it has ended as if the run's end had been seen");
     let failure = answer(client.events_request(&run_id, Some("1-99999"))).await.unwrap_err();
     assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_event_id"));
@@ -82,7 +82,7 @@ async fn a_stream_of_a_run_that_was_removed_is_broken_off() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
+async fn a_stalled_reader_slows_no_other_and_is_disconnected() {
     let embedded = Embedded::new().with("HOLDFAST_STALL_MS", 500);
     let mut holdfast = embedded.start();
     let base = holdfast.base();
@@ -93,7 +93,7 @@ async fn a_reader_that_stalls_slows_nobody_and_is_cut_off() {
     stalled.write_all(format!("GET /v1/runs/{run_id}/events HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
     let frames = stream.up_to("run.completed").await;
     assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 40_000);
-    // It has read nothing so far; what it gets now ends without the end of the body.
+    // The client has read nothing so far. The bytes that it receives now lack the end of the body.
     until("the stalled connection is closed", || async {
         let metrics = client.request(reqwest::Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
         let closed = ["holdfast_streams_open 0", "holdfast_connections_stalled_total 1"];
