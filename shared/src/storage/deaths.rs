@@ -2,7 +2,7 @@
 //!
 //! A holder is dead when the leases of all its runs have expired. Its death is settled once, for all of them together: each
 //! is charged, or learns how many suspects it may be executed beside. Only then can a worker take them over. The protocol
-//! is docs/decisions/0035-probation-by-halves.md.
+//! is docs/decisions/0012-deaths-and-probation.md.
 
 use sqlx::FromRow;
 use uuid::Uuid;
