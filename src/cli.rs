@@ -27,12 +27,12 @@ pub struct Cli {
     #[command(flatten)]
     pub settings: ServerSettings,
     #[command(subcommand)]
-    pub role: Option<ProcessRole>,
+    pub role: Option<CliRole>,
 }
 
 /// The role of this process.
 #[derive(Debug, Subcommand)]
-pub enum ProcessRole {
+pub enum CliRole {
     /// Serve the HTTP API; needs DATABASE_URL and REDIS_URL, and workers elsewhere.
     Api,
     /// Execute runs; needs DATABASE_URL and REDIS_URL.

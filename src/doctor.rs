@@ -16,7 +16,7 @@ use crate::{agents, cli::ServerSettings, roles};
 /// Arguments of `holdfast doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
-    /// ProcessRole whose settings to check.
+    /// Role whose settings to check.
     #[arg(value_enum, default_value = "both")]
     role: ExaminedRole,
     /// Accept an older schema, because `holdfast migrate` comes next.

@@ -18,7 +18,7 @@ mod start_deadline;
 
 use std::process::ExitCode;
 
-use cli::{Cli, ProcessRole, ServerSettings};
+use cli::{Cli, CliRole, ServerSettings};
 use holdfast_shared::telemetry;
 
 #[global_allocator]
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     // Order matters: the environment already holds secrets.
     privacy::hide_memory();
     let cli = cli::read();
-    if let Some(ProcessRole::Guard) = cli.role {
+    if let Some(CliRole::Guard) = cli.role {
         holdfast_worker::guard();
         return ExitCode::SUCCESS;
     }
@@ -38,9 +38,9 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn run(cli: Cli) -> ExitCode {
     let result = match cli.role {
-        Some(ProcessRole::Chat(args)) => return chat::run(args).await,
-        Some(ProcessRole::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
-        Some(ProcessRole::Doctor(args)) => doctor::run(args, &cli.settings).await,
+        Some(CliRole::Chat(args)) => return chat::run(args).await,
+        Some(CliRole::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
+        Some(CliRole::Doctor(args)) => doctor::run(args, &cli.settings).await,
         role => {
             logging::start(&cli.settings);
             run_server(role, cli.settings).await
@@ -56,21 +56,21 @@ async fn run(cli: Cli) -> ExitCode {
 }
 
 /// Runs the server in its role until it shuts down.
-async fn run_server(role: Option<ProcessRole>, settings: ServerSettings) -> anyhow::Result<()> {
+async fn run_server(role: Option<CliRole>, settings: ServerSettings) -> anyhow::Result<()> {
     let name = match role {
         None => "embedded",
-        Some(ProcessRole::Api) => "api",
-        Some(ProcessRole::Worker) => "worker",
-        Some(ProcessRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
-        Some(ProcessRole::Chat(_) | ProcessRole::Healthcheck(_) | ProcessRole::Doctor(_) | ProcessRole::Guard) => {
+        Some(CliRole::Api) => "api",
+        Some(CliRole::Worker) => "worker",
+        Some(CliRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
+        Some(CliRole::Chat(_) | CliRole::Healthcheck(_) | CliRole::Doctor(_) | CliRole::Guard) => {
             unreachable!("`run` has executed these commands before")
         }
     };
     let exporter = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
     let shutdown = shutdown::on_signals();
     let result = match role {
-        Some(ProcessRole::Api) => roles::api(settings, shutdown).await,
-        Some(ProcessRole::Worker) => roles::worker(settings, shutdown).await,
+        Some(CliRole::Api) => roles::api(settings, shutdown).await,
+        Some(CliRole::Worker) => roles::worker(settings, shutdown).await,
         _ => roles::embedded(settings, shutdown).await,
     };
     if let Some(exporter) = exporter {

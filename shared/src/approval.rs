@@ -41,7 +41,7 @@ pub struct Approval {
 
 /// A question that the caller may decide now, as the list of open approvals shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct OpenApproval {
+pub struct PendingApproval {
     /// The question itself; its fields stand beside the two below.
     #[serde(flatten)]
     pub approval: Approval,

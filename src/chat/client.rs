@@ -87,12 +87,12 @@ pub struct RunStream {
 
 /// A message of a session's history.
 #[derive(Debug, Clone, Deserialize)]
-pub struct HistoryLine {
+pub struct ChatHistoryLine {
     role: String,
     content: String,
 }
 
-impl HistoryLine {
+impl ChatHistoryLine {
     /// Returns the author and the beginning of the message.
     pub fn summary(&self) -> String {
         let author = if self.role == "User" { "you" } else { "answer" };
@@ -202,7 +202,7 @@ impl ChatClient {
     }
 
     /// Returns the messages of the session, oldest first.
-    pub async fn history(&self) -> Result<Vec<HistoryLine>, RequestFailure> {
+    pub async fn history(&self) -> Result<Vec<ChatHistoryLine>, RequestFailure> {
         let response = send(self.get_request("/v1/sessions/-/history").timeout(ANSWER_TIMEOUT)).await?;
         self.remember_user(response.headers());
         response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))

@@ -82,7 +82,7 @@ pub struct App {
 }
 
 /// A message that is committed with its run, and their conversation.
-pub struct CommittedMessage {
+pub struct PostedMessage {
     pub conversation: Conversation,
     pub message: Message,
     pub run: Run,
@@ -196,7 +196,7 @@ impl App {
 
     /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
     /// it.
-    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<CommittedMessage, Problem> {
+    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<PostedMessage, Problem> {
         let (committed, _) = self.submit(caller, new).await?;
         Ok(committed)
     }
@@ -208,7 +208,7 @@ impl App {
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(CommittedMessage, Opened), Problem> {
+    ) -> Result<(PostedMessage, Opened), Problem> {
         // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
         // The relay subscribes concurrently, because the stream must not miss any event of the run.
@@ -229,7 +229,7 @@ impl App {
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(CommittedMessage, Opened), Problem> {
+    ) -> Result<(PostedMessage, Opened), Problem> {
         let (committed, mut opened) = self.post_and_follow(caller, new, cursor).await?;
         self.await_output(&committed.run, &mut opened).await?;
         Ok((committed, opened))
@@ -292,11 +292,7 @@ impl App {
         let _ = tokio::time::timeout(SETTLE_TIMEOUT, self.pending.wait()).await;
     }
 
-    async fn submit(
-        self: &Arc<Self>,
-        caller: &Caller,
-        new: NewRun,
-    ) -> Result<(CommittedMessage, Option<Event>), Problem> {
+    async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(PostedMessage, Option<Event>), Problem> {
         if let Some(content) = new.input.content() {
             self.check_content(content)?;
         }
@@ -307,7 +303,7 @@ impl App {
                 Some(SubmitOutcome::Repeated(repeated)) => {
                     let (conversation, message, run) = *repeated;
                     spans::concerns(&run);
-                    return Ok((CommittedMessage { conversation, message, run }, None));
+                    return Ok((PostedMessage { conversation, message, run }, None));
                 }
                 Some(_) => return Err(Problem::key_reused()),
                 None => {}
@@ -329,7 +325,7 @@ impl App {
                 SubmitOutcome::Accepted(accepted) => {
                     app.wake();
                     app.follow_up(accepted.ended, accepted.cancel_requested);
-                    let committed = CommittedMessage {
+                    let committed = PostedMessage {
                         conversation: accepted.conversation,
                         message: accepted.message,
                         run: accepted.run,
@@ -338,7 +334,7 @@ impl App {
                 }
                 SubmitOutcome::Repeated(repeated) => {
                     let (conversation, message, run) = *repeated;
-                    Ok((CommittedMessage { conversation, message, run }, None))
+                    Ok((PostedMessage { conversation, message, run }, None))
                 }
                 refused => Err(refused),
             })

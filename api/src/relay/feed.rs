@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     reading::Readings,
-    window::{Extended, Next, Window},
+    window::{Extended, Next, ReplayBuffer},
 };
 use crate::wire::{Before, View};
 
@@ -20,7 +20,7 @@ pub struct Feed {
     pub run_id: Uuid,
     /// What is read of the log by those whom the window does not serve.
     pub readings: Readings,
-    window: Mutex<Window>,
+    window: Mutex<ReplayBuffer>,
     /// What its run's streams carry, once one of them had to ask.
     pub stream_defaults: OnceLock<StreamDefaults>,
     known: Mutex<Known>,
@@ -58,7 +58,7 @@ impl Feed {
         Self {
             run_id,
             readings: Readings::default(),
-            window: Mutex::new(Window::new(max_bytes)),
+            window: Mutex::new(ReplayBuffer::new(max_bytes)),
             stream_defaults: OnceLock::new(),
             known: Mutex::default(),
             changed: watch::Sender::new(0),
@@ -162,7 +162,7 @@ impl Feed {
     }
 
     /// Whether this feed receives a run that has not ended.
-    fn is_current(&self, window: &Window) -> bool {
+    fn is_current(&self, window: &ReplayBuffer) -> bool {
         self.is_subscribed() && window.tail().is_some() && !window.has_ended()
     }
 
@@ -210,7 +210,7 @@ impl Feed {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn window(&self) -> MutexGuard<'_, Window> {
+    fn window(&self) -> MutexGuard<'_, ReplayBuffer> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use super::{
     Relay,
     feed::Feed,
     replay::Replayed,
-    window::{Next, Window},
+    window::{Next, ReplayBuffer},
 };
 use crate::wire::{Before, View};
 
@@ -24,7 +24,7 @@ use crate::wire::{Before, View};
 pub struct Reading {
     /// Held by whoever reads for the others.
     turn: tokio::sync::Mutex<()>,
-    window: OnceLock<Mutex<Window>>,
+    window: OnceLock<Mutex<ReplayBuffer>>,
 }
 
 impl Reading {
@@ -72,14 +72,14 @@ impl Reading {
     /// Of two clients that have read the same, the first gives it to both.
     fn give(&self, place: Before, events: Vec<Event>) {
         self.window.get_or_init(|| {
-            let mut window = Window::new(usize::MAX);
+            let mut window = ReplayBuffer::new(usize::MAX);
             window.anchor(place);
             window.extend(events);
             Mutex::new(window)
         });
     }
 
-    fn window(&self) -> Option<MutexGuard<'_, Window>> {
+    fn window(&self) -> Option<MutexGuard<'_, ReplayBuffer>> {
         self.window.get().map(|window| window.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -12,7 +12,7 @@ use super::{SLICE_BYTES, batch::Batch};
 use crate::wire::{Before, View};
 
 /// The events of one run after some cursor, up to the newest.
-pub struct Window {
+pub struct ReplayBuffer {
     /// The newest event; unknown until somebody who has caught up says where that is.
     tail: Option<Before>,
     /// What was just before the oldest event kept here.
@@ -50,12 +50,12 @@ impl Extended {
 }
 
 /// Events from a cursor on: a batch, and how many of its events are known.
-struct Place {
+struct BufferPosition {
     index: usize,
     known: usize,
 }
 
-impl Window {
+impl ReplayBuffer {
     pub fn new(max_bytes: usize) -> Self {
         Self { tail: None, start: Before::START, batches: VecDeque::new(), bytes: 0, max_bytes, ended: false }
     }
@@ -106,7 +106,7 @@ impl Window {
         if self.tail() == Some(cursor) {
             return if self.ended { Next::Ended } else { Next::CaughtUp };
         }
-        let Some(Place { index, known }) = self.find(cursor) else { return Next::Elsewhere };
+        let Some(BufferPosition { index, known }) = self.find(cursor) else { return Next::Elsewhere };
         if view.wire.has_blocks() && cursor == self.start.id && self.start.block.is_none() {
             return Next::Elsewhere;
         }
@@ -147,7 +147,7 @@ impl Window {
         if self.tail() == Some(cursor) {
             return Some(Vec::new());
         }
-        let Place { index, known } = self.find(cursor)?;
+        let BufferPosition { index, known } = self.find(cursor)?;
         let events = self.batches.iter().skip(index).flat_map(Batch::events);
         Some(events.skip(known).cloned().collect())
     }
@@ -169,16 +169,16 @@ impl Window {
         }
     }
 
-    fn find(&self, cursor: EventId) -> Option<Place> {
+    fn find(&self, cursor: EventId) -> Option<BufferPosition> {
         if cursor == self.start.id {
-            return (!self.batches.is_empty()).then_some(Place { index: 0, known: 0 });
+            return (!self.batches.is_empty()).then_some(BufferPosition { index: 0, known: 0 });
         }
         let index = self.batches.partition_point(|batch| batch.last() < cursor);
         let batch = self.batches.get(index)?;
         if batch.last() == cursor {
-            return (index + 1 < self.batches.len()).then_some(Place { index: index + 1, known: 0 });
+            return (index + 1 < self.batches.len()).then_some(BufferPosition { index: index + 1, known: 0 });
         }
-        batch.known_at(cursor).map(|known| Place { index, known })
+        batch.known_at(cursor).map(|known| BufferPosition { index, known })
     }
 }
 
@@ -211,8 +211,8 @@ mod tests {
     }
 
     /// A window behind 1-1, with a batch per item.
-    fn window(batches: Vec<Vec<Event>>) -> Window {
-        let mut window = Window::new(usize::MAX);
+    fn window(batches: Vec<Vec<Event>>) -> ReplayBuffer {
+        let mut window = ReplayBuffer::new(usize::MAX);
         window.anchor(Before::cursor(EventId::new(1, 1)));
         for events in batches {
             assert!(!window.extend(events).has_gap());
@@ -220,7 +220,7 @@ mod tests {
         window
     }
 
-    fn frames(window: &mut Window, after: u32, view: &View) -> (Bytes, EventId) {
+    fn frames(window: &mut ReplayBuffer, after: u32, view: &View) -> (Bytes, EventId) {
         match window.after(EventId::new(1, after), view) {
             Next::Frames { frames, behind, .. } => (frames, behind.id),
             _ => panic!("there is nothing after 1-{after}"),

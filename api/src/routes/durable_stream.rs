@@ -21,7 +21,7 @@ use crate::{
     extract::{Query, RunId},
     problem::Problem,
     relay::{LiveFrames, Opened, Stretch},
-    wire::durable::{self, Place},
+    wire::durable::{self, Offset},
 };
 
 /// The route ignores other parameters, because clients may send their own.
@@ -91,10 +91,10 @@ async fn answer(
         (None, None) => "-1",
         (None, Some(_)) => return Err(Problem::missing_offset()),
     };
-    let place = Place::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
+    let place = Offset::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
     let (begin, is_now) = match place {
-        Place::Behind(id) => (Stretch::behind(id), false),
-        Place::Now => (app.relay().tail(&run).await?, true),
+        Offset::Behind(id) => (Stretch::behind(id), false),
+        Offset::Now => (app.relay().tail(&run).await?, true),
     };
     let cursor = durable::cursor(Utc::now(), query.cursor.as_deref());
     match query.live {

@@ -22,9 +22,9 @@ use super::{
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Frame<'a> {
+enum AgentFrame<'a> {
     Session {
-        session: Session<'a>,
+        session: SessionRef<'a>,
         #[serde(flatten)]
         superseded: Option<Superseded>,
     },
@@ -63,7 +63,7 @@ enum Frame<'a> {
 }
 
 #[derive(Serialize)]
-struct Session<'a> {
+struct SessionRef<'a> {
     id: Cow<'a, str>,
     conversation_id: Uuid,
     run_id: Uuid,
@@ -124,7 +124,7 @@ fn id(buffer: &mut Vec<u8>, event: &Event) {
 }
 
 /// The frames of the event itself.
-fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
+fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Option<AgentFrame<'a>>) {
     let only = match body {
         EventBody::RunQueued(_) => session(view, None),
         EventBody::StepStarted(_) => agent_state(view, "thinking".into()),
@@ -134,9 +134,9 @@ fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<Frame<'a>>, Option<Fr
         EventBody::ToolCallStarted(call) => tool_call(call.call_id, call.name, call.input),
         EventBody::ToolCallCompleted(call) => return completed(call),
         EventBody::ContextUsage(usage) => {
-            Frame::ContextUsage { tokens: usage.tokens, budget: usage.budget, compressed: usage.compressed }
+            AgentFrame::ContextUsage { tokens: usage.tokens, budget: usage.budget, compressed: usage.compressed }
         }
-        EventBody::RunFailed(end) => Frame::Error { error: end.error.message.into() },
+        EventBody::RunFailed(end) => AgentFrame::Error { error: end.error.message.into() },
         EventBody::RunCompleted(end) => done(end.usage, end.finish_reason),
         EventBody::RunCancelled(end) => done(end.usage, None),
         EventBody::AttemptStarted(_)
@@ -151,32 +151,35 @@ fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<Frame<'a>>, Option<Fr
     (Some(only), None)
 }
 
-fn text(content: Cow<'_, str>) -> Option<Frame<'_>> {
-    (!content.is_empty()).then_some(Frame::Text { content })
+fn text(content: Cow<'_, str>) -> Option<AgentFrame<'_>> {
+    (!content.is_empty()).then_some(AgentFrame::Text { content })
 }
 
-fn done<'a>(usage: Usage, finish_reason: Option<FinishReason>) -> Frame<'a> {
+fn done<'a>(usage: Usage, finish_reason: Option<FinishReason>) -> AgentFrame<'a> {
     let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-    Frame::Done { usage: Total { total_tokens }, finish_reason }
+    AgentFrame::Done { usage: Total { total_tokens }, finish_reason }
 }
 
-fn session(view: &View, superseded: Option<Superseded>) -> Frame<'_> {
+fn session(view: &View, superseded: Option<Superseded>) -> AgentFrame<'_> {
     let named = view.context.as_ref().and_then(|context| context.session_id.as_deref());
     let id = named.map_or_else(|| view.conversation_id.to_string().into(), Cow::Borrowed);
-    Frame::Session { session: Session { id, conversation_id: view.conversation_id, run_id: view.run_id }, superseded }
+    AgentFrame::Session {
+        session: SessionRef { id, conversation_id: view.conversation_id, run_id: view.run_id },
+        superseded,
+    }
 }
 
-fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> Frame<'a> {
-    Frame::AgentState { state, context_type: view.context.as_ref().map(|context| context.context_type.as_str()) }
+fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> AgentFrame<'a> {
+    AgentFrame::AgentState { state, context_type: view.context.as_ref().map(|context| context.context_type.as_str()) }
 }
 
-fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: RawJson<'a>) -> Frame<'a> {
+fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: RawJson<'a>) -> AgentFrame<'a> {
     let call = Call { id, function: Function { name, arguments: arguments.into_text() } };
-    Frame::ToolCall { tool_call: call.clone(), same: call }
+    AgentFrame::ToolCall { tool_call: call.clone(), same: call }
 }
 
 /// The result of a call. A call that was refused, by a rule or by a human, comes before it, because each result has its call.
-fn completed(call: ToolCallCompleted<'_>) -> (Option<Frame<'_>>, Option<Frame<'_>>) {
+fn completed(call: ToolCallCompleted<'_>) -> (Option<AgentFrame<'_>>, Option<AgentFrame<'_>>) {
     let refused = call.input.map(|input| tool_call(call.call_id.clone(), call.name.clone(), input));
     let (data, error) = match call.error {
         Some(error) => (None, Some(error.message.into())),
@@ -188,5 +191,5 @@ fn completed(call: ToolCallCompleted<'_>) -> (Option<Frame<'_>>, Option<Frame<'_
     };
     let (tool_name, tool_call_id) = (call.name, call.call_id);
     let result = Outcome { success: error.is_none(), data, error, tool_name, tool_call_id };
-    (refused, Some(Frame::ToolResult { result }))
+    (refused, Some(AgentFrame::ToolResult { result }))
 }

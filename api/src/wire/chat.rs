@@ -20,7 +20,7 @@ use super::{
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-enum Frame<'a> {
+enum ChatFrame<'a> {
     Meta {
         conversation_id: Uuid,
         run_id: Uuid,
@@ -66,19 +66,19 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
 }
 
 /// The frames of the event itself.
-fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a>>) {
+fn own<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Option<ChatFrame<'a>>) {
     let only = match shown(view, event) {
         EventBody::RunQueued(_) => meta(view, None),
         EventBody::MessageDelta(delta) => return (token(delta.text), None),
         EventBody::MessageCompleted(completed) => return (token(completed.message.content.into_stored().into()), None),
         EventBody::ToolCallStarted(call) => {
-            Frame::McpTool { tool: call.name, status: "started", result: None, error: None }
+            ChatFrame::McpTool { tool: call.name, status: "started", result: None, error: None }
         }
         EventBody::ToolCallCompleted(call) => match call.error {
             Some(error) => {
-                Frame::McpTool { tool: call.name, status: "error", result: None, error: Some(error.message.into()) }
+                ChatFrame::McpTool { tool: call.name, status: "error", result: None, error: Some(error.message.into()) }
             }
-            None => Frame::McpTool {
+            None => ChatFrame::McpTool {
                 tool: call.name,
                 status: "completed",
                 result: Some(call.output.unwrap_or_default()),
@@ -86,10 +86,13 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a
             },
         },
         EventBody::RunFailed(end) => {
-            return (Some(Frame::Error { error: end.error.message.into() }), Some(Frame::Done { finish_reason: None }));
+            return (
+                Some(ChatFrame::Error { error: end.error.message.into() }),
+                Some(ChatFrame::Done { finish_reason: None }),
+            );
         }
-        EventBody::RunCompleted(end) => Frame::Done { finish_reason: end.finish_reason },
-        EventBody::RunCancelled(_) => Frame::Done { finish_reason: None },
+        EventBody::RunCompleted(end) => ChatFrame::Done { finish_reason: end.finish_reason },
+        EventBody::RunCancelled(_) => ChatFrame::Done { finish_reason: None },
         EventBody::AttemptStarted(_)
         | EventBody::StepStarted(_)
         | EventBody::StepCompleted(_)
@@ -105,10 +108,10 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<Frame<'a>>, Option<Frame<'a
     (Some(only), None)
 }
 
-fn token(text: Cow<'_, str>) -> Option<Frame<'_>> {
-    (!text.is_empty()).then_some(Frame::Token { token: text })
+fn token(text: Cow<'_, str>) -> Option<ChatFrame<'_>> {
+    (!text.is_empty()).then_some(ChatFrame::Token { token: text })
 }
 
-fn meta<'a>(view: &View, superseded: Option<Superseded>) -> Frame<'a> {
-    Frame::Meta { conversation_id: view.conversation_id, run_id: view.run_id, superseded }
+fn meta<'a>(view: &View, superseded: Option<Superseded>) -> ChatFrame<'a> {
+    ChatFrame::Meta { conversation_id: view.conversation_id, run_id: view.run_id, superseded }
 }

@@ -13,13 +13,13 @@ use crate::relay::Stretch;
 
 /// Where a client wants to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Offset {
     Behind(EventId),
     /// Behind the newest event.
     Now,
 }
 
-impl Place {
+impl Offset {
     /// Reads an offset; `None` for a text that never was one.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -107,15 +107,15 @@ mod tests {
         let ids = ids.map(|(attempt, n)| EventId::new(attempt, n));
         let offsets = ids.map(offset);
         assert!(offsets.is_sorted());
-        assert_eq!(offsets.map(|offset| Place::parse(&offset)), ids.map(|id| Some(Place::Behind(id))));
+        assert_eq!(offsets.map(|offset| Offset::parse(&offset)), ids.map(|id| Some(Offset::Behind(id))));
     }
 
     #[test]
     fn what_never_was_an_offset_is_none() {
         for text in ["", "1-1", "0,1", "0 1", "-2", "Now", "1_1", "0000000001_", "0000000001_+000000001"] {
-            assert_eq!(Place::parse(text), None, "{text:?}");
+            assert_eq!(Offset::parse(text), None, "{text:?}");
         }
-        assert_eq!(Place::parse("4294967295_0000000001"), None);
+        assert_eq!(Offset::parse("4294967295_0000000001"), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     agent::{Approvers, CallerRights},
-    approval::OpenApproval,
+    approval::PendingApproval,
     page::{Page, PageSize},
 };
 
@@ -43,7 +43,7 @@ impl Storage {
         caller: CallerRights<'_>,
         size: PageSize,
         cursor: Option<&str>,
-    ) -> Result<Option<Page<OpenApproval>>, Error> {
+    ) -> Result<Option<Page<PendingApproval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
         let entrusted = self.entrusted_to(caller).await?;
         let list = page_query!(
@@ -92,7 +92,7 @@ impl Storage {
     }
 }
 
-impl From<OpenRow> for OpenApproval {
+impl From<OpenRow> for PendingApproval {
     fn from(row: OpenRow) -> Self {
         Self { approval: row.approval.into(), agent_id: row.agent_id, conversation_id: row.conversation_id }
     }

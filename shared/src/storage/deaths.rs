@@ -2,7 +2,7 @@
 //!
 //! A holder is dead when the leases of all its runs have expired. A worker settles the death once, for all these runs
 //! together: it charges each run, or narrows its probation. Only then can a worker claim them.
-//! docs/decisions/0035-probation-by-halves.md describes the protocol.
+//! docs/decisions/0012-deaths-and-probation.md describes the protocol.
 
 use sqlx::FromRow;
 use uuid::Uuid;

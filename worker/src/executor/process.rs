@@ -30,7 +30,7 @@ const MAX_CALLS: usize = 128;
 #[derive(Default)]
 struct StepAnswer {
     text: String,
-    calls: Vec<CallDraft>,
+    calls: Vec<StepCallDraft>,
     usage: Usage,
     /// Why the provider ended the answer.
     finish_reason: Option<FinishReason>,
@@ -47,7 +47,7 @@ impl StepAnswer {
 }
 
 /// A call whose arguments are still arriving.
-struct CallDraft {
+struct StepCallDraft {
     index: usize,
     call_id: String,
     name: String,
@@ -81,7 +81,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
     let mut calls: Vec<RequestedCall> = match takes_calls {
-        true => step_answer.calls.into_iter().map(CallDraft::finish).collect(),
+        true => step_answer.calls.into_iter().map(StepCallDraft::finish).collect(),
         false => Vec::new(),
     };
     if calls.len() > MAX_CALLS {
@@ -187,7 +187,7 @@ impl StepAnswer {
             None => {
                 let call_id = format!("call_{}", Uuid::now_v7().simple());
                 let name = storable(name.unwrap_or_default());
-                self.calls.push(CallDraft { index, call_id, name, arguments: String::new(), signature: None });
+                self.calls.push(StepCallDraft { index, call_id, name, arguments: String::new(), signature: None });
                 (self.calls.last_mut().expect("a call was just pushed"), true)
             }
         };
@@ -205,7 +205,7 @@ impl StepAnswer {
     }
 }
 
-impl CallDraft {
+impl StepCallDraft {
     /// Returns the requested call. Arguments that are no JSON, or too deep to be stored, stay text; the tools node
     /// refuses them.
     fn finish(self) -> RequestedCall {

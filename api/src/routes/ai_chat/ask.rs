@@ -21,7 +21,7 @@ use super::{
     segment::Segment,
 };
 use crate::{
-    app::{App, CommittedMessage},
+    app::{App, PostedMessage},
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
@@ -184,7 +184,7 @@ fn new_run(
 /// question and shows the error.
 async fn respond(
     app: &App,
-    committed: CommittedMessage,
+    committed: PostedMessage,
     mut opened: Opened,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {

@@ -47,7 +47,7 @@ pub enum Chunk {
     },
     ToolInputStart {
         #[serde(flatten)]
-        tool: Tool,
+        tool: UiTool,
     },
     ToolInputDelta {
         tool_call_id: String,
@@ -55,7 +55,7 @@ pub enum Chunk {
     },
     ToolInputAvailable {
         #[serde(flatten)]
-        tool: Tool,
+        tool: UiTool,
         input: Value,
         #[serde(skip_serializing_if = "is_false")]
         provider_executed: bool,
@@ -102,7 +102,7 @@ pub enum Chunk {
     },
     /// What came after `base` is no longer part of the answer.
     DataAttempt {
-        data: Attempt,
+        data: UiAttempt,
     },
     MessageMetadata {
         message_metadata: Metadata,
@@ -112,7 +112,7 @@ pub enum Chunk {
     },
     Abort,
     Finish {
-        finish_reason: FinishReason,
+        finish_reason: UiFinishReason,
         #[serde(skip_serializing_if = "Option::is_none")]
         message_metadata: Option<Metadata>,
     },
@@ -143,7 +143,7 @@ pub struct Metadata {
 /// A tool and a call of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool {
+pub struct UiTool {
     pub tool_call_id: String,
     pub tool_name: String,
     /// Whether the front end does not know it: all but its own.
@@ -152,7 +152,7 @@ pub struct Tool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Attempt {
+pub struct UiAttempt {
     pub attempt: u32,
     pub base: EventId,
     /// Workers that were lost so far, and how many may be until the run fails.
@@ -201,7 +201,7 @@ pub struct Measured {
 /// Why a message, or a segment of it, is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FinishReason {
+pub enum UiFinishReason {
     Stop,
     /// It waits for an approval, or for the client's tool.
     ToolCalls,
@@ -214,7 +214,7 @@ pub enum FinishReason {
     Other,
 }
 
-impl From<finish_reason::FinishReason> for FinishReason {
+impl From<finish_reason::FinishReason> for UiFinishReason {
     fn from(reason: finish_reason::FinishReason) -> Self {
         match reason {
             finish_reason::FinishReason::Stop => Self::Stop,
@@ -226,7 +226,7 @@ impl From<finish_reason::FinishReason> for FinishReason {
     }
 }
 
-impl Tool {
+impl UiTool {
     pub fn new(tool_call_id: String, tool_name: String) -> Self {
         let dynamic = is_a_servers(&tool_name);
         Self { tool_call_id, tool_name, dynamic }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     Chunk,
-    chunk::{Metadata, Tool},
+    chunk::{Metadata, UiTool},
     chunks,
 };
 use crate::wire::{Before, View};
@@ -171,7 +171,7 @@ impl UiMessage {
     }
 
     /// What is known of a call, in place of what was known before.
-    fn tool(&mut self, tool: &Tool, state: Value) {
+    fn tool(&mut self, tool: &UiTool, state: Value) {
         if self.call(&tool.tool_call_id).is_none() {
             self.parts.push(match tool.dynamic {
                 true => {

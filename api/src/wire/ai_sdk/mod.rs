@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{Before, Block, Shows, View};
 pub use chunk::Chunk;
-use chunk::{Attempt, Crashes, FinishReason, Measured, Metadata, Question, Tool, is_a_servers};
+use chunk::{Crashes, Measured, Metadata, Question, UiAttempt, UiFinishReason, UiTool, is_a_servers};
 pub use message::UiMessage;
 pub use recalled::recalled;
 
@@ -67,7 +67,7 @@ pub const CHUNKS_AT_A_PAUSE: u64 = 2;
 pub fn end_of_segment() -> Bytes {
     let mut buffer = Vec::new();
     frame(&mut buffer, &Chunk::FinishStep);
-    frame(&mut buffer, &Chunk::Finish { finish_reason: FinishReason::ToolCalls, message_metadata: None });
+    frame(&mut buffer, &Chunk::Finish { finish_reason: UiFinishReason::ToolCalls, message_metadata: None });
     buffer.extend_from_slice(DONE);
     buffer.into()
 }
@@ -87,7 +87,7 @@ pub fn chunks(view: &View, before: Before, event: &Event) -> Vec<Chunk> {
         && let Some(base) = event.base
     {
         let crashes = Crashes::of(&event.body());
-        chunks.push(Chunk::DataAttempt { data: Attempt { attempt: event.id.attempt, base, crashes } });
+        chunks.push(Chunk::DataAttempt { data: UiAttempt { attempt: event.id.attempt, base, crashes } });
     }
     let own = own(view, event);
     if !own.is_empty() && open != block {
@@ -151,19 +151,19 @@ fn own(view: &View, event: &Event) -> Vec<Chunk> {
             let status = Some(RunStatus::Completed);
             let (usage, finish_reason) = (Some(end.usage), end.finish_reason);
             let metadata = Metadata { status, usage, finish_reason, ..ended(event) };
-            vec![finish(finish_reason.map_or(FinishReason::Stop, FinishReason::from), metadata)]
+            vec![finish(finish_reason.map_or(UiFinishReason::Stop, UiFinishReason::from), metadata)]
         }
         EventBody::RunCancelled(end) => {
             let status = Some(RunStatus::Cancelled);
             let metadata = Metadata { status, usage: Some(end.usage), ..ended(event) };
-            vec![Chunk::Abort, finish(FinishReason::Other, metadata)]
+            vec![Chunk::Abort, finish(UiFinishReason::Other, metadata)]
         }
         EventBody::RunFailed(end) => {
             let error_text = end.error.message.clone();
             let (status, usage, error) = (Some(RunStatus::Failed), Some(end.usage), Some(end.error));
             let message_metadata = Metadata { status, usage, error, ..ended(event) };
             // A client reads nothing after an error.
-            let finish = Chunk::Finish { finish_reason: FinishReason::Error, message_metadata: None };
+            let finish = Chunk::Finish { finish_reason: UiFinishReason::Error, message_metadata: None };
             vec![Chunk::MessageMetadata { message_metadata }, Chunk::Error { error_text }, finish]
         }
         EventBody::AttemptStarted(_) | EventBody::MessageCompleted(_) | EventBody::Unknown => Vec::new(),
@@ -191,7 +191,7 @@ fn whole(text: String) -> Vec<Chunk> {
 fn piece_of_call(delta: ToolCallDelta<'_>) -> Vec<Chunk> {
     let (tool_call_id, text) = (delta.call_id.into_owned(), delta.text.into_owned());
     let start =
-        delta.name.map(|name| Chunk::ToolInputStart { tool: Tool::new(tool_call_id.clone(), name.into_owned()) });
+        delta.name.map(|name| Chunk::ToolInputStart { tool: UiTool::new(tool_call_id.clone(), name.into_owned()) });
     let delta = (!text.is_empty()).then_some(Chunk::ToolInputDelta { tool_call_id, input_text_delta: text });
     start.into_iter().chain(delta).collect()
 }
@@ -199,7 +199,7 @@ fn piece_of_call(delta: ToolCallDelta<'_>) -> Vec<Chunk> {
 /// A call that is made. Only those that a worker makes without a word are the provider's own affair: a client sends the
 /// results of the others by itself.
 fn available(call: ToolCallStarted<'_>) -> Chunk {
-    let tool = Tool::new(call.call_id.into_owned(), call.name.into_owned());
+    let tool = UiTool::new(call.call_id.into_owned(), call.name.into_owned());
     let provider_executed = call.by == ExecutedBy::Worker;
     Chunk::ToolInputAvailable { tool, input: call.input.to_value(), provider_executed }
 }
@@ -207,7 +207,7 @@ fn available(call: ToolCallStarted<'_>) -> Chunk {
 /// A call that waits for a human. `data-question` says what the human must know: an unknown outcome is no ordinary approval.
 fn requested(request: ApprovalRequested<'_>) -> Vec<Chunk> {
     let (approval_id, call_id) = (request.approval_id, request.call_id.into_owned());
-    let tool = Tool::new(call_id.clone(), request.name.into_owned());
+    let tool = UiTool::new(call_id.clone(), request.name.into_owned());
     let data = Question { approval_id, call_id: call_id.clone(), kind: request.kind, expires_at: request.expires_at };
     vec![
         Chunk::ToolInputAvailable { tool, input: request.input.to_value(), provider_executed: false },
@@ -225,7 +225,7 @@ fn completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
         call.error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
     // Any other refused call was never shown. Versions differ in what they make of `tool-input-error`, so it is not used.
     let refused = call.input.filter(|_| !was_asked_about).map(|input| {
-        let tool = Tool::new(tool_call_id.clone(), name.clone());
+        let tool = UiTool::new(tool_call_id.clone(), name.clone());
         Chunk::ToolInputAvailable { tool, input: input.to_value(), provider_executed: true }
     });
     let outcome = match call.error {
@@ -257,6 +257,6 @@ fn ended(event: &Event) -> Metadata {
     Metadata { created_at: DateTime::from_timestamp_millis(event.at_ms), ..Metadata::default() }
 }
 
-fn finish(finish_reason: FinishReason, message_metadata: Metadata) -> Chunk {
+fn finish(finish_reason: UiFinishReason, message_metadata: Metadata) -> Chunk {
     Chunk::Finish { finish_reason, message_metadata: Some(message_metadata) }
 }

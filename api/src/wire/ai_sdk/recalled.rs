@@ -10,7 +10,7 @@ use holdfast_shared::{
 
 use super::{
     Chunk, TEXT, UiMessage,
-    chunk::{Metadata, Tool, is_a_servers},
+    chunk::{Metadata, UiTool, is_a_servers},
     completed,
 };
 
@@ -49,7 +49,7 @@ fn metadata(run: &Run) -> Metadata {
 
 fn made(call: &ToolCall) -> Vec<Chunk> {
     let provider_executed = is_a_servers(&call.name);
-    let tool = Tool::new(call.call_id.clone(), call.name.clone());
+    let tool = UiTool::new(call.call_id.clone(), call.name.clone());
     let mut chunks = vec![Chunk::ToolInputAvailable { tool, input: call.input.clone(), provider_executed }];
     if call.status == ToolCallStatus::Completed {
         chunks.extend(completed(ToolCallCompleted {

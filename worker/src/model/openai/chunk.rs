@@ -32,12 +32,12 @@ pub(super) struct ChoiceDelta<'a> {
     pub reasoning_content: Option<String>,
     pub reasoning: Option<String>,
     #[serde(borrow)]
-    pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    pub tool_calls: Option<Vec<CompletionToolCall<'a>>>,
 }
 
 /// A piece of a tool call; `calls` finds the call that it belongs to.
 #[derive(Deserialize)]
-pub(super) struct ToolCallDelta<'a> {
+pub(super) struct CompletionToolCall<'a> {
     pub index: Option<u64>,
     pub id: Option<String>,
     #[serde(borrow)]

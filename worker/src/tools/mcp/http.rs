@@ -31,7 +31,7 @@ use super::{
 
 pub type HttpError = StreamableHttpError<reqwest::Error>;
 type HttpHeaders = HashMap<HeaderName, HeaderValue>;
-type EventStream = BoxStream<'static, Result<Sse, SseError>>;
+type McpEventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Tries to resume a stream, each after a longer pause. A server that is gone must not hold its calls until their
 /// time-outs.
@@ -162,7 +162,7 @@ impl StreamableHttpClient for Http {
         last_event: Option<String>,
         bearer: Option<String>,
         headers: HttpHeaders,
-    ) -> Result<EventStream, HttpError> {
+    ) -> Result<McpEventStream, HttpError> {
         let size = self.max_bytes;
         let stream = self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size);
         stream.await.map_err(without_url)
@@ -179,7 +179,7 @@ fn without_url(error: HttpError) -> HttpError {
 
 /// Returns the stream that answers the request `id`. A message that is no JSON-RPC or too large becomes an answer. rmcp
 /// itself reports a stream that ends without an answer.
-fn answers(response: Response, id: RequestId, max_bytes: usize) -> EventStream {
+fn answers(response: Response, id: RequestId, max_bytes: usize) -> McpEventStream {
     let events = SseStream::from_bytes_stream(post::limited_body(response, max_bytes));
     let checked = events.map(move |event| match event {
         Ok(event) => Ok(check(event, &id)),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::Flaw;
 use crate::model::{
     CallDelta,
-    openai::chunk::{FunctionDelta, ToolCallDelta},
+    openai::chunk::{CompletionToolCall, FunctionDelta},
 };
 
 /// The calls of one answer so far.
@@ -31,7 +31,7 @@ struct OpenCall {
 impl CallAssembler {
     /// Takes the next piece. Returns what it adds, or `None` if it adds nothing. Fails if a call has arguments and no
     /// name.
-    pub fn read(&mut self, piece: ToolCallDelta<'_>) -> Result<Option<CallDelta>, Flaw> {
+    pub fn read(&mut self, piece: CompletionToolCall<'_>) -> Result<Option<CallDelta>, Flaw> {
         let FunctionDelta { name, arguments } = piece.function.unwrap_or(FunctionDelta { name: None, arguments: None });
         let arguments = arguments.map(text).unwrap_or_default();
         let (id, name) = (piece.id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
