@@ -189,12 +189,12 @@ async fn a_claim_beyond_a_quota_is_refused_and_moves_nothing() {
 
 #[tokio::test]
 async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
-    let embedded = Embedded::new().with("HOLDFAST_OWNER_BYTES", "1000");
+    let embedded = Embedded::new().with("HOLDFAST_OWNER_BYTES", "10000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let agent = client.post("/v1/agents", json!({"name": "a"})).await.unwrap();
     let briefing = |bytes: usize| json!({"agent_id": agent["id"], "title": "t", "summary": "s".repeat(bytes - 1)});
-    let briefing_kept = client.post("/v1/briefings", briefing(1_000)).await.unwrap();
+    let briefing_kept = client.post("/v1/briefings", briefing(10_000)).await.unwrap();
     let refusals = [
         client.post("/v1/briefings", briefing(2)).await,
         client.post("/v1/conversations", json!({})).await,

@@ -14,13 +14,13 @@ use axum::{
 use futures::FutureExt;
 use tracing::Instrument;
 
-use crate::{headers, host, problem::Problem};
+use crate::{headers, host, path, problem::Problem};
 
 /// Answers a request, also if its handler panics.
 pub async fn guarded(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
-        let result = match host::check(&request) {
+        let result = match host::check(&request).and_then(|()| path::check(&request)) {
             Ok(()) => AssertUnwindSafe(next.run(request)).catch_unwind().await,
             Err(refused) => Ok(refused.into_response()),
         };

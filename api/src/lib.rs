@@ -20,6 +20,7 @@ mod headers;
 mod host;
 mod in_flight;
 mod metrics;
+mod path;
 mod problem;
 mod relay;
 mod reserve;

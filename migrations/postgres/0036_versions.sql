@@ -2,15 +2,21 @@
 alter table chat_messages add column version_of uuid;
 -- The same for the run's answer.
 alter table agent_runs add column version_of uuid;
--- The change that superseded the row together with others; a restoration takes back all of it.
+-- The change that superseded the row together with others; a restoration reverts all of it.
 alter table chat_messages add column superseded_in uuid;
 alter table agent_runs add column superseded_in uuid;
 create index chat_messages_versions on chat_messages (conversation_id) where version_of is not null;
 create index agent_runs_versions on agent_runs (conversation_id) where version_of is not null;
--- Earlier times in which a message was no part of its conversation. A fork of a run of those times reads them.
-create table chat_message_absences (
-    message_id uuid not null references chat_messages (id) on delete cascade,
-    superseded_at timestamptz not null,
-    restored_at timestamptz not null,
-    primary key (message_id, superseded_at, restored_at)
+-- A branch begins with a new version: its own rows follow the rows of its parent that come before the cut. The first branch of
+-- a conversation has no row and is null. A fork reads the branch of its run.
+create table conversation_branches (
+    id uuid primary key,
+    conversation_id uuid not null references chat_conversations (id) on delete cascade,
+    parent uuid,
+    turn bigint not null,
+    position bigint not null
 );
+create index conversation_branches_by_conversation on conversation_branches (conversation_id);
+alter table chat_conversations add column branch uuid;
+alter table chat_messages add column branch uuid;
+alter table agent_runs add column branch uuid;

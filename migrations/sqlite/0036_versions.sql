@@ -2,15 +2,21 @@
 alter table chat_messages add column version_of blob;
 -- The same for the run's answer.
 alter table agent_runs add column version_of blob;
--- The change that superseded the row together with others; a restoration takes back all of it.
+-- The change that superseded the row together with others; a restoration reverts all of it.
 alter table chat_messages add column superseded_in blob;
 alter table agent_runs add column superseded_in blob;
 create index chat_messages_versions on chat_messages (conversation_id) where version_of is not null;
 create index agent_runs_versions on agent_runs (conversation_id) where version_of is not null;
--- Earlier times in which a message was no part of its conversation. A fork of a run of those times reads them.
-create table chat_message_absences (
-    message_id blob not null references chat_messages (id) on delete cascade,
-    superseded_at text not null,
-    restored_at text not null,
-    primary key (message_id, superseded_at, restored_at)
+-- A branch begins with a new version: its own rows follow the rows of its parent that come before the cut. The first branch of
+-- a conversation has no row and is null. A fork reads the branch of its run.
+create table conversation_branches (
+    id blob primary key,
+    conversation_id blob not null references chat_conversations (id) on delete cascade,
+    parent blob,
+    turn integer not null,
+    position integer not null
 );
+create index conversation_branches_by_conversation on conversation_branches (conversation_id);
+alter table chat_conversations add column branch blob;
+alter table chat_messages add column branch blob;
+alter table agent_runs add column branch blob;

@@ -11,9 +11,11 @@ use serde::Deserialize;
 use crate::event_id::EventId;
 
 mod body;
+mod payload;
 mod raw_json;
 
-pub use body::*;
+pub use body::{EventBody, EventKind};
+pub use payload::*;
 pub use raw_json::RawJson;
 
 /// One event in its encoded form; cheap to clone.

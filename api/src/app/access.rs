@@ -6,7 +6,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use super::{App, agent_of};
+use super::{App, submit::agent_of};
 use crate::{auth::Caller, problem::Problem};
 
 impl App {

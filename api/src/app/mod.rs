@@ -7,14 +7,14 @@ mod owners;
 mod schemas;
 mod search;
 mod standing;
+mod submit;
 mod versions;
 
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
     config::{ApiConfig, ModelChoice, ToolsConfig},
-    conversation::{Conversation, Handle},
-    event::Event,
+    conversation::Conversation,
     event_id::EventId,
     message::Message,
     queue::Queue,
@@ -22,7 +22,8 @@ use holdfast_shared::{
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{self, CancelOutcome, NewRun, Storage, SubmitOutcome, Target},
+    storage::{self, CancelOutcome, NewRun, Storage},
+    turns::Turns,
 };
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -36,10 +37,11 @@ use crate::{
     problem::Problem,
     relay::{Opened, Relay},
     search_limit::SearchLimit,
-    spans,
     streams::Streams,
     unread_answers::UnreadAnswers,
 };
+
+pub use submit::conversation_label;
 
 /// The dependencies of the use cases.
 pub struct Parts {
@@ -76,6 +78,7 @@ pub struct App {
     bodies: Bodies,
     unread_answers: UnreadAnswers,
     search_limit: SearchLimit,
+    restores: Turns,
     metrics: Metrics,
     /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
@@ -130,6 +133,7 @@ impl App {
             bodies,
             unread_answers,
             search_limit,
+            restores: Turns::new(versions::RESTORES),
             metrics,
             pending: TaskTracker::new(),
         })
@@ -292,82 +296,6 @@ impl App {
         let _ = tokio::time::timeout(SETTLE_TIMEOUT, self.pending.wait()).await;
     }
 
-    async fn submit(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<(PostedMessage, Option<Event>), Problem> {
-        if let Some(content) = new.input.content() {
-            self.check_content(content)?;
-        }
-        // A repeated request stores nothing, so no limit refuses it. Order matters: all admissions precede the first
-        // write.
-        if let Some(key) = new.key.as_ref().filter(|_| caller.is_unnamed) {
-            match self.storage.repeated(&caller.owner, key).await? {
-                Some(SubmitOutcome::Repeated(repeated)) => {
-                    let (conversation, message, run) = *repeated;
-                    spans::concerns(&run);
-                    return Ok((PostedMessage { conversation, message, run }, None));
-                }
-                Some(_) => return Err(Problem::key_reused()),
-                None => {}
-            }
-        }
-        self.anonymous_limits.admit(caller).await?;
-        self.anonymous_activity.note_write(caller).await?;
-        self.expect_access_to(caller, &new.target).await?;
-        self.compile_client_tools(caller, &new.options.client_tools).await?;
-        let (app, user, target, max) =
-            (Arc::clone(self), caller.owner.clone(), conversation_label(&new.target), new.max_unfinished);
-        let (replaced, agent) = (new.input.replace_from().unwrap_or_default(), agent_of(&new.target));
-        let submitted = self.to_completion(async move {
-            let span = spans::submit(new.traceparent, new.run_id);
-            let submitted = app.storage.submit(&user, &app.quotas, &new).await?;
-            drop(span);
-            Ok(match submitted {
-                // The message is committed here, so a later failure costs only time.
-                SubmitOutcome::Accepted(accepted) => {
-                    app.wake();
-                    app.follow_up(accepted.ended, accepted.cancel_requested);
-                    let committed = PostedMessage {
-                        conversation: accepted.conversation,
-                        message: accepted.message,
-                        run: accepted.run,
-                    };
-                    Ok((committed, Some(accepted.queued)))
-                }
-                SubmitOutcome::Repeated(repeated) => {
-                    let (conversation, message, run) = *repeated;
-                    Ok((PostedMessage { conversation, message, run }, None))
-                }
-                refused => Err(refused),
-            })
-        });
-        let submitted = submitted.await?.inspect(|(committed, _)| spans::concerns(&committed.run));
-        submitted.map_err(|refused| match refused {
-            SubmitOutcome::KeyReused => Problem::key_reused(),
-            SubmitOutcome::Busy => Problem::conversation_busy(target),
-            SubmitOutcome::TooMany => Problem::too_many_queued(target, max),
-            SubmitOutcome::TooManyRuns(max) => Problem::too_many_runs(max),
-            SubmitOutcome::QuotaExceeded(max) => Problem::quota_exceeded(max),
-            SubmitOutcome::MetadataTooLarge => Problem::invalid_metadata(self.config.max_metadata_bytes),
-            SubmitOutcome::MessageNotFound => Problem::message_not_found(replaced, &target),
-            SubmitOutcome::MessageExists => Problem::message_exists(&target),
-            SubmitOutcome::NothingToAnswer => Problem::nothing_to_answer(replaced),
-            SubmitOutcome::AgentNotFound => Problem::agent_not_found(agent),
-            _ => Problem::conversation_not_found(target),
-        })
-    }
-
-    fn check_content(&self, content: &str) -> Result<(), Problem> {
-        if content.trim().is_empty() {
-            return Err(Problem::empty_content());
-        }
-        if content.contains('\0') {
-            return Err(Problem::invalid_content());
-        }
-        if content.len() > self.config.max_content_bytes {
-            return Err(Problem::content_too_long(content.len(), self.config.max_content_bytes));
-        }
-        Ok(())
-    }
-
     /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
     async fn to_completion<T: Send + 'static>(
         &self,
@@ -380,23 +308,5 @@ impl App {
                 Err(Problem::internal())
             }
         }
-    }
-}
-
-/// Returns the client's name for the conversation of a request, for error texts and fingerprints.
-pub fn conversation_label(target: &Target) -> String {
-    match target {
-        Target::Existing(id) => id.to_string(),
-        Target::Named { handle: Handle::Session(name), .. } => format!("of session {name}"),
-        Target::Named { handle: Handle::Chat(name), .. } => name.clone(),
-        Target::Named { handle: Handle::Agent(id), .. } => format!("with agent {id}"),
-        Target::New { .. } => String::new(),
-    }
-}
-
-fn agent_of(target: &Target) -> Uuid {
-    match target {
-        Target::Existing(_) => Uuid::nil(),
-        Target::Named { agent_id, .. } | Target::New { agent_id } => agent_id.unwrap_or_default(),
     }
 }

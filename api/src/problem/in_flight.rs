@@ -36,6 +36,16 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "answers_busy", detail)
     }
 
+    pub fn too_many_restores() -> Self {
+        let detail = "This request waited for another restoration of this caller; wait for its answer first.";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_restores", detail)
+    }
+
+    pub fn restore_busy() -> Self {
+        let detail = "This request waited for other callers' restorations; try again.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "restore_busy", detail)
+    }
+
     pub fn too_many_searches() -> Self {
         let detail = "Your other searches are still running; try again in a moment.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_searches", detail)

@@ -185,6 +185,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_host", detail)
     }
 
+    pub fn invalid_path() -> Self {
+        let detail = "A path must be UTF-8, with its percent-encoding decoded.";
+        Self::new(StatusCode::BAD_REQUEST, "invalid_path", detail)
+    }
+
     pub fn foreign_peer(peer: std::net::IpAddr) -> Self {
         let detail = format!(
             "Development mode serves this machine only, not {peer}. Set HOLDFAST_JWT_KEY, or set HOLDFAST_DEVELOPMENT=true in a container that only this machine can reach."

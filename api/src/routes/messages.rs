@@ -127,6 +127,8 @@ pub async fn post(
     responses(
         (status = 200, body = Message, description = "The message, which is part of the conversation."),
         (status = 404, body = Problem, description = "conversation_not_found, message_not_found"),
+        (status = 429, body = Problem, description = "too_many_restores"),
+        (status = 503, body = Problem, description = "restore_busy"),
         (status = 409, body = Problem, description = "message_not_restorable: no version of the message is part of the conversation now")
     )
 )]

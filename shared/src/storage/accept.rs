@@ -28,6 +28,7 @@ pub(super) struct Acceptance<'a> {
     input: RunInput<'a>,
     /// The first version of the replaced message, or of the replaced answer if the message existed before.
     version_of: Option<Uuid>,
+    branch: Option<Uuid>,
     message_id: Uuid,
     output_message_id: Uuid,
     queued: Event,
@@ -60,9 +61,9 @@ macro_rules! insert_run {
         concat!(
             "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
             "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "version_of, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "version_of, branch, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
-            ", $11, $12, $13, $14, $15, $16, (select version from agent_definitions where id = $4), ",
+            ", $11, $12, $13, $14, $15, $16, $17, (select version from agent_definitions where id = $4), ",
             next_round!(),
             $from
         )
@@ -73,8 +74,8 @@ macro_rules! insert_run {
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, status, created_at) ",
-            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, branch, status, created_at) ",
+            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, $9, 'complete', ",
             $created_at,
             " from ",
             $from
@@ -103,7 +104,7 @@ impl<'a> Acceptance<'a> {
             agent_id,
         });
         let queued = Event::new(EventId::first_of(0), Utc::now(), &body);
-        let version_of = None;
+        let (version_of, branch) = (None, None);
         Self {
             owner,
             new,
@@ -112,14 +113,16 @@ impl<'a> Acceptance<'a> {
             position,
             input,
             version_of,
+            branch,
             message_id,
             output_message_id,
             queued,
         }
     }
 
-    pub(super) fn with_version_of(self, version_of: Option<Uuid>) -> Self {
-        Self { version_of, ..self }
+    /// Puts message and run into a branch of the conversation, as a version of what they replace there.
+    pub(super) fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
+        Self { branch, version_of, ..self }
     }
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
@@ -155,7 +158,8 @@ impl<'a> Acceptance<'a> {
             options.metadata.clone(),
             options.max_duration.map(|limit| limit.as_millis() as i64),
             self.new.traceparent.map(|parent| parent.to_string()),
-            self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_)))
+            self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
+            self.branch
         ];
         Statement::new(sql, args)
     }
@@ -171,7 +175,8 @@ impl<'a> Acceptance<'a> {
             self.position,
             content,
             self.new.client_message_id.clone(),
-            self.version_of
+            self.version_of,
+            self.branch
         ];
         Some(Statement::new(sql, args))
     }

@@ -226,8 +226,8 @@ impl Storage {
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
             let position = take_position(&mut tx, conversation_id, None, card.to_stored().len()).await?;
-            let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, created_at) \
-                       values ($1, $2, $3, $4, $4, $5, 'system', $6, $7, 'complete', {now})";
+            let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, branch, created_at) \
+                       select $1, id, $3, $4, $4, $5, 'system', $6, $7, 'complete', branch, {now} from chat_conversations where id = $2";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
                 .await?;
             Ok(CardOutcome::Added(id))

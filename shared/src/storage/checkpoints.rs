@@ -120,6 +120,14 @@ impl Storage {
             return Ok(None);
         };
         let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
+        // Order matters: an erasure waits for this lock, so the rows that the fork refers to stay.
+        let sql =
+            "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
+        let source = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, account.owner]).await;
+        if source.map_err(Error::doing(DOING))?.is_none() {
+            tx.rollback().await.map_err(Error::doing(DOING))?;
+            return Ok(None);
+        }
         match write_fork(&mut tx, account, &state).await.map_err(Error::doing(DOING))? {
             Ok(forked) => {
                 quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
@@ -146,16 +154,24 @@ async fn write_fork(
         args![id, source, state.checkpoint.id],
     )
     .await?;
-    // The fork copies the run's input and the messages that the run resumed from. The checkpoint of a fork itself has
-    // no run there, so all messages before the first run are copied.
+    // The fork copies the run's input and the messages of the run's branch that the run resumed from. The checkpoint of a
+    // fork itself has no run there, so all messages before the first run are copied.
     let messages = tx.fetch_all::<(Uuid, i64)>(
-        "select m.id, cast(octet_length(m.content) as bigint) from chat_messages m left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
+        "with recursive path (branch, turn, position) as (\
+             select branch, cast(null as bigint), cast(null as bigint) from agent_runs where id = $2 and conversation_id = $1 \
+             union all \
+             select b.parent, case when p.turn is null or (b.turn, b.position) < (p.turn, p.position) then b.turn else p.turn end, \
+             case when p.turn is null or (b.turn, b.position) < (p.turn, p.position) then b.position else p.position end \
+             from path p join conversation_branches b on b.id = p.branch\
+         ) select m.id, cast(octet_length(m.content) as bigint) from chat_messages m \
+         left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
          where m.conversation_id = $1 and case when r.id is null \
-         then (m.superseded_at is null or m.superseded_at > $3) and not exists (select 1 from chat_message_absences a \
-         where a.message_id = m.id and a.superseded_at <= $3 and a.restored_at > $3) and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
-         else m.id = r.input_message_id or m.turn < r.position and (m.superseded_at is null or m.superseded_at > r.created_at) \
-         and not exists (select 1 from chat_message_absences a \
-         where a.message_id = m.id and a.superseded_at <= r.created_at and a.restored_at > r.created_at) end \
+         then (m.superseded_at is null or m.superseded_at > $3) \
+         and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
+         else m.id = r.input_message_id or m.turn < r.position \
+         and (m.superseded_at is null or m.superseded_at > r.created_at) \
+         and exists (select 1 from path p where p.branch is not distinct from m.branch \
+         and (p.turn is null or (m.turn, m.position) < (p.turn, p.position))) end \
          order by m.id = r.input_message_id, m.turn, m.position",
         args![source, run_id, Some(state.checkpoint.created_at)],
     );
@@ -205,9 +221,9 @@ async fn write_fork(
     )
     .await?;
     let sql = "update chat_conversations set last_position = $2, last_message_at = case when $2 > 0 then {now} end, \
-               bytes = bytes + (select coalesce(sum(octet_length(content)), 0) from chat_messages where conversation_id = $1) \
+               bytes = bytes + $3 + (select coalesce(sum(octet_length(content)), 0) from chat_messages where conversation_id = $1) \
                where id = $1";
-    tx.execute(sql, args![id, position]).await?;
+    tx.execute(sql, args![id, position, quota::ROWS + state.checkpoint.metadata.to_string().len()]).await?;
     let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
     Ok(Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into()))
 }

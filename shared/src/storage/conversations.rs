@@ -10,7 +10,8 @@ use super::{
     newest_first::NewestFirst,
     quota,
     rows::{ConversationRow, conversation_columns},
-    submit::{HANDLE_TRIES, cancel_all, unfinished_runs},
+    submit::HANDLE_TRIES,
+    unfinished::{cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,

@@ -50,6 +50,7 @@ mod summaries;
 mod supersede;
 mod suspects;
 mod trace;
+mod unfinished;
 mod versions;
 mod writer;
 

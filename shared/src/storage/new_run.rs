@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::EndedRun;
+use super::{EndedRun, quota::ROWS};
 use crate::{
     conversation::{Conversation, Handle},
     event::Event,
@@ -46,7 +46,9 @@ impl NewRun {
     pub(super) fn bytes(&self) -> usize {
         let RunOptions { client_tools, metadata, .. } = &self.options;
         let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
-        self.input.content().map_or(0, str::len) + tools + metadata.as_ref().map_or(0, |own| own.to_string().len())
+        ROWS + self.input.content().map_or(0, str::len)
+            + tools
+            + metadata.as_ref().map_or(0, |own| own.to_string().len())
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     database::{Tx, args},
     end,
     quota::{self, OwnerUsage},
-    submit::unfinished_runs,
+    unfinished::unfinished_runs,
 };
 use crate::{
     approval::ApprovalStatus,

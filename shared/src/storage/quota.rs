@@ -23,10 +23,17 @@ macro_rules! kept_bytes {
 }
 pub(super) use kept_bytes;
 
-/// The bytes of the stored steps of this parameter's run.
+/// The bytes of the stored steps and tool calls of this parameter's run.
 macro_rules! trace_bytes {
     ($run:literal) => {
-        concat!("(select coalesce(sum(octet_length(content)), 0) from agent_run_messages where run_id = ", $run, ")")
+        concat!(
+            "(select coalesce(sum(octet_length(content)), 0) from agent_run_messages where run_id = ",
+            $run,
+            ") + (select coalesce(sum(octet_length(cast(input as text)) + coalesce(octet_length(output), 0)), 0) ",
+            "from agent_run_tool_calls where run_id = ",
+            $run,
+            ")"
+        )
     };
 }
 pub(super) use trace_bytes;
@@ -54,6 +61,9 @@ impl Share {
 /// Concurrent requests of one owner, which see each other only after their commits. With fewer, an owner far below the
 /// quota cannot exceed it.
 const AT_ONCE: usize = 50;
+
+/// The bytes that a run's rows take beside its texts: events, checkpoints, index entries.
+pub(super) const ROWS: usize = 4096;
 
 /// The bytes of a conversation without messages, as in its migration.
 const CONVERSATION: usize = 256;

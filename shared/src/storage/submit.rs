@@ -11,12 +11,13 @@ use super::{
     begin::merged,
     conversations::read_conversation,
     database::{Tx, args},
-    end::{self, EndedRun},
+    end::EndedRun,
     fenced::Statement,
     quota::{self, Nearness, Share, kept_bytes},
     rows::{ConversationRow, MessageRow, first_user_text, message_columns},
     runs::read_run,
     supersede,
+    unfinished::{cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -32,11 +33,15 @@ use crate::{
 struct LockedConversation {
     conversation: Conversation,
     position: i64,
+    /// The conversation's current branch.
+    branch: Option<Uuid>,
 }
 
 #[derive(FromRow)]
 struct LockedConversationRow {
     position: i64,
+    #[sqlx(default)]
+    branch: Option<Uuid>,
     #[sqlx(flatten)]
     conversation: ConversationRow,
 }
@@ -50,7 +55,7 @@ impl LockedConversation {
 
 impl From<LockedConversationRow> for LockedConversation {
     fn from(row: LockedConversationRow) -> Self {
-        Self { conversation: row.conversation.into(), position: row.position }
+        Self { conversation: row.conversation.into(), position: row.position, branch: row.branch }
     }
 }
 
@@ -166,11 +171,13 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
             _ => return Ok(SubmitOutcome::NothingToAnswer),
         },
     };
-    let LockedConversation { mut conversation, position } = locked;
+    // An edit or another answer begins a branch, whose id is the run's.
+    let branch = if new.input.replace_from().is_some() { Some(new.run_id) } else { locked.branch };
+    let LockedConversation { mut conversation, position, .. } = locked;
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
-        .with_version_of(version_of);
+        .in_branch(branch, version_of);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
     let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
     if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await.map_err(doing())? {
@@ -266,6 +273,8 @@ async fn make_room(
     // Order matters: the messages of the cancelled runs are then superseded from their start.
     if let Some(point) = point {
         supersede::everything_from(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
+        // The run is the first of its branch, so both have one id.
+        supersede::begin_branch(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
     }
     if new.mode == SubmitMode::Rollback {
         supersede::turns_of(tx, rolled_back, new.run_id).await.map_err(doing())?;
@@ -303,7 +312,7 @@ macro_rules! lock_conversation {
             "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, bytes = bytes + $3 ",
             "where owner_id = $1 and deleted_at is null and ",
             $found,
-            " returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
+            " returning last_position as position, branch, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
             "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
             "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id, ",
             first_user_text!("chat_conversations")
@@ -362,38 +371,4 @@ fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>,
     let Share { brings, max_runs, max_bytes } = share;
     let (max_runs, max_bytes) = (max_runs.map(|max| max as i64), max_bytes.map(|max| max as i64));
     Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, brings, max_runs, max_bytes])
-}
-
-/// A run that has not ended.
-#[derive(FromRow)]
-pub(super) struct UnfinishedRun {
-    pub id: Uuid,
-    pub position: i64,
-    #[sqlx(try_from = "String")]
-    pub status: RunStatus,
-}
-
-/// Locks the conversation's unfinished runs, and returns them in the order of its queue.
-pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, sqlx::Error> {
-    let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
-    tx.fetch_all(sql, args![conversation_id]).await
-}
-
-/// Ends runs without a holder, and requests the end of running ones. Returns both.
-pub(super) async fn cancel_all(
-    tx: &mut Tx,
-    runs: Vec<UnfinishedRun>,
-    unanswered: ApprovalStatus,
-) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
-    let (mut ended, mut requested) = (Vec::new(), Vec::new());
-    for UnfinishedRun { id: run_id, status, .. } in runs {
-        if status == RunStatus::Running {
-            let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-            tx.execute(sql, args![run_id]).await.map_err(Error::doing("request the end of a run"))?;
-            requested.push(run_id);
-        } else {
-            ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);
-        }
-    }
-    Ok((ended, requested))
 }

@@ -84,6 +84,20 @@ pub(super) async fn everything_from(
     tx.execute(sql, args![conversation_id, point.turn, change]).await.map(drop)
 }
 
+/// Begins a branch of the conversation: the rows of its current branch before the point, and then the rows of a new version.
+pub(super) async fn begin_branch(
+    tx: &mut Tx,
+    conversation_id: Uuid,
+    point: SupersedePoint,
+    branch: Uuid,
+) -> Result<(), sqlx::Error> {
+    let sql = "insert into conversation_branches (id, conversation_id, parent, turn, position) \
+               select $2, id, branch, $3, $4 from chat_conversations where id = $1";
+    tx.execute(sql, args![conversation_id, branch, point.turn, point.position]).await?;
+    let sql = "update chat_conversations set branch = $2 where id = $1";
+    tx.execute(sql, args![conversation_id, branch]).await.map(drop)
+}
+
 /// Supersedes the questions and the answers of these runs. `change` is the id of this change.
 pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), sqlx::Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \

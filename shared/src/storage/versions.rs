@@ -12,8 +12,8 @@ use super::{
     EndedRun, Error, Storage,
     database::{Tx, args},
     rows::{MessageRow, message_columns},
-    submit::{cancel_all, unfinished_runs},
     supersede::{self, SupersedePoint},
+    unfinished::{cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -62,7 +62,7 @@ impl Storage {
     }
 
     /// Returns the versions of these messages of a conversation, for those with several. The ids may include answers
-    /// whose runs stored no message.
+    /// whose runs ended without a message; they count only where the ids have them, because no client can restore them.
     pub async fn versions(&self, conversation_id: Uuid, ids: Vec<Uuid>) -> Result<HashMap<Uuid, Version>, Error> {
         #[derive(FromRow)]
         struct Row {
@@ -77,8 +77,8 @@ impl Storage {
                        where conversation_id = $1 and version_of is not null \
                        union all \
                        select r.output_message_id, r.position, r.version_of from agent_runs r \
-                       where r.conversation_id = $1 and r.version_of is not null and r.superseded_at is null \
-                       and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
+                       where r.output_message_id {in:$2} and r.conversation_id = $1 and r.version_of is not null \
+                       and r.superseded_at is null and r.finished_at is not null and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
                    ), placed as (\
                        select id, position, first from later \
                        union all \
@@ -146,14 +146,14 @@ async fn current_version(
 
 /// Makes all messages and runs of one change part of the conversation again.
 async fn take_back(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
-    let sql = "insert into chat_message_absences (message_id, superseded_at, restored_at) \
-               select id, superseded_at, {now} from chat_messages \
-               where conversation_id = $1 and superseded_in = $2 on conflict do nothing";
-    tx.execute(sql, args![conversation_id, change]).await?;
     let sql = "update chat_messages set superseded_at = null, superseded_in = null \
                where conversation_id = $1 and superseded_in = $2";
     tx.execute(sql, args![conversation_id, change]).await?;
     let sql = "update agent_runs set superseded_at = null, superseded_in = null \
                where conversation_id = $1 and superseded_in = $2";
-    tx.execute(sql, args![conversation_id, change]).await.map(drop)
+    tx.execute(sql, args![conversation_id, change]).await?;
+    // Each branch begins with a run, so the newest run that is part of the conversation has the current branch.
+    let sql = "update chat_conversations set branch = (select branch from agent_runs \
+               where conversation_id = $1 and superseded_at is null order by position desc limit 1) where id = $1";
+    tx.execute(sql, args![conversation_id]).await.map(drop)
 }

@@ -22,6 +22,9 @@ use crate::raw::Raw;
 pub const LEASE: Duration = Duration::from_secs(60);
 pub const MAX_CRASHES: usize = 3;
 
+/// The bytes that the rows of a run count in its owner's quota.
+pub const ROWS: usize = 4_096;
+
 pub struct TestBackends {
     pub storage: Storage,
     pub run_log: RunLog,

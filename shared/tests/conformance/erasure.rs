@@ -27,6 +27,7 @@ use uuid::Uuid;
 use crate::{
     backends::{ALL, LEASE, NO_QUOTAS, TestBackends, briefing, new_run},
     conversations::agent,
+    conversations::checkpoint_of,
     on_each_backend,
 };
 
@@ -34,6 +35,7 @@ on_each_backend!(
     an_erasure_leaves_no_data_of_the_owner,
     the_worker_of_an_erased_run_writes_nothing,
     an_erasure_takes_steps_until_no_data_is_left,
+    a_fork_beside_an_erasure_is_erased_or_finds_no_checkpoint,
     only_absent_anonymous_users_are_erased,
     a_move_takes_all_data_of_an_owner,
     handles_and_keys_of_the_new_owner_stay,
@@ -330,4 +332,18 @@ async fn removed_logs_are_empty(backends: TestBackends) {
         assert_eq!(backends.run_log.read(*run, EventId::ORIGIN, 1 << 20).await.unwrap().len(), left);
     }
     backends.run_log.remove(&[]).await.unwrap();
+}
+
+async fn a_fork_beside_an_erasure_is_erased_or_finds_no_checkpoint(backends: TestBackends) {
+    for round in 0..10 {
+        let owner = format!("ann{round}");
+        let (run_id, id) = submit(&backends, &owner, new_run(NEW, "one")).await;
+        let claim = backends.claim(10).await.into_iter().find(|claim| claim.run_id == run_id).unwrap();
+        let checkpoint = checkpoint_of(&backends, &claim).await;
+        let forks = (0..8).map(|_| backends.storage.fork_conversation(owner.as_str(), id, checkpoint));
+        let (forked, erased) =
+            tokio::join!(futures::future::join_all(forks), backends.storage.erase_some(&owner, Erasure::Wanted));
+        erased.unwrap();
+        forked.into_iter().for_each(|fork| drop(fork.unwrap()));
+    }
 }

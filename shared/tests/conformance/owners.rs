@@ -12,7 +12,7 @@ use holdfast_shared::{
 use uuid::Uuid;
 
 use crate::{
-    backends::{TestBackends, new_run},
+    backends::{ROWS, TestBackends, new_run},
     on_each_backend,
 };
 
@@ -190,27 +190,28 @@ async fn a_quota_of_runs_is_exact_for_concurrent_messages(backends: TestBackends
 }
 
 async fn a_quota_limits_an_owners_bytes(backends: TestBackends) {
-    // A conversation itself counts 256 bytes.
-    let quotas = Quotas { runs: None, bytes: Some(1_000) };
+    // A conversation itself counts 256 bytes, and the rows of a run 4,096.
+    let max = 1_000 + 3 * ROWS;
+    let quotas = Quotas { runs: None, bytes: Some(max) };
     let submit = async |owner: &str, target: Target, bytes: usize| {
         backends.storage.submit(owner, &quotas, &new_run(target, &"x".repeat(bytes))).await.unwrap()
     };
     let SubmitOutcome::Accepted(first) = submit("ann", NEW, 100).await else { panic!("refused") };
     let SubmitOutcome::Accepted(second) = submit("ann", NEW, 100).await else { panic!("refused") };
-    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712);
+    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712 + 2 * ROWS);
     let there = || Target::Existing(first.conversation.id);
     for (target, bytes) in [(NEW, 33), (there(), 289)] {
-        assert!(matches!(submit("ann", target, bytes).await, SubmitOutcome::QuotaExceeded(1_000)));
+        assert!(matches!(submit("ann", target, bytes).await, SubmitOutcome::QuotaExceeded(limit) if limit == max));
     }
-    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712, "a refused message keeps no bytes");
+    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 712 + 2 * ROWS, "a refused message keeps no bytes");
     assert!(matches!(submit("ann", there(), 88).await, SubmitOutcome::Accepted(_)));
     let claim = backends.claim(1).await.remove(0);
     let answer = Answer { text: "y".repeat(200), ..Answer::default() };
     backends.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
-    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), 1_000, "answers count");
-    assert!(matches!(submit("ann", there(), 1).await, SubmitOutcome::QuotaExceeded(1_000)));
-    assert!(matches!(submit("bob", NEW, 744).await, SubmitOutcome::Accepted(_)));
-    assert!(matches!(submit("cid", NEW, 745).await, SubmitOutcome::QuotaExceeded(1_000)));
+    assert_eq!(backends.storage.kept_bytes("ann").await.unwrap(), max, "answers count");
+    assert!(matches!(submit("ann", there(), 1).await, SubmitOutcome::QuotaExceeded(limit) if limit == max));
+    assert!(matches!(submit("bob", NEW, 744 + 2 * ROWS).await, SubmitOutcome::Accepted(_)));
+    assert!(matches!(submit("cid", NEW, 745 + 2 * ROWS).await, SubmitOutcome::QuotaExceeded(limit) if limit == max));
     backends.storage.delete_conversation("ann", second.conversation.id).await.unwrap();
     assert!(matches!(submit("ann", there(), 356).await, SubmitOutcome::Accepted(_)));
 }

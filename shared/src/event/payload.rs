@@ -1,0 +1,336 @@
+//! The payloads of events: a struct for each kind, which the log and the native wire have as a JSON object.
+//!
+//! Fields that a later version added have a default, so that it reads the events of an earlier one.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::raw_json::RawJson;
+use crate::{
+    approval::{ApprovalKind, ApprovalStatus},
+    event_id::EventId,
+    finish_reason::FinishReason,
+    message::Message,
+    run::RunError,
+    tool::ToolError,
+    usage::Usage,
+};
+
+/// A run is committed and waits for a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunQueued {
+    /// Always `0-0`.
+    pub base: EventId,
+    /// The conversation of the run.
+    pub conversation_id: Uuid,
+    /// The message that the run answers.
+    pub input_message_id: Uuid,
+    /// The id that the answer will have.
+    pub message_id: Uuid,
+    /// The agent that answers; null for the deployment's plain model.
+    pub agent_id: Option<Uuid>,
+}
+
+/// A worker has begun an attempt at the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AttemptStarted {
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The event after which everything is superseded.
+    pub base: EventId,
+    /// Why the attempt began.
+    pub reason: AttemptReason,
+    /// Workers that were lost with this run since its last completed step.
+    #[serde(default)]
+    pub crashes: u32,
+    /// As many crashes fail the run.
+    #[serde(default)]
+    pub max_crashes: u32,
+}
+
+/// A model call begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StepStarted {
+    /// The number of the step, from 1.
+    pub step: u32,
+}
+
+/// A model call and its tool calls are complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StepCompleted {
+    /// The number of the step, from 1.
+    pub step: u32,
+    /// How many tool calls the model asked for.
+    pub tool_calls: usize,
+    /// What the model call used.
+    pub usage: Usage,
+    /// Why the model ended the step.
+    #[serde(default)]
+    pub finish_reason: FinishReason,
+}
+
+/// A piece of the answer's text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct MessageDelta<'a> {
+    /// The answer.
+    pub message_id: Uuid,
+    /// What comes after the text so far.
+    #[serde(borrow)]
+    pub text: Cow<'a, str>,
+}
+
+/// A piece of the model's reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ReasoningDelta<'a> {
+    /// The answer that it belongs to.
+    pub message_id: Uuid,
+    /// What comes after the reasoning so far.
+    #[serde(borrow)]
+    pub text: Cow<'a, str>,
+}
+
+/// A piece of a call's arguments, as the model writes them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ToolCallDelta<'a> {
+    /// The call.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The tool's name; only the first piece of a call has it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Cow<'a, str>>,
+    /// JSON text that comes after the arguments so far.
+    #[serde(borrow)]
+    pub text: Cow<'a, str>,
+}
+
+/// A tool call begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ToolCallStarted<'a> {
+    /// The call.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The step whose model call asked for it, from 1.
+    pub step: u32,
+    /// The tool.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// The arguments of the call.
+    #[serde(borrow)]
+    #[schema(value_type = serde_json::Value)]
+    pub input: RawJson<'a>,
+    /// Who executes the call.
+    pub by: ExecutedBy,
+    /// Until when the client may return the result of a call that it executes.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::timestamp::optional_milliseconds"
+    )]
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A tool call has an outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ToolCallCompleted<'a> {
+    /// Where the client has returned the result: the event after which everything is superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The call.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The tool.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// The arguments of a call that was refused, and so never started.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub input: Option<RawJson<'a>>,
+    /// What the tool returned.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Cow<'a, str>>,
+    /// Why there is no output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+    /// How long the call took.
+    #[serde(default)]
+    pub duration_ms: u64,
+}
+
+/// A run waits for a human's decision about a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ApprovalRequested<'a> {
+    /// The approval.
+    pub approval_id: Uuid,
+    /// The call that waits for it.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// Why a human must decide.
+    pub kind: ApprovalKind,
+    /// The tool.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// The arguments of the call.
+    #[serde(borrow)]
+    #[schema(value_type = serde_json::Value)]
+    pub input: RawJson<'a>,
+    /// When the approval counts as denied.
+    #[serde(serialize_with = "crate::timestamp::milliseconds")]
+    pub expires_at: DateTime<Utc>,
+}
+
+/// An approval is no longer pending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ApprovalResolved<'a> {
+    /// On the first event of an attempt: the event after which everything is superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The approval.
+    pub approval_id: Uuid,
+    /// The call that it was about.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The decision.
+    pub decision: ApprovalStatus,
+    /// The human's reason.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    /// The arguments that the call is made with instead.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub edited_input: Option<RawJson<'a>>,
+}
+
+/// The answer is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct MessageCompleted {
+    /// On the first event of an attempt: the event after which everything is superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The answer.
+    pub message: Message,
+}
+
+/// The agent is at something that no other event tells of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AgentStateChanged<'a> {
+    /// What it is at.
+    #[serde(borrow)]
+    #[schema(value_type = String)]
+    pub state: AgentState<'a>,
+}
+
+/// How much of its budget the conversation takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ContextUsage {
+    /// Tokens of the conversation, estimated.
+    pub tokens: u64,
+    /// Tokens that it may have.
+    pub budget: u64,
+    /// Whether older messages were summarised for this run.
+    pub compressed: bool,
+}
+
+/// Something went wrong, and the run continues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct WarningRaised<'a> {
+    /// Stable and lower-case.
+    #[serde(borrow)]
+    pub code: Cow<'a, str>,
+    /// A sentence for the reader.
+    #[serde(borrow)]
+    pub message: Cow<'a, str>,
+}
+
+/// A run has completed. The last event of its log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunCompleted {
+    /// The answer.
+    #[serde(default)]
+    pub message_id: Uuid,
+    /// What all steps used.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why the model ended the last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
+}
+
+/// A run has failed. The last event of its log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunFailed {
+    /// On the first event of an attempt: the event after which everything is superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// Why.
+    pub error: RunError,
+    /// What all steps used.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+impl Default for RunFailed {
+    fn default() -> Self {
+        Self { base: None, error: RunError::new("unknown", "the run has failed"), usage: Usage::default() }
+    }
+}
+
+/// A run was cancelled. The last event of its log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunCancelled {
+    /// On the first event of an attempt: the event after which everything is superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The answer, if a part of it is kept.
+    pub message_id: Option<Uuid>,
+    /// What all steps used.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// What an agent is at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState<'a> {
+    /// The run waits for a human, or for the client that executes a tool.
+    WaitingOnUser,
+    /// Something that this version has no name for.
+    #[serde(untagged, borrow)]
+    Other(Cow<'a, str>),
+}
+
+impl<'a> AgentState<'a> {
+    /// The state's name.
+    pub fn into_name(self) -> Cow<'a, str> {
+        match self {
+            Self::WaitingOnUser => "waiting_on_user".into(),
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// Who executes a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutedBy {
+    /// A worker.
+    Worker,
+    /// The client: the run waits for its result.
+    Client,
+}
+
+/// Why a worker began an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptReason {
+    /// The first attempt.
+    Claimed,
+    /// A human has answered.
+    Resumed,
+    /// The worker before was shut down and handed the run over.
+    Drain,
+    /// The worker before stopped renewing its lease.
+    LeaseExpired,
+}

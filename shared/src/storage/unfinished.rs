@@ -1,0 +1,45 @@
+//! The runs of a conversation that have not ended, and their cancellation together.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Error,
+    database::{Tx, args},
+    end::{self, EndedRun},
+};
+use crate::{approval::ApprovalStatus, run::RunStatus};
+
+/// A run that has not ended.
+#[derive(FromRow)]
+pub(super) struct UnfinishedRun {
+    pub id: Uuid,
+    pub position: i64,
+    #[sqlx(try_from = "String")]
+    pub status: RunStatus,
+}
+
+/// Locks the conversation's unfinished runs, and returns them in the order of its queue.
+pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, sqlx::Error> {
+    let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
+    tx.fetch_all(sql, args![conversation_id]).await
+}
+
+/// Ends runs without a holder, and requests the end of running ones. Returns both.
+pub(super) async fn cancel_all(
+    tx: &mut Tx,
+    runs: Vec<UnfinishedRun>,
+    unanswered: ApprovalStatus,
+) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+    let (mut ended, mut requested) = (Vec::new(), Vec::new());
+    for UnfinishedRun { id: run_id, status, .. } in runs {
+        if status == RunStatus::Running {
+            let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+            tx.execute(sql, args![run_id]).await.map_err(Error::doing("request the end of a run"))?;
+            requested.push(run_id);
+        } else {
+            ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);
+        }
+    }
+    Ok((ended, requested))
+}
