@@ -85,9 +85,10 @@ async fn get(address: SocketAddr, path: &str, variable: &str) -> anyhow::Result<
     // The environment's proxy is for model providers, not for this host.
     let client = Client::builder().no_proxy().timeout(TIMEOUT).build().context("could not make an HTTP client")?;
     client.get(format!("http://{address}{path}")).send().await.map_err(|error| {
-        let why = match error.is_timeout() {
-            true => format!("no response within {} s", TIMEOUT.as_secs()),
-            false => innermost(&error).to_string(),
+        let why = if error.is_timeout() {
+            format!("no response within {} s", TIMEOUT.as_secs())
+        } else {
+            innermost(&error).to_string()
         };
         anyhow::anyhow!("could not ask {address} ({variable}): {why}")
     })

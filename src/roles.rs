@@ -189,9 +189,10 @@ pub fn children(settings: &ServerSettings) -> anyhow::Result<Arc<Children>> {
 
 /// Returns the path of this executable. On Linux it stays valid when a deploy replaces the file.
 fn own_program() -> anyhow::Result<PathBuf> {
-    match cfg!(target_os = "linux") {
-        true => Ok("/proc/self/exe".into()),
-        false => std::env::current_exe().context("could not find the file of this program"),
+    if cfg!(target_os = "linux") {
+        Ok("/proc/self/exe".into())
+    } else {
+        std::env::current_exe().context("could not find the file of this program")
     }
 }
 

@@ -25,9 +25,10 @@ pub fn read_into(
             arg
         }
     };
-    let command = match is_client {
-        true => command.mut_subcommand("chat", |chat| chat.mut_args(&mut give)),
-        false => command.mut_args(&mut give),
+    let command = if is_client {
+        command.mut_subcommand("chat", |chat| chat.mut_args(&mut give))
+    } else {
+        command.mut_args(&mut give)
     };
     refusal.map_or(Ok(command), Err)
 }

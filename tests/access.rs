@@ -85,9 +85,10 @@ async fn an_agent_looks_unknown_to_callers_that_it_does_not_admit(mut deployment
         for (client, is_admitted) in [&anonymous_user, &ann, &bob, &olga].into_iter().zip(is_admitted) {
             let (outcomes, of_unknown) = (statuses(client, &agent_id).await, statuses(client, unknown).await);
             assert!(of_unknown.iter().all(|(_, code)| code == "agent_not_found"), "{of_unknown:?}");
-            match is_admitted {
-                true => assert!(outcomes.iter().all(|(status, _)| *status < 300), "{access}: {outcomes:?}"),
-                false => assert_eq!(outcomes, of_unknown, "{access}"),
+            if is_admitted {
+                assert!(outcomes.iter().all(|(status, _)| *status < 300), "{access}: {outcomes:?}")
+            } else {
+                assert_eq!(outcomes, of_unknown, "{access}")
             }
             let list = client.get("/v1/agents").await.unwrap();
             let is_listed = list["items"].as_array().unwrap().iter().any(|agent| agent["id"] == *agent_id);

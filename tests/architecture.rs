@@ -248,7 +248,7 @@ fn every_limit_has_its_edge_described() {
     assert!(missing.is_empty(), "docs/operations/limits.md lacks {missing:#?}");
 }
 
-/// What npm installs for the page, but for tools.
+/// The packages of the page that its reader receives.
 fn page_packages() -> BTreeSet<String> {
     let lock: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(root().join("api/ui/package-lock.json")).unwrap()).unwrap();
@@ -259,7 +259,7 @@ fn page_packages() -> BTreeSet<String> {
     shipped.map(|(path, _)| path.rsplit("node_modules/").next().unwrap().to_owned()).collect()
 }
 
-/// What the executable is linked from.
+/// The crates that the executable is linked from.
 fn crates() -> BTreeSet<String> {
     let mut tree = Command::new(env!("CARGO"));
     tree.args(["tree", "--locked", "--offline", "--package", "holdfast", "--edges", "normal", "--prefix", "none"]);
@@ -353,4 +353,107 @@ fn event_source_listens_to_every_type_of_event() {
     let heard: BTreeSet<&str> = program.split([' ', '\n', '`']).collect();
     let unheard: Vec<&str> = types.filter(|kind| !heard.contains(kind)).collect();
     assert!(unheard.is_empty(), "tests/clients/event-source.mjs does not listen to {unheard:?}");
+}
+
+/// Words that no comment, page or name of a test has: they hide the actor of a sentence, or a term of the field is meant.
+const WORDS: &[&str] = &[
+    "whoever",
+    "nobody",
+    "anew",
+    "is told",
+    "are told",
+    "was told",
+    "goes on",
+    "go on",
+    "went on",
+    "has come to",
+    "what comes",
+    "of before",
+    "by whom",
+];
+
+/// Beginnings of sentences that have no actor.
+const BEGINNINGS: &[&str] = &["Who ", "What ", "Whatever ", "Whoever ", "Nobody ", "The same "];
+
+/// Names that contain one of the words, each with its reason.
+const NAMES: &[&str] = &[
+    // The user of Unix systems.
+    "`nobody`",
+    "by default nobody for a worker that runs as root",
+    "commands run as nobody",
+];
+
+/// The prose of a file: comments of code, all of a page but its code.
+fn prose(name: &str, text: &str) -> Vec<(usize, String)> {
+    let mut is_code = false;
+    let lines = text.lines().enumerate().filter_map(|(index, line)| {
+        let trimmed = line.trim_start();
+        if name.ends_with(".md") {
+            is_code ^= trimmed.starts_with("```");
+            return (!is_code && !trimmed.starts_with("```")).then(|| (index + 1, line.to_owned()));
+        }
+        let comment = ["///", "//!", "//", "/**", "*"].iter().find_map(|mark| trimmed.strip_prefix(mark));
+        comment.map(|comment| (index + 1, comment.to_owned()))
+    });
+    lines.collect()
+}
+
+#[test]
+fn sentences_name_their_actor() {
+    let tracked = Command::new("git").args(["ls-files", "*.rs", "*.md"]).current_dir(root()).output().unwrap();
+    let mut found = Vec::new();
+    for name in String::from_utf8(tracked.stdout).unwrap().lines() {
+        let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
+        for (number, line) in prose(name, &text) {
+            let plain = NAMES.iter().fold(line, |line, name| line.replace(name, ""));
+            let lower = format!(" {} ", plain.to_lowercase().replace(|c: char| !c.is_alphanumeric() && c != ' ', " "));
+            let word = WORDS.iter().find(|word| lower.contains(&format!(" {word} ")));
+            let sentence = plain.trim_start_matches([' ', '-', '*', '|', '>']);
+            let beginning = BEGINNINGS
+                .iter()
+                .find(|beginning| sentence.starts_with(**beginning) || plain.contains(&format!(". {beginning}")));
+            if let Some(fault) = word.or(beginning) {
+                found.push(format!("{name}:{number}: {:?} in {}", fault.trim(), plain.trim()));
+            }
+        }
+        let names = text.lines().filter_map(|line| line.trim_start().split("fn ").nth(1)?.split('(').next());
+        for test in names {
+            let spoken = format!(" {} ", test.replace('_', " "));
+            if let Some(word) = WORDS.iter().find(|word| spoken.contains(&format!(" {word} "))) {
+                found.push(format!("{name}: {word:?} in the name {test}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "name the actor (CONTRIBUTING.md):\n{}", found.join("\n"));
+}
+
+#[test]
+fn each_type_name_is_one_type() {
+    let tracked = Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()).output().unwrap();
+    let mut places: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    for name in String::from_utf8(tracked.stdout).unwrap().lines() {
+        let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
+        for (index, line) in text.lines().enumerate() {
+            if let Some(defined) = type_defined_by(line) {
+                places.entry(defined.to_owned()).or_default().push(format!("{name}:{}", index + 1));
+            }
+        }
+    }
+    // Each module has an error and rows of its own.
+    places.retain(|name, places| places.len() > 1 && name != "Error" && name != "Row");
+    assert!(places.is_empty(), "{places:#?}");
+}
+
+/// The name of the type that a line defines, but for associated types.
+fn type_defined_by(line: &str) -> Option<&str> {
+    let mut text = line.trim_start();
+    if let Some(public) = text.strip_prefix("pub") {
+        text = public.strip_prefix('(').and_then(|inner| inner.split_once(')')).map_or(public, |(_, rest)| rest);
+        text = text.trim_start();
+    }
+    let is_associated = line.starts_with(' ') && text.starts_with("type ");
+    let rest = ["struct ", "enum ", "trait ", "union ", "type "].iter().find_map(|kind| text.strip_prefix(kind))?;
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let name = &rest[..end];
+    (!is_associated && name.starts_with(|first: char| first.is_ascii_uppercase())).then_some(name)
 }

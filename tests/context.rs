@@ -255,9 +255,9 @@ async fn a_later_run_receives_the_results_of_earlier_tools(deployment: Deploymen
     assert!(block.contains("boats") && !block.contains("invalid_arguments"), "{block}");
 
     // The results of superseded messages are superseded too.
-    let replaced = json!({"content": "anew", "replace_from": submission["message"]["id"]});
+    let replaced = json!({"content": "again", "replace_from": submission["message"]["id"]});
     say(&client, &conversation, replaced).await;
-    assert_eq!(model_messages(&upstream), pairs(&[("user", "anew")]));
+    assert_eq!(model_messages(&upstream), pairs(&[("user", "again")]));
 }
 
 async fn results_of_earlier_tools_keep_to_the_budget_and_to_their_length(deployment: Deployment) {

@@ -95,7 +95,7 @@ async fn a_worker_is_asked_at_its_metrics_address() {
 fn without_an_address_the_error_names_the_variable_to_set() {
     let (status, output_text) = verdict(Holdfast::command().args(["healthcheck", "worker"]));
     assert_eq!(status, Some(1));
-    assert!(output_text.contains("HOLDFAST_METRICS_ADDR says: set it"), "{output_text}");
+    assert!(output_text.contains("HOLDFAST_METRICS_ADDR: set it"), "{output_text}");
     let (status, output_text) = healthcheck(None, "HOLDFAST_ADDR", "127.0.0.1:0");
     assert_eq!(status, Some(1));
     assert!(output_text.contains("HOLDFAST_ADDR leaves the port open"), "{output_text}");

@@ -38,7 +38,8 @@ async fn every_role_waits_for_a_postgres_that_starts_later() {
     for process in [&mut api, &mut worker, &mut migrate] {
         let failed_attempts = failed_attempts(process);
         assert!(
-            failed_attempts[0].contains("WARN the database") && failed_attempts[0].contains("Connection refused"),
+            failed_attempts[0].contains("WARN failed to reach the database")
+                && failed_attempts[0].contains("Connection refused"),
             "{failed_attempts:?}"
         );
         assert!(
@@ -70,7 +71,7 @@ async fn a_redis_that_starts_later_is_waited_for() {
     let mut holdfast = Holdfast::start(&mut both_roles(&scaled));
     let failed_attempts = failed_attempts(&mut holdfast);
     assert!(
-        failed_attempts[0].contains("WARN Redis") && failed_attempts[0].contains("Connection refused"),
+        failed_attempts[0].contains("WARN failed to reach Redis") && failed_attempts[0].contains("Connection refused"),
         "{failed_attempts:?}"
     );
     scaled.redis.restart();

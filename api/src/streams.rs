@@ -65,9 +65,10 @@ impl OpenStream {
 
     /// Returns the last bytes of a truncated stream.
     pub fn last_words(&self) -> Bytes {
-        match self.token_expires_at.is_some_and(|end| Instant::now() >= end) {
-            true => Bytes::from_static(TOKEN_EXPIRED),
-            false => come_back(),
+        if self.token_expires_at.is_some_and(|end| Instant::now() >= end) {
+            Bytes::from_static(TOKEN_EXPIRED)
+        } else {
+            come_back()
         }
     }
 }

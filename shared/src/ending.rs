@@ -67,7 +67,8 @@ impl Ending {
                 EventBody::RunCancelled(RunCancelled { base: terminal_base, message_id: stored_id, usage })
             }
         };
-        let completed = message.map(|message| EventBody::MessageCompleted(MessageCompleted { base, message }));
+        let completed =
+            message.map(|message| EventBody::MessageCompleted(MessageCompleted { base, message: message.into() }));
         completed.into_iter().chain([terminal]).collect()
     }
 }

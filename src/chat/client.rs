@@ -302,9 +302,12 @@ async fn open(request: RequestBuilder) -> Result<RunStream, RequestFailure> {
 
 /// Returns the response if its status is a success; otherwise fails with its problem.
 async fn send(request: RequestBuilder) -> Result<Response, RequestFailure> {
-    let response = request.send().await.map_err(|error| match error.is_builder() || error.is_redirect() {
-        true => refused(cause(&error)),
-        false => RequestFailure::Away(cause(&error)),
+    let response = request.send().await.map_err(|error| {
+        if error.is_builder() || error.is_redirect() {
+            refused(cause(&error))
+        } else {
+            RequestFailure::Away(cause(&error))
+        }
     })?;
     let status = response.status();
     if status.is_success() {

@@ -28,7 +28,7 @@ pub enum QuestionKind {
     Approval(Uuid),
     /// A worker died while it made the call: may another worker repeat the call?
     Repetition(Uuid),
-    /// What is the result of the call?
+    /// The question about the result of the call.
     Result,
 }
 

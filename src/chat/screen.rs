@@ -118,10 +118,7 @@ impl Screen {
     pub fn notice(&mut self, text: &str) -> io::Result<()> {
         self.interrupt()?;
         let text = printable(text);
-        match self.dims_notices {
-            true => writeln!(io::stderr(), "{DIM}{text}{PLAIN}"),
-            false => writeln!(io::stderr(), "{text}"),
-        }
+        if self.dims_notices { writeln!(io::stderr(), "{DIM}{text}{PLAIN}") } else { writeln!(io::stderr(), "{text}") }
     }
 
     pub fn error(&mut self, text: &str) -> io::Result<()> {
@@ -150,9 +147,10 @@ impl Screen {
         }
         let mut out = io::stdout().lock();
         // The plain style returns at once, so that the terminal is as before if the process is killed in between.
-        match kind == OutputPosition::InReasoning && self.dims_reasoning {
-            true => write!(out, "{DIM}{text}{PLAIN}")?,
-            false => write!(out, "{text}")?,
+        if kind == OutputPosition::InReasoning && self.dims_reasoning {
+            write!(out, "{DIM}{text}{PLAIN}")?
+        } else {
+            write!(out, "{text}")?
         }
         self.position = if text.ends_with('\n') { OutputPosition::LineStart } else { kind };
         out.flush()

@@ -201,12 +201,16 @@ async fn in_a_pipe_a_run_that_asks_is_left_waiting() {
 }
 
 const BEGIN: [(&str, &str, &str); 3] = [
-    ("0-1", "run.queued", r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#),
-    ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#),
+    (
+        "0-1",
+        "run.queued",
+        r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001","input_message_id":"01900000-0000-7000-8000-000000000001","message_id":"01900000-0000-7000-8000-000000000002""#,
+    ),
+    ("1-1", "attempt.started", r#","attempt":1,"base":"0-1","reason":"claimed""#),
     (
         "1-2",
         "approval.requested",
-        r#","approval_id":"01900000-0000-7000-8000-000000000003","call_id":"c","kind":"unknown_outcome","name":"kb__pay","input":{"sum":5}"#,
+        r#","approval_id":"01900000-0000-7000-8000-000000000003","call_id":"c","kind":"unknown_outcome","name":"kb__pay","input":{"sum":5},"expires_at":"2026-11-30T08:30:00.000Z""#,
     ),
 ];
 const END: [(&str, &str, &str); 2] = [

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Terminal, pipe_with, playback::Playback};
 use crate::support::{Client, Embedded};
 
-const CONVERSATION: &str = r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001""#;
+const CONVERSATION: &str = r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001","input_message_id":"01900000-0000-7000-8000-000000000001","message_id":"01900000-0000-7000-8000-000000000002""#;
 
 async fn sessions(client: &Client) -> Vec<String> {
     let page = client.get("/v1/sessions").await.unwrap();
@@ -67,9 +67,14 @@ async fn without_a_name_it_continues_in_the_users_own_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_message_is_reported_and_sent_once_later() {
-    let begin =
-        [("0-1", "run.queued", CONVERSATION), ("1-1", "attempt.started", r#","base":"0-1","reason":"claimed""#)];
-    let end = [("1-2", "message.delta", r#","text":"at last""#), ("1-3", "run.completed", "")];
+    let begin = [
+        ("0-1", "run.queued", CONVERSATION),
+        ("1-1", "attempt.started", r#","attempt":1,"base":"0-1","reason":"claimed""#),
+    ];
+    let end = [
+        ("1-2", "message.delta", r#","message_id":"01900000-0000-7000-8000-000000000002","text":"at last""#),
+        ("1-3", "run.completed", ""),
+    ];
     let events = [begin, end].concat();
     let server = Playback::start(&[events.as_slice()]).await;
     let mut terminal = Terminal::interactive(&server.base);

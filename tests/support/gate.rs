@@ -8,7 +8,7 @@ use tokio::{
     sync::watch,
 };
 
-/// What the gate does with a connection.
+/// The gate's treatment of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateMode {
     Open,

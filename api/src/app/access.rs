@@ -12,9 +12,10 @@ use crate::{auth::Caller, problem::Problem};
 impl App {
     /// Fails with `agent_not_found` if the agent does not admit the caller, as for an unknown agent.
     pub async fn expect_access(&self, caller: &Caller, agent_id: Uuid) -> Result<(), Problem> {
-        match caller.is_operator || self.storage.access_of_agent(agent_id).await?.admits(caller.standing()) {
-            true => Ok(()),
-            false => Err(Problem::agent_not_found(agent_id)),
+        if caller.is_operator || self.storage.access_of_agent(agent_id).await?.admits(caller.standing()) {
+            Ok(())
+        } else {
+            Err(Problem::agent_not_found(agent_id))
         }
     }
 
@@ -47,9 +48,6 @@ impl App {
     pub async fn asked_run(&self, caller: &Caller, run_id: Uuid) -> Result<(AskedRun, bool), Problem> {
         let run = self.storage.asked_run(run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
         let decides = run.approvers.include(caller.standing(), &run.owner);
-        match decides || run.owner == caller.owner {
-            true => Ok((run, decides)),
-            false => Err(Problem::run_not_found(run_id)),
-        }
+        if decides || run.owner == caller.owner { Ok((run, decides)) } else { Err(Problem::run_not_found(run_id)) }
     }
 }

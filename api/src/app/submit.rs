@@ -83,7 +83,7 @@ impl App {
     }
 }
 
-/// What the problem of a refused message names.
+/// The names in the problem of a refused message.
 struct Refused {
     conversation: String,
     replaced: Uuid,

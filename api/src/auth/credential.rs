@@ -36,9 +36,10 @@ pub fn from_headers(headers: &HeaderMap) -> Result<Option<Credential<'_>>, Probl
 fn bearer(value: &HeaderValue) -> Result<&str, Problem> {
     let text = readable(value)?;
     let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
-    match scheme.eq_ignore_ascii_case("bearer") || text.is_empty() {
-        true => Ok(token.trim()),
-        false => Err(Problem::invalid_token("Authorization must begin with Bearer and a space")),
+    if scheme.eq_ignore_ascii_case("bearer") || text.is_empty() {
+        Ok(token.trim())
+    } else {
+        Err(Problem::invalid_token("Authorization must begin with Bearer and a space"))
     }
 }
 

@@ -63,10 +63,7 @@ impl DevelopmentGate {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let origin = request.headers().get(header::ORIGIN);
         let is_listed = origin.is_some_and(|origin| self.front_ends.contains(origin));
-        match reads || is_listed || !is_cross_site(request.headers()) {
-            true => Ok(()),
-            false => Err(Problem::cross_site()),
-        }
+        if reads || is_listed || !is_cross_site(request.headers()) { Ok(()) } else { Err(Problem::cross_site()) }
     }
 }
 

@@ -106,9 +106,10 @@ impl TokenVerifier {
         let user = if prefix.is_empty() { subject.to_owned() } else { format!("{prefix}_{subject}") };
         let others = self.prefixes.values().map(String::as_str).chain([ANONYMOUS_PREFIX]);
         let mut others = others.filter(|other| !other.is_empty() && *other != prefix);
-        match others.any(|other| begins_with(&user, other)) {
-            true => Err("its subject (sub) begins like the name of another kind of user"),
-            false => Ok(user),
+        if others.any(|other| begins_with(&user, other)) {
+            Err("its subject (sub) begins like the name of another kind of user")
+        } else {
+            Ok(user)
         }
     }
 
@@ -173,9 +174,10 @@ fn read_key(text: &str) -> Result<(DecodingKey, Algorithm), Error> {
     let pem = text.trim().replace("\\n", "\n");
     let length = |key: &DecodingKey| key.try_get_as_bytes().map_or(0, <[u8]>::len);
     if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
-        return match length(&key) >= MIN_RSA_BYTES {
-            true => Ok((key, Algorithm::RS256)),
-            false => refused("is an RSA key with less than 2048 bits"),
+        return if length(&key) >= MIN_RSA_BYTES {
+            Ok((key, Algorithm::RS256))
+        } else {
+            refused("is an RSA key with less than 2048 bits")
         };
     }
     if let Ok(key) = DecodingKey::from_ec_pem(pem.as_bytes()) {

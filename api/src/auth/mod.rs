@@ -154,9 +154,10 @@ impl<S: Sync> FromRequestParts<S> for Operator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        match Caller::from_request_parts(parts, state).await?.is_operator {
-            true => Ok(Self),
-            false => Err(Problem::operator_needed()),
+        if Caller::from_request_parts(parts, state).await?.is_operator {
+            Ok(Self)
+        } else {
+            Err(Problem::operator_needed())
         }
     }
 }

@@ -59,7 +59,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "content_too_long",
-            format!("The content has {bytes} bytes; the limit is {max}."),
+            format!("The content has {bytes} bytes; at most {max} are allowed."),
         )
     }
 

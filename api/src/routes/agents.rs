@@ -136,18 +136,12 @@ fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Resul
 
 fn checked(app: &App, definition: AgentDefinition) -> Result<AgentDefinition, Problem> {
     definition.check(app.agent_secrets()).map_err(|invalid| Problem::invalid_agent(&invalid))?;
-    match definition.runs_commands() && !app.takes_commands() {
-        true => Err(Problem::stdio_not_allowed()),
-        false => Ok(definition),
-    }
+    if definition.runs_commands() && !app.takes_commands() { Err(Problem::stdio_not_allowed()) } else { Ok(definition) }
 }
 
 /// Returns an agent as the caller may see it. Only operators see its instructions and its servers.
 fn visible_to(caller: &Caller, agent: Agent) -> Agent {
-    match caller.is_operator {
-        true => redacted(agent),
-        false => Agent { definition: agent.definition.public_profile(), ..agent },
-    }
+    if caller.is_operator { redacted(agent) } else { Agent { definition: agent.definition.public_profile(), ..agent } }
 }
 
 fn redacted(agent: Agent) -> Agent {

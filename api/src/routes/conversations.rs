@@ -165,9 +165,10 @@ const MAX_SEARCH_CHARS: usize = 200;
 
 fn checked_search(text: &str) -> Result<&str, Problem> {
     let text = text.trim();
-    match text.is_empty() || text.chars().count() > MAX_SEARCH_CHARS || text.contains('\0') {
-        true => Err(Problem::invalid_query(format!("q has 1 to {MAX_SEARCH_CHARS} characters."))),
-        false => Ok(text),
+    if text.is_empty() || text.chars().count() > MAX_SEARCH_CHARS || text.contains('\0') {
+        Err(Problem::invalid_query(format!("q has 1 to {MAX_SEARCH_CHARS} characters.")))
+    } else {
+        Ok(text)
     }
 }
 

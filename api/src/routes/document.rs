@@ -7,6 +7,7 @@
 use holdfast_shared::{
     agent::{MIN_CONTEXT_TOKENS, StreamMode},
     config::ApiConfig,
+    event::{EventBody, EventKind},
     snapshot::Snapshot,
 };
 use serde_json::{Map, Value, json};
@@ -89,16 +90,51 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
     let events = &mut document["paths"]["/v1/runs/{id}/events"]["get"]["responses"]["200"]["content"];
     events["application/json"]["schema"] = json!({"oneOf": [
         {"type": "object", "required": ["events", "last_event_id", "complete"], "properties": {
-            "events": {"type": "array", "items": {"type": "object"}},
+            "events": {"type": "array", "items": {"$ref": "#/components/schemas/RunEvent"}},
             "last_event_id": {"$ref": "#/components/schemas/EventId"},
             "complete": {"type": "boolean", "description": "Whether these are the last events of an ended run."}}},
         {"type": "object", "required": ["snapshot", "last_event_id"], "properties": {
             "snapshot": {"$ref": "#/components/schemas/Snapshot"},
             "last_event_id": {"$ref": "#/components/schemas/EventId"}}},
     ]});
+    add_events(document["components"]["schemas"].as_object_mut().expect("there are schemas"));
     complete_schemas(document["components"]["schemas"].as_object_mut().expect("there are schemas"), config);
     widen(&mut document);
     document
+}
+
+/// Adds a schema for each kind of event, and `RunEvent` for all of them. The native wire has such an object for each event.
+fn add_events(schemas: &mut Map<String, Value>) {
+    let mut referred = Vec::new();
+    let (mut choices, mut mapping) = (Vec::new(), Map::new());
+    for (kind, payload) in EventBody::schemas(&mut referred) {
+        let mut event = json!(payload);
+        let fields = json!({
+            "id": {"$ref": "#/components/schemas/EventId"},
+            "run_id": {"type": "string", "format": "uuid"},
+            "type": {"type": "string", "enum": [kind.name()]},
+            "at": {"type": "string", "format": "date-time"},
+        });
+        let required = event["required"].as_array().into_iter().flatten().cloned();
+        event["required"] = ["id", "run_id", "type", "at"].map(Value::from).into_iter().chain(required).collect();
+        merge(&mut event["properties"], fields);
+        let name = schema_name(kind);
+        let reference = format!("#/components/schemas/{name}");
+        choices.push(json!({"$ref": reference}));
+        mapping.insert(kind.name().to_owned(), reference.into());
+        schemas.insert(name, event);
+    }
+    for (name, schema) in referred {
+        schemas.entry(name).or_insert_with(|| json!(schema));
+    }
+    let event = json!({"oneOf": choices, "discriminator": {"propertyName": "type", "mapping": mapping}});
+    schemas.insert("RunEvent".to_owned(), event);
+}
+
+/// Returns the kind's name as generators write types: `RunQueuedEvent` of `run.queued`.
+fn schema_name(kind: EventKind) -> String {
+    let words = kind.name().split(['.', '_']).map(|word| format!("{}{}", word[..1].to_uppercase(), &word[1..]));
+    words.chain(["Event".to_owned()]).collect()
 }
 
 fn complete_operation(operation: &mut Value) {

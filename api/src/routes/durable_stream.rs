@@ -139,9 +139,10 @@ async fn long_poll(
         Opened::Finished => Stretch::at_the_end(begin.last),
     };
     let cursor = [(HeaderName::from_static("stream-cursor"), HeaderValue::from(cursor)), NO_STORE];
-    Ok(match stretch.events.is_empty() {
-        true => (StatusCode::NO_CONTENT, position(&stretch), cursor).into_response(),
-        false => (position(&stretch), cursor, [JSON], durable::array(run.id, &stretch.events)).into_response(),
+    Ok(if stretch.events.is_empty() {
+        (StatusCode::NO_CONTENT, position(&stretch), cursor).into_response()
+    } else {
+        (position(&stretch), cursor, [JSON], durable::array(run.id, &stretch.events)).into_response()
     })
 }
 

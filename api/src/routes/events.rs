@@ -92,10 +92,7 @@ pub async fn follow(
     if method == Method::HEAD {
         return Ok(head(id, wants_json));
     }
-    let stream = match wants_json {
-        true => None,
-        false => Some(app.streams().open(&caller)?),
-    };
+    let stream = if wants_json { None } else { Some(app.streams().open(&caller)?) };
     // A reconnecting browser repeats its URL. It has the snapshot already and needs only the events after its cursor.
     if query.snapshot && cursor == EventId::ORIGIN {
         let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;

@@ -86,10 +86,7 @@ pub fn router(app: Arc<App>) -> Router {
         None => router,
     };
     let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
-    match telemetry::is_on() {
-        true => router.layer(middleware::from_fn(spans::traced)),
-        false => router,
-    }
+    if telemetry::is_on() { router.layer(middleware::from_fn(spans::traced)) } else { router }
 }
 
 /// Returns the API's routes, each with its OpenAPI description.

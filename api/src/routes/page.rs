@@ -99,10 +99,8 @@ fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
     // The tag is weak, because the file has other bytes in each coding.
     let tag = format!("W/\"{hash}\"");
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = match is_known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(data).into_response(),
-    };
+    let mut response =
+        if is_known { StatusCode::NOT_MODIFIED.into_response() } else { Body::from(data).into_response() };
     let response_headers = response.headers_mut();
     response_headers
         .insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));

@@ -50,10 +50,7 @@ pub async fn tool_calls(
 /// Returns a trace as the caller may see it. Only operators see the instructions, because they belong to the agent's
 /// definition.
 pub fn visible_to(caller: &Caller, trace: Vec<TraceMessage>) -> Vec<TraceMessage> {
-    match caller.is_operator {
-        true => trace,
-        false => trace.into_iter().map(TraceMessage::without_instructions).collect(),
-    }
+    if caller.is_operator { trace } else { trace.into_iter().map(TraceMessage::without_instructions).collect() }
 }
 
 async fn expect_run(app: &App, caller: &Caller, id: Uuid) -> Result<(), Problem> {

@@ -90,7 +90,7 @@ fn completed(content: &str) -> EventBody<'static> {
         version: None,
         created_at: DateTime::UNIX_EPOCH,
     };
-    EventBody::MessageCompleted(MessageCompleted { base: None, message })
+    EventBody::MessageCompleted(MessageCompleted { base: None, message: message.into() })
 }
 
 fn queued() -> EventBody<'static> {

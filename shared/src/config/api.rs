@@ -142,12 +142,13 @@ pub struct ApiConfig {
 impl ApiConfig {
     /// Refuses settings that contradict one another.
     pub fn check(&self) -> Result<(), Error> {
-        match self.cors_credentials && self.cors_origins.is_empty() {
-            true => Err(Error::new(
+        if self.cors_credentials && self.cors_origins.is_empty() {
+            Err(Error::new(
                 "HOLDFAST_CORS_CREDENTIALS",
                 "has no effect without an origin: set HOLDFAST_CORS_ORIGINS as well",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -164,9 +165,10 @@ fn origin(text: &str) -> Result<String, String> {
     let Some((scheme @ ("http" | "https"), host)) = origin.split_once("://") else { return expected() };
     let default_port = if scheme == "http" { ":80" } else { ":443" };
     let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || ".-_:[]".contains(char);
-    match host.is_empty() || !host.chars().all(fits) || host.ends_with([':', '.']) || host.ends_with(default_port) {
-        true => expected(),
-        false => Ok(origin.to_owned()),
+    if host.is_empty() || !host.chars().all(fits) || host.ends_with([':', '.']) || host.ends_with(default_port) {
+        expected()
+    } else {
+        Ok(origin.to_owned())
     }
 }
 

@@ -316,10 +316,7 @@ fn usual_path(provider: Provider) -> &'static str {
 fn with_path(url: &str, path: &str) -> String {
     let url = url.trim_end_matches('/');
     let host_at = url.find("://").map_or(0, |scheme_end| scheme_end + 3);
-    match url[host_at..].contains('/') {
-        true => format!("{url}/"),
-        false => format!("{url}/{path}"),
-    }
+    if url[host_at..].contains('/') { format!("{url}/") } else { format!("{url}/{path}") }
 }
 
 fn key_variable(provider: Provider) -> &'static str {

@@ -144,9 +144,10 @@ const LONGEST_WAIT_MS: u64 = 10 * 365 * 24 * 3_600_000;
 fn variable(text: &str) -> Result<String, String> {
     let name = text.trim();
     let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
-    match !name.is_empty() && name.chars().all(fits) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("names of environment variables such as KB_TOKEN,CRM_TOKEN, not {text:?}")),
+    if !name.is_empty() && name.chars().all(fits) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("names of environment variables such as KB_TOKEN,CRM_TOKEN, not {text:?}"))
     }
 }
 

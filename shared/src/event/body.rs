@@ -5,6 +5,10 @@
 //! kind for clients.
 
 use serde::Serialize;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema},
+};
 
 use super::payload::*;
 
@@ -59,6 +63,12 @@ macro_rules! event_bodies {
                     $(EventKind::$variant => Self::$variant(serde_json::from_slice(json)?),)+
                     EventKind::Unknown => Self::Unknown,
                 })
+            }
+
+            /// Returns the schema of each kind's payload, and adds the schemas that these refer to.
+            pub fn schemas(referred: &mut Vec<(String, RefOr<Schema>)>) -> Vec<(EventKind, RefOr<Schema>)> {
+                $(<$payload as ToSchema>::schemas(referred);)+
+                vec![$((EventKind::$variant, <$payload as PartialSchema>::schema())),+]
             }
 
             /// The kind of the event.

@@ -210,7 +210,7 @@ pub struct MessageCompleted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
     /// The answer.
-    pub message: Message,
+    pub message: Box<Message>,
 }
 
 /// The agent is at something that no other event tells of.

@@ -43,17 +43,17 @@ fn make_private(folder: &Path) -> io::Result<()> {
     let mut is_ours_alone = true;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        match entry.file_name().to_string_lossy().starts_with(OURS) && entry.file_type()?.is_file() {
-            true => restrict(&entry.path(), PRIVATE_FILE)?,
-            false => is_ours_alone = false,
+        if entry.file_name().to_string_lossy().starts_with(OURS) && entry.file_type()?.is_file() {
+            restrict(&entry.path(), PRIVATE_FILE)?
+        } else {
+            is_ours_alone = false
         }
     }
-    match is_ours_alone {
-        true => restrict(folder, PRIVATE_FOLDER),
-        false => {
-            tracing::warn!(folder = %folder.display(), "the data folder also holds other files, so its permissions stay as they are");
-            Ok(())
-        }
+    if is_ours_alone {
+        restrict(folder, PRIVATE_FOLDER)
+    } else {
+        tracing::warn!(folder = %folder.display(), "the data folder also holds other files, so its permissions stay as they are");
+        Ok(())
     }
 }
 

@@ -256,12 +256,13 @@ pub(super) async fn write_closing(
     spare: Spare,
 ) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
     let ending = closing.ending;
-    let message = match leaves_message(ending, &closing.answer.text) {
-        true => match insert_answer(tx, &closing).await? {
+    let message = if leaves_message(ending, &closing.answer.text) {
+        match insert_answer(tx, &closing).await? {
             Some(message) => Some(message),
             None => return Ok(None),
-        },
-        false => None,
+        }
+    } else {
+        None
     };
     let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);

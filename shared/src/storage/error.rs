@@ -117,9 +117,10 @@ impl Error {
 
     /// Adds the file's path, if the file is the cause.
     pub(super) fn of_file(self, file: &Path) -> Self {
-        match self.code().is_some_and(|code| blames_the_file(&code)) {
-            true => Self::File { file: file.display().to_string(), source: Box::new(self) },
-            false => self,
+        if self.code().is_some_and(|code| blames_the_file(&code)) {
+            Self::File { file: file.display().to_string(), source: Box::new(self) }
+        } else {
+            self
         }
     }
 

@@ -143,10 +143,13 @@ impl Database {
                 let args = fence.args.into_iter().chain(read.args).collect();
                 within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)))).await
             }
-            Self::Sqlite { .. } => match self.write::<()>(fence.sql, fence.args).await?.is_empty() {
-                true => Ok(Vec::new()),
-                false => self.fetch_all(read.sql, read.args).await,
-            },
+            Self::Sqlite { .. } => {
+                if self.write::<()>(fence.sql, fence.args).await?.is_empty() {
+                    Ok(Vec::new())
+                } else {
+                    self.fetch_all(read.sql, read.args).await
+                }
+            }
         }
     }
 }

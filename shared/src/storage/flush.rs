@@ -108,9 +108,10 @@ impl Storage {
                 log_refused_checkpoint(claim.run_id, refusal);
                 return Ok(FlushOutcome::WithoutCheckpoint);
             }
-            let is_written = match written.rows.is_empty() {
-                false => true,
-                true => self.look(claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last)),
+            let is_written = if written.rows.is_empty() {
+                self.look(claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last))
+            } else {
+                true
             };
             Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
         };
@@ -151,31 +152,29 @@ impl Storage {
             return Ok(FinishOutcome::Ended { events, next_waits });
         }
         let row = self.look(claim.run_id).await.map_err(doing())?;
-        match row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
+        if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
             // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
-            true => Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true }),
-            false => Ok(FinishOutcome::Fenced),
+            Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true })
+        } else {
+            Ok(FinishOutcome::Fenced)
         }
     }
 
     /// Ends the run in a transaction that reads the conversation too.
     async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
         let mut tx = self.database.begin().await?;
-        let position = match leaves_message(closing.ending, &closing.answer.text) {
-            true => {
-                let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
-                let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
-                if position.is_none() {
-                    // The conversation is gone, and so is the run.
-                    tx.rollback().await?;
-                    return Ok(None);
-                }
-                position
+        let position = if leaves_message(closing.ending, &closing.answer.text) {
+            let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
+            let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
+            if position.is_none() {
+                // The conversation is gone, and so is the run.
+                tx.rollback().await?;
+                return Ok(None);
             }
-            false => {
-                lock_conversation(&mut tx, closing.conversation_id).await?;
-                None
-            }
+            position
+        } else {
+            lock_conversation(&mut tx, closing.conversation_id).await?;
+            None
         };
         let closed = write_closing(&mut tx, RunEnd { position, ..closing.clone() }, spare).await?;
         match closed {

@@ -252,10 +252,8 @@ async fn make_room(
         },
     };
     let point = replaced.map(|replaced| replaced.point);
-    let unfinished = match locked.is_first() {
-        true => Vec::new(),
-        false => unfinished_runs(tx, conversation_id).await.map_err(doing())?,
-    };
+    let unfinished =
+        if locked.is_first() { Vec::new() } else { unfinished_runs(tx, conversation_id).await.map_err(doing())? };
     let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
         unfinished.into_iter().partition(|run| point.is_some_and(|point| point.covers(run.position)));
     let mut rolled_back = Vec::new();

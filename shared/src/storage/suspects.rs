@@ -119,10 +119,7 @@ impl Storage {
         let widths: Vec<_> = waiting.iter().map(|run| run.width).collect();
         let chosen = admitted(&suspects, &widths).min(limit);
         let ids: Vec<Uuid> = waiting.iter().take(chosen).map(|run| run.id).collect();
-        let claims = match ids.is_empty() {
-            true => Vec::new(),
-            false => self.take_suspects(terms, ids).await?,
-        };
+        let claims = if ids.is_empty() { Vec::new() } else { self.take_suspects(terms, ids).await? };
         let all = narrow.is_none() && claims.len() == waiting.len();
         Ok(Suspects { claims, room: if all { Room::Enough } else { Room::Scarce } })
     }

@@ -44,9 +44,10 @@ impl FromStr for Traceparent {
         let span_id = hexadecimal(parts.next(), 16)? as u64;
         let flags = hexadecimal(parts.next(), 2)?;
         let is_known = version == 0 && parts.next().is_none() || (1..0xff).contains(&version);
-        match is_known && trace_id != 0 && span_id != 0 {
-            true => Ok(Self { trace_id, span_id, sampled: flags & 1 == 1 }),
-            false => Err(MalformedTraceparent),
+        if is_known && trace_id != 0 && span_id != 0 {
+            Ok(Self { trace_id, span_id, sampled: flags & 1 == 1 })
+        } else {
+            Err(MalformedTraceparent)
         }
     }
 }

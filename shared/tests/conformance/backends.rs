@@ -76,7 +76,7 @@ impl TestBackends {
                  create trigger refused before insert on kb.{table} for each row execute function kb.refuse();"
             ));
         }
-        let folder = self.alive.0.as_ref().expect("nobody reaches a database in memory");
+        let folder = self.alive.0.as_ref().expect("a database in memory has no folder");
         let mut file =
             SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
         let sql = format!("create trigger refused before insert on {table} begin select raise(abort, 'refused'); end");

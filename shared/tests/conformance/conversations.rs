@@ -269,12 +269,11 @@ async fn answer_meanwhile(
 ) -> (bool, CommittedMessage) {
     let text = Answer { text: "c".into(), ..Answer::default() };
     let finish = backends.storage.finish(claim, None, claim.started.id, &text, &Ending::Completed);
-    let (finished, accepted) = match submit_first {
-        false => tokio::join!(finish, submitted(backends, new)),
-        true => {
-            let (accepted, finished) = tokio::join!(submitted(backends, new), finish);
-            (finished, accepted)
-        }
+    let (finished, accepted) = if submit_first {
+        let (accepted, finished) = tokio::join!(submitted(backends, new), finish);
+        (finished, accepted)
+    } else {
+        tokio::join!(finish, submitted(backends, new))
     };
     match finished.unwrap() {
         FinishOutcome::Ended { next_waits, .. } => (next_waits, accepted),

@@ -162,8 +162,8 @@ async fn a_quota_limits_an_owners_unfinished_runs(backends: TestBackends) {
     for target in [NEW, Target::Existing(conversation), named] {
         assert!(matches!(submit("ann", new_run(target, "four")).await, SubmitOutcome::TooManyRuns(3)));
     }
-    let nobody = Target::New { agent_id: Some(Uuid::nil()) };
-    assert!(matches!(submit("ann", new_run(nobody, "four")).await, SubmitOutcome::AgentNotFound));
+    let unknown = Target::New { agent_id: Some(Uuid::nil()) };
+    assert!(matches!(submit("ann", new_run(unknown, "four")).await, SubmitOutcome::AgentNotFound));
     let listed = backends.storage.conversations("ann", 10, None, None).await.unwrap().unwrap();
     assert_eq!(listed.items.len(), 3, "a refused message leaves no conversation");
     assert!(matches!(submit("ann", keyed("one")).await, SubmitOutcome::Repeated(_)));

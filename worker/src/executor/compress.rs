@@ -32,10 +32,7 @@ const SUMMARY_SHARE: u32 = 4;
 /// Brings the conversation of a run within the budget of its agent, and reports the usage of the budget.
 pub async fn fit(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
-    let older = match used_tokens(attempt) > budget {
-        true => older_messages(attempt, budget / KEPT_SHARE),
-        false => 0,
-    };
+    let older = if used_tokens(attempt) > budget { older_messages(attempt, budget / KEPT_SHARE) } else { 0 };
     // After its first checkpoint, a run has already reported this and continues with the context of its first attempt.
     let is_fresh = attempt.memory.trace.is_empty();
     let mut compressed = false;

@@ -65,10 +65,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
     let mut tools = attempt.toolbox.specs();
-    let limit = match tools.is_empty() {
-        true => None,
-        false => attempt.limits.reached_limit(step, attempt.memory.calls_made),
-    };
+    let limit = if tools.is_empty() { None } else { attempt.limits.reached_limit(step, attempt.memory.calls_made) };
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
         tools.clear();
@@ -80,10 +77,8 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.usage += step_answer.usage;
     let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
-    let mut calls: Vec<RequestedCall> = match takes_calls {
-        true => step_answer.calls.into_iter().map(StepCallDraft::finish).collect(),
-        false => Vec::new(),
-    };
+    let mut calls: Vec<RequestedCall> =
+        if takes_calls { step_answer.calls.into_iter().map(StepCallDraft::finish).collect() } else { Vec::new() };
     if calls.len() > MAX_CALLS {
         attempt
             .warn("limit_reached", format!("Of the {} tool calls of this step, {MAX_CALLS} are taken.", calls.len()));

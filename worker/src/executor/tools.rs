@@ -142,10 +142,8 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     // Dropping the set cancels the calls in flight.
     let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
     loop {
-        let free = match attempt.lease.should_yield() {
-            true => 0,
-            false => most.saturating_sub(under_way.len()).min(to_call.len()),
-        };
+        let free =
+            if attempt.lease.should_yield() { 0 } else { most.saturating_sub(under_way.len()).min(to_call.len()) };
         let signal = signal_while(attempt, &under_way);
         let next: Vec<_> = to_call.drain(..free).collect();
         let previous: Vec<CallState> =
@@ -190,9 +188,10 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
 /// unless the process ends.
 fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Signal {
     let is_once = |state: &CallState| state.status == ToolCallStatus::Called && state.effect == Effect::Once;
-    match !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
-        true => Signal::Drain,
-        false => Signal::Yield,
+    if !under_way.is_empty() && attempt.memory.calls.iter().any(|call| is_once(&call.state)) {
+        Signal::Drain
+    } else {
+        Signal::Yield
     }
 }
 

@@ -139,9 +139,10 @@ impl Error {
     /// Returns the error for JSON in place of a stream. JSON that names no error is a broken stream, which may be
     /// retried.
     pub(super) fn from_json(subject: &Subject, body: &str) -> Self {
-        match ProviderError::is_in(body) {
-            true => Self::from_body(subject, body),
-            false => Self::broken(subject, format!("it is no event stream: {}", subject.quote(body))),
+        if ProviderError::is_in(body) {
+            Self::from_body(subject, body)
+        } else {
+            Self::broken(subject, format!("it is no event stream: {}", subject.quote(body)))
         }
     }
 
@@ -155,9 +156,10 @@ impl Error {
         if error.is_body() || error.is_decode() {
             return Self::BrokenStream { model, cause: format!("the connection was lost ({cause})") };
         }
-        let message = match error.is_connect() {
-            true => format!("cannot connect ({cause})"),
-            false => format!("no answer to the request ({cause})"),
+        let message = if error.is_connect() {
+            format!("cannot connect ({cause})")
+        } else {
+            format!("no answer to the request ({cause})")
         };
         Self::Unavailable { model, message, retry_after: None }
     }

@@ -44,9 +44,10 @@ impl OpenAi {
             client,
             url: format!("{}chat/completions", config.base_url(Provider::OpenAi)),
             max_tokens: config.model_max_tokens,
-            limit: match config.has_own_address(Provider::OpenAi) {
-                true => TokenLimit::MaxTokens,
-                false => TokenLimit::MaxCompletionTokens,
+            limit: if config.has_own_address(Provider::OpenAi) {
+                TokenLimit::MaxTokens
+            } else {
+                TokenLimit::MaxCompletionTokens
             },
             connect_limit: config.model_connect,
             subject,

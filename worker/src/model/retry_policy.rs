@@ -217,9 +217,10 @@ impl TimedAnswer {
 
 /// Returns the error of the limit that was exceeded before the first item.
 fn first_delta_timeout(subject: &Subject, policy: &RetryPolicy, first_byte_at: Instant, ends_at: Instant) -> Error {
-    match first_byte_at <= ends_at {
-        true => timeout(subject, Phase::FirstByte, policy.first_byte),
-        false => timeout(subject, Phase::Total, policy.total),
+    if first_byte_at <= ends_at {
+        timeout(subject, Phase::FirstByte, policy.first_byte)
+    } else {
+        timeout(subject, Phase::Total, policy.total)
     }
 }
 

@@ -179,17 +179,19 @@ impl Appends {
     /// Takes the waiting lines, or as many of them as one append should carry.
     fn next_batch(&mut self) -> EventBatch {
         let (attempt, first) = (self.attempt, self.first);
-        let end = match self.waiting.len() <= APPEND_BYTES {
-            true => self.waiting.len(),
-            false => memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
-                .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1),
+        let end = if self.waiting.len() <= APPEND_BYTES {
+            self.waiting.len()
+        } else {
+            memchr::memchr(b'\n', &self.waiting[APPEND_BYTES..])
+                .map_or(self.waiting.len(), |newline| APPEND_BYTES + newline + 1)
         };
         // A copy of the exact size, because the buffer's spare capacity would stay in memory with it.
         let lines = Bytes::copy_from_slice(&self.waiting[..end]);
         self.waiting.drain(..end);
-        let last = match self.waiting.is_empty() {
-            true => self.last,
-            false => first + memchr::memchr_iter(b'\n', &lines).count() as u32 - 1,
+        let last = if self.waiting.is_empty() {
+            self.last
+        } else {
+            first + memchr::memchr_iter(b'\n', &lines).count() as u32 - 1
         };
         self.first = last + 1;
         EventBatch { attempt, first, last, lines }

@@ -178,11 +178,12 @@ impl Flushes {
             Some(chunk) => chunk.clone(),
             None => {
                 self.due_at = None;
-                match self.tail.is_empty() {
+                if self.tail.is_empty() {
                     // The database recognises a repeated flush by its events: progress without events waits for the
                     // next event.
-                    true => ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() },
-                    false => self.next_chunk(),
+                    ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() }
+                } else {
+                    self.next_chunk()
                 }
             }
         };

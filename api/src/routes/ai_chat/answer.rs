@@ -33,10 +33,8 @@ pub async fn answer(
     let outline = app.relay().outline(run.id).await?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
     // A repeated answer, or one after another client's, resumes from the same pause.
-    let pauses_before = match questions.is_empty() {
-        true => outline.pauses.len(),
-        false => outline.pauses_up_to(&questions).unwrap_or(0),
-    };
+    let pauses_before =
+        if questions.is_empty() { outline.pauses.len() } else { outline.pauses_up_to(&questions).unwrap_or(0) };
     let pause = pauses_before.checked_sub(1).map(|newest| outline.pauses[newest]);
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
     // Order matters: the limit on streams refuses the request before the first answer.
@@ -81,10 +79,8 @@ async fn submit(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<PartAns
     for answer in answers.into_iter().filter(is_open) {
         let result = match answer {
             PartAnswer::Approval { id, approved, reason } => {
-                let decision = match approved {
-                    true => Decision::Approve { edited_input: None, reason },
-                    false => Decision::Deny { reason },
-                };
+                let decision =
+                    if approved { Decision::Approve { edited_input: None, reason } } else { Decision::Deny { reason } };
                 app.decide(caller, run.id, id, decision).await
             }
             PartAnswer::Result { call_id, result } => {

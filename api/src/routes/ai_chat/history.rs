@@ -46,11 +46,11 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
             },
             _ => plain(message),
         };
-        let ui_message = ui_message.as_version(versions.get(&id));
+        let ui_message = ui_message.with_version(versions.get(&id));
         let mut answers = Vec::new();
         for run in unanswered.iter().filter(|run| run.input_message_id == id) {
             let answer = answer_of(app, run).await?;
-            answers.extend(answer.map(|answer| answer.as_version(versions.get(&run.output_message_id))));
+            answers.extend(answer.map(|answer| answer.with_version(versions.get(&run.output_message_id))));
         }
         for ui_message in answers.into_iter().rev().chain([ui_message]) {
             bytes += serde_json::to_string(&ui_message).map_or(0, |json| json.len());

@@ -162,9 +162,10 @@ impl UiChatBody {
 fn checked_id(id: Option<String>) -> Result<Option<String>, Problem> {
     // Some clients name every message except the newest.
     let id = id.filter(|id| !id.is_empty());
-    match id.as_deref().is_none_or(is_name) {
-        true => Ok(id),
-        false => Err(Problem::invalid_body(format!("The id of a message has 1 to {MAX_NAME_CHARS} characters."))),
+    if id.as_deref().is_none_or(is_name) {
+        Ok(id)
+    } else {
+        Err(Problem::invalid_body(format!("The id of a message has 1 to {MAX_NAME_CHARS} characters.")))
     }
 }
 

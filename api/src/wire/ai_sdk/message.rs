@@ -48,7 +48,7 @@ impl UiMessage {
     }
 
     /// Says which of several versions it is.
-    pub fn as_version(mut self, version: Option<&Version>) -> Self {
+    pub fn with_version(mut self, version: Option<&Version>) -> Self {
         if let Some(version) = version {
             self.merge(json!({"version": version}));
         }

@@ -40,10 +40,7 @@ pub(super) fn tools_of_the_past(request: &Request) -> Option<Vec<Tool>> {
 
 fn tool(spec: &ToolSpec) -> Tool {
     let tool = Tool::new(spec.name.as_str()).with_schema(spec.input_schema.clone());
-    match spec.description.is_empty() {
-        true => tool,
-        false => tool.with_description(spec.description.as_str()),
-    }
+    if spec.description.is_empty() { tool } else { tool.with_description(spec.description.as_str()) }
 }
 
 fn messages(turns: &[Turn], dialect: Dialect) -> Vec<ChatMessage> {

@@ -111,9 +111,10 @@ async fn serve(
 /// Returns the problem of a version. Versions are dates, so their texts sort by time.
 fn unsupported_version(version: String) -> ServerProblem {
     let is_date = version.starts_with("20");
-    match is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
-        true => ServerProblem::NewerProtocol(version),
-        false => ServerProblem::Version(version),
+    if is_date && SUPPORTED_VERSIONS.split(", ").all(|supported| supported < version.as_str()) {
+        ServerProblem::NewerProtocol(version)
+    } else {
+        ServerProblem::Version(version)
     }
 }
 
