@@ -1,6 +1,6 @@
 //! The chat page in a real browser, against the real executable: what a person does in it, while whatever can break breaks.
 //!
-//! What the page shows is asserted by `tests/clients/page`, here is what breaks, and what the API says of it in the end.
+//! `tests/clients/page` asserts the page itself. These tests break the servers behind it, and assert the API's view at the end.
 
 mod asked;
 mod faults;
@@ -32,9 +32,9 @@ impl Visit {
         Self::with(deployment, scenario, json!({})).await
     }
 
-    /// The same with more that the scenario is to know.
+    /// Runs a scenario with further parameters.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
-        let browser = BROWSERS.acquire().await.expect("nobody closes it");
+        let browser = BROWSERS.acquire().await.expect("no test closes it");
         let proxy = Proxy::before(deployment.client().base()).await;
         given["scenario"] = scenario.into();
         let program = ClientProgram::start("page", &proxy.base, given).await;
@@ -54,7 +54,7 @@ impl Visit {
         client
     }
 
-    /// What the scenario gives in the end, and the server that it was about.
+    /// Returns the result of the scenario, and its server.
     async fn ends(mut self) -> (Value, Client, Deployment) {
         let client = self.deployment.client();
         let (_, end) = self.program.rest().await;

@@ -1,4 +1,4 @@
-//! What a run asks of its reader: approvals, and questions of the page's own tools.
+//! Questions of a run to its reader: approvals, and calls of the page's own tools.
 
 use serde_json::{Value, json};
 

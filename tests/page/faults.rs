@@ -22,7 +22,7 @@ async fn an_answer_is_shown_to_its_end(deployment: Deployment) {
     assert_eq!((&run["status"], &run["conversation_id"]), (&json!("completed"), &end["conversation"]));
 }
 
-/// Embedded, a worker dies with its server, and that is what is told.
+/// An embedded worker dies with its server, and the page reports the lost worker.
 #[tokio::test]
 async fn a_lost_worker_is_told_and_what_it_said_is_replaced() {
     let mut visit = Visit::with(Deployment::scaled_out(), "retries", long()).await;
@@ -100,7 +100,7 @@ async fn who_says_too_much_is_told_when_to_try_again() {
     let deployment = Deployment::embedded().with("CHAT_RATE_LIMIT", "1/minute");
     let mut visit = Visit::begin(deployment, "is_told_when_to_try_again").await;
     visit.reaches("limited").await;
-    // Nobody waits for a minute: a process that is started anew has forgotten who has said how much.
+    // A new process has empty buckets, so the test need not wait for a minute.
     visit.deployment.shut_down();
     visit.starts_again();
     visit.program.tell(json!("forgotten")).await;

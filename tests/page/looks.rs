@@ -1,4 +1,4 @@
-//! How the page looks: for axe, on a phone, and where the model says what nobody should.
+//! How the page looks: for axe, on a phone, and with hostile text of a model.
 
 use serde_json::json;
 
@@ -20,7 +20,22 @@ async fn it_fits_on_a_phone() {
     Visit::begin(Deployment::embedded(), "fits_on_a_phone").await.ends().await;
 }
 
-/// What a model, or somebody who has told it what to say, might try on its reader.
+#[tokio::test]
+async fn a_wide_table_scrolls_in_its_own_box_on_a_phone() {
+    let upstream = TestUpstream::start(&[include_str!("wide_table.md")]).await;
+    let deployment = Deployment::embedded()
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "tables")
+        .with("OPENAI_BASE_URL", &upstream.base_url);
+    Visit::begin(deployment, "scrolls_a_wide_table").await.ends().await;
+}
+
+#[tokio::test]
+async fn the_dots_of_the_list_are_visible_in_forced_colours() {
+    Visit::begin(Deployment::embedded(), "sees_the_dots_in_forced_colours").await.ends().await;
+}
+
+/// A hostile answer, such as an injected prompt makes a model write.
 const HOSTILE: &str = include_str!("hostile.md");
 
 #[tokio::test]

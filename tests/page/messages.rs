@@ -1,4 +1,4 @@
-//! What one does with messages, and with many of them.
+//! Work with messages, also with many of them.
 
 use serde_json::json;
 

@@ -104,6 +104,16 @@ async fn the_enter_of_an_input_method_sends_nothing() {
 }
 
 #[tokio::test]
+async fn dictation_that_fails_says_why() {
+    Visit::begin(Deployment::embedded(), "dictates_in_vain").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_browser_without_dictation_has_no_button_for_it() {
+    Visit::begin(Deployment::embedded(), "cannot_dictate").await.ends().await;
+}
+
+#[tokio::test]
 async fn nobody_needs_a_mouse() {
     Visit::begin(Deployment::embedded(), "uses_the_keyboard_alone").await.ends().await;
 }

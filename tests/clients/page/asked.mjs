@@ -94,7 +94,7 @@ export async function approves_with_another_input({ person }) {
   await tab.text(/done: send the short report/).waitFor();
 }
 
-/** Of two who are asked the first answer counts, and the other one is told. */
+/** Two tabs show one question: the first answer counts, and the other tab reports it. */
 export async function answers_too_late({ person }) {
   const [one, other] = [await person(), await person()];
   const first = await one.open();

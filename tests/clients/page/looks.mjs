@@ -93,3 +93,60 @@ export async function fits_on_a_phone({ person }) {
   await tab.reads(80, tab.answers.first());
   await fits("a conversation");
 }
+
+/** On a phone a wide table scrolls inside its own box; the page stays as wide as the phone. */
+export async function scrolls_a_wide_table({ person }) {
+  const width = 360;
+  const tab = await (await person({ width, height: 700, hasTouch: true, isMobile: true })).open();
+  await tab.say("A table, please.");
+  await tab.readsToTheEnd();
+  const box = tab.answer.getByRole("group", { name: "Table" });
+  const seen = await box.evaluate((box) => {
+    const lines = (cell) => {
+      const { lineHeight, paddingBlockStart, paddingBlockEnd } = getComputedStyle(cell);
+      return (cell.clientHeight - parseFloat(paddingBlockStart) - parseFloat(paddingBlockEnd)) / parseFloat(lineHeight);
+    };
+    const around = [];
+    for (let element = box.parentElement; element; element = element.parentElement) around.push(element);
+    return {
+      ends: [box, ...document.querySelectorAll("article p, form button")].map((element) => element.getBoundingClientRect().right),
+      wider: around.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ className }) => className),
+      hidden: box.scrollWidth - box.clientWidth,
+      wrapped: [...box.querySelectorAll("th, td")].filter((cell) => lines(cell) > 1.5).map(({ textContent }) => textContent),
+    };
+  });
+  // A phone's browser zooms out of a page that is too wide, so that `innerWidth` grows with it.
+  assert.equal(await tab.page.evaluate(() => innerWidth), width);
+  assert(Math.max(...seen.ends) <= width, `what ends at ${seen.ends}`);
+  assert.deepEqual(seen.wider, [], "nothing around the table scrolls to the side");
+  assert(seen.hidden > width, "most of the table is out of sight");
+  assert.deepEqual(seen.wrapped, [], "the columns keep their width");
+
+  await box.focus();
+  await tab.page.keyboard.press("ArrowRight");
+  await tab.page.waitForFunction((box) => box.scrollLeft > 0, await box.elementHandle());
+  assert.equal(await tab.page.evaluate(() => scrollX), 0);
+}
+
+/** Where the system chooses the colours, the dots of the list are still seen. */
+export async function sees_the_dots_in_forced_colours({ person }) {
+  for (const colorScheme of ["light", "dark"]) {
+    const tab = await (await person({ forcedColors: "active", colorScheme })).open();
+    await tab.say("[approval=send the report] [tokens=5] hello");
+    await tab.page.getByRole("group", { name: "Allow approval?" }).waitFor();
+    await tab.button("New chat", tab.list).click();
+    await tab.say("[tokens=5000] [delay=20] something newer");
+    for (const name of ["needs you", "in progress"]) {
+      const dot = tab.list.getByRole("link").getByRole("img", { name }).first();
+      await dot.waitFor();
+      const colours = await dot.evaluate((dot) => {
+        const colours = [];
+        for (let element = dot; element; element = element.parentElement) colours.push(getComputedStyle(element).backgroundColor);
+        return colours.filter((colour) => !/^rgba.*, 0\)$/.test(colour));
+      });
+      assert.notEqual(colours[0], colours[1], `${name}, ${colorScheme}`);
+    }
+    await tab.stop.click();
+    await tab.readsToTheEnd();
+  }
+}

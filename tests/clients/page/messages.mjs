@@ -1,7 +1,7 @@
 // What one does with messages, and with many of them.
 import assert from "node:assert/strict";
 
-/** Says it differently, has it answered again, copies it, and goes on from it elsewhere. */
+/** Edits a message, has it answered again, copies it, and continues from it in another conversation. */
 export async function works_with_messages({ person }) {
   const me = await person();
   await me.context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -130,17 +130,27 @@ export async function goes_through_versions({ person }) {
   await shows(tab.questions, "Version 2 of 2");
   await shows(other.answer, "Version 1 of 2");
 
-  // A stopped answer is a version, too, and nobody can switch while it is being made.
+  // A stopped answer is a version, too, and the reader cannot switch while it streams.
   await edit("[tokens=5000] [delay=20] third");
   await tab.reads(20);
   assert.equal(await versions(tab.page).count(), 0);
   await tab.stop.click();
   await tab.readsToTheEnd();
   await shows(tab.questions, "Version 3 of 3");
+
+  // A restoration is activity, so the conversation is then the first of the list.
+  const newest = tab.list.getByRole("listitem").first();
+  await other.button("New chat", other.list).click();
+  await other.say("[tokens=5] newer");
+  await other.readsToTheEnd();
+  await tab.text("[tokens=5] newer", newest).waitFor();
+  // Without a run at work, the page does not poll the list.
+  await tab.list.getByRole("img", { name: "in progress" }).waitFor({ state: "detached" });
   await previous.click();
   await shows(tab.questions, "Version 2 of 3");
   await shows(tab.answer, "Version 1 of 2");
   assert.deepEqual(await tab.shown(), after);
+  await newest.locator(`a[href="/c/${await tab.conversation()}"]`).waitFor();
   return { conversation: await tab.conversation(), answer: first };
 }
 

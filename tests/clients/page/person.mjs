@@ -1,4 +1,4 @@
-// A person with a browser: finds things by their roles and by what is written on them, and notices what nobody should see.
+// A person with a browser: finds things by their roles and by what is written on them, and notices errors that the page hides.
 import assert from "node:assert/strict";
 
 export class Person {
@@ -50,7 +50,7 @@ export class Person {
     assert.deepEqual(this.strange, []);
   }
 
-  /** What is on the person's screens, for whoever looks for the cause of a failure. */
+  /** Returns the text on the person's screens, for the report of a failure. */
   async describe() {
     const seen = this.pages.map(async ({ page }) => `${page.url()}\n${await page.locator("body").ariaSnapshot()}`);
     return [...this.strange, ...(await Promise.all(seen))].join("\n\n");

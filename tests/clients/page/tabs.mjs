@@ -1,10 +1,10 @@
 // Pages that are left and come back, and several of them at once.
 import assert from "node:assert/strict";
 
-/** So long that it goes on whatever is done meanwhile, until it is stopped. */
+/** An answer so long that only a stop ends it during the scenario. */
 const ENDLESS = "[think] [tokens=5000] [delay=20] hello";
 
-/** A reload in the middle shows the whole answer so far, and goes on. */
+/** A reload in the middle shows the answer so far, and continues. */
 export async function reloads({ person }) {
   const tab = await (await person()).open();
   await tab.say(ENDLESS);

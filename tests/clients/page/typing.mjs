@@ -166,3 +166,52 @@ export async function brings_a_file({ person }) {
   await said.nth(1).waitFor();
   assert.equal(await tab.field.inputValue(), "");
 }
+
+const dictate = (tab) => tab.button("Dictate. The maker of your browser may hear what you say.");
+
+/** Dictation that does not work says why, and can be tried again. */
+export async function dictates_in_vain({ person }) {
+  const me = await person();
+  await me.context.addInitScript(() => {
+    globalThis.SpeechRecognition = class {
+      start() {
+        setTimeout(() => {
+          this.onerror({ error: failure });
+          this.onend();
+        });
+      }
+      abort() {}
+    };
+  });
+  const tab = await me.open();
+  const told = tab.page.getByRole("status");
+  const reasons = {
+    "not-allowed": "The browser does not allow the microphone.",
+    network: "The browser's dictation service cannot be reached.",
+    "audio-capture": "The browser finds no microphone.",
+    "phrases-not-supported": "Dictating did not work.",
+  };
+  // Silence is no failure.
+  for (const [failure, reason] of [["no-speech"], ...Object.entries(reasons)]) {
+    await tab.page.evaluate((failure) => (globalThis.failure = failure), failure);
+    await dictate(tab).click();
+    if (reason) await tab.text(reason, told).waitFor();
+    await tab.button("Stop dictating").waitFor({ state: "detached" });
+    if (!reason) assert.equal(await told.locator(".toast").count(), 0);
+  }
+  assert.equal(await tab.field.inputValue(), "");
+}
+
+/** A browser that cannot dictate offers nothing. */
+export async function cannot_dictate({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  await dictate(tab).waitFor();
+  await me.context.addInitScript(() => {
+    delete globalThis.SpeechRecognition;
+    delete globalThis.webkitSpeechRecognition;
+  });
+  await tab.page.reload();
+  await tab.field.waitFor();
+  assert.equal(await dictate(tab).count(), 0);
+}

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 
 import { refuse, stream, write } from "../client/fixture";
-import { CHAT, END, RUN, answer, answers, begin, chatWith, frame, has, question, routes, text, until } from "./fixture";
+import { CHAT, END, RUN, answer, answers, begin, chatWith, frame, has, json, question, routes, text, until } from "./fixture";
 import type { ChatMessage } from "./message";
 
 const STREAM = `GET /api/chat/${CHAT}/stream`;
@@ -76,6 +76,33 @@ describe("what was said elsewhere", () => {
     expect(asked(MESSAGES)).toHaveLength(2);
   });
 
+  it("is read once, however fast the next answer comes", async () => {
+    const { state, reading, shown, asked } = chatWith([question, unfinished]);
+    has([question, other], RUN);
+    let told: ServerResponse | undefined;
+    routes[STREAM] = async (_, response) => {
+      stream(response, "run-2");
+      await write(response, begin("a2", "run-2"));
+      told = response;
+    };
+    void reading.read();
+    await until(() => expect(told).toBeDefined());
+
+    let late: ServerResponse | undefined;
+    routes[CONVERSATION] = (_, response) => void (late ??= response);
+    await write(told!, text("To"));
+    await until(() => expect(late).toBeDefined());
+    for (const delta of [" you", " and", " yours"]) {
+      await write(told!, frame({ type: "text-delta", id: "t", delta }));
+      await until(() => expect(state.sdk.lastMessage?.parts.at(-1)).toMatchObject({ text: expect.stringContaining(delta) }));
+    }
+    has([question, answer, other], "run-2");
+    routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you and yours.") + END));
+    json({ id: "conversation", agent_id: null, live_run_id: "run-2", last_message_at: null })(undefined, late!);
+    await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you and yours."]));
+    expect(asked(CONVERSATION)).toHaveLength(2);
+  });
+
   it("hides no answer that nobody here has seen", async () => {
     const { state, reading, shown } = chatWith();
     has([question, other], RUN);
@@ -89,6 +116,27 @@ describe("what was said elsewhere", () => {
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "Hello to you."]));
     await until(() => expect(state.progress).toBe("idle"));
   });
+});
+
+it("the next answer is not taken for one that waits for its turn", async () => {
+  const { state, speaking, reading, shown, asked } = chatWith([question, unfinished]);
+  const whole: ChatMessage = { ...answer, metadata: { ...unfinished.metadata, status: "completed" } };
+  has([question, whole]);
+  routes[STREAM] = (_, response) => {
+    stream(response, RUN);
+    response.end(begin("a") + text("Hello to you.") + frame({ type: "finish", messageMetadata: { status: "completed" } }) + "data: [DONE]\n\n");
+  };
+  routes["POST /api/chat"] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("There.") + END));
+  // The messages are held for a moment after the history was read.
+  const stop = state.subscribe(() => {
+    if (!state.now.held || state.now.isResuming || asked(MESSAGES).length === 0) return;
+    stop();
+    expect(speaking.send("more")).toBe(true);
+  });
+  await reading.resume(RUN);
+  await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
+  await until(() => expect(state.progress).toBe("idle"));
+  expect(asked(CONVERSATION)).toHaveLength(1);
 });
 
 it("a reading that nobody wants any more complains of nothing", async () => {

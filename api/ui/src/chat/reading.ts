@@ -12,8 +12,10 @@ export class Reading {
   /** Whether the newest stream was there, and how often one after the other it was not, or was of another answer. */
   hasStream = false;
   #vain = 0;
-  /** Whose answer is to be told. */
+  /** The run whose answer a resumed stream is to tell, as long as its messages are held. */
   #wanted: string | undefined;
+  /** Whether a reading is the newest: it puts all messages in place itself. */
+  #isReading = () => false;
   /** The conversation as it was when its history was read. */
   #seen: string | undefined;
   /** Whether something has happened that was not read yet. */
@@ -38,7 +40,7 @@ export class Reading {
     const { live } = this;
     this.#isBehind = true;
     if (this.#isUntimely) return;
-    const isNewest = live.begin();
+    const isNewest = (this.#isReading = live.begin());
     try {
       // Order matters: a run that ends between the two is in the history then.
       const conversation = await this.#conversation(isNewest);
@@ -97,6 +99,8 @@ export class Reading {
 
   /** Shows the messages again, unless the newest says less than it did: a slow network may pause in the middle of the past. */
   catchUp(): void {
+    // Each chunk would begin the reading again, and none would end before the stream.
+    if (this.#isReading()) return;
     const { now, sdk } = this.live;
     const held = now.held?.at(-1);
     const told = sdk.lastMessage;
@@ -113,6 +117,7 @@ export class Reading {
 
   /** Shows the messages again, as soon as the view has heard of the newest. */
   release(isNewest: () => boolean): void {
+    this.#wanted = undefined;
     void this.#learnVerdicts();
     setTimeout(() => {
       if (!isNewest()) return;

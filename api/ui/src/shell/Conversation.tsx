@@ -109,7 +109,7 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={chat} place={props.place} onFork={props.onFork} />}
+        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} />}
       </div>
       {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
       {props.isNarrow && tries}
