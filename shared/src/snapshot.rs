@@ -62,7 +62,7 @@ pub struct CallSnapshot {
     pub input_text: Option<String>,
     /// The status by the events.
     pub status: ToolCallStatus,
-    /// What the tool returned.
+    /// The text that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Why there is no output.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Relay;
 use crate::problem::Problem;
 
-/// What the AI SDK's routes must know of a log before they stream it.
+/// The facts of a log that the AI SDK's routes need before they stream it.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// The events after which the run waited, or waits.

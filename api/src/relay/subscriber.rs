@@ -258,8 +258,8 @@ impl Subscriber {
         Err(TruncatedStream)
     }
 
-    /// Reads the next events. A filter's ranges are valid for the log as it is now, so within the filter the subscriber
-    /// does not use a read of other clients.
+    /// Reads the next events. A filter's ranges are valid for the log as it is now. So within them the subscriber does
+    /// not use a read of other clients.
     async fn read_next(&self) -> Result<ReplayResult<Arc<SharedRead>>, storage::Error> {
         let (run_id, position) = (self.handle.topic.run_id, self.position());
         match self.cursor < self.filter.end() {

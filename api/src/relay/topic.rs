@@ -33,7 +33,7 @@ pub struct Topic {
     missed_gap: AtomicBool,
 }
 
-/// What a topic remembers of its run.
+/// The memory of a topic about its run.
 #[derive(Default)]
 enum RunMemory {
     #[default]

@@ -95,7 +95,7 @@ impl From<StreamMode> for Detail {
     }
 }
 
-/// What a client sees of a run. Clients with equal views receive equal bytes.
+/// The part of a run that a client sees. Clients with equal views receive equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     pub wire: Wire,

@@ -65,7 +65,7 @@ pub struct StepCompleted {
     pub step: u32,
     /// How many tool calls the model asked for.
     pub tool_calls: usize,
-    /// What the model call used.
+    /// The tokens of the model call.
     pub usage: Usage,
     /// Why the model ended the step.
     #[serde(default)]
@@ -121,7 +121,7 @@ pub struct ToolCallStarted<'a> {
     #[serde(borrow)]
     #[schema(value_type = serde_json::Value)]
     pub input: RawJson<'a>,
-    /// Who executes the call.
+    /// The party that executes the call.
     pub by: ExecutedBy,
     /// When a call that the client executes expires without a result.
     #[serde(
@@ -148,7 +148,7 @@ pub struct ToolCallCompleted<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<RawJson<'a>>,
-    /// What the tool returned.
+    /// The text that the tool returned.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Cow<'a, str>>,
     /// Why there is no output.
@@ -250,7 +250,7 @@ pub struct RunCompleted {
     /// The answer.
     #[serde(default)]
     pub message_id: Uuid,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
     /// Why the model ended the last step.
@@ -266,7 +266,7 @@ pub struct RunFailed {
     pub base: Option<EventId>,
     /// Why the run has failed.
     pub error: RunError,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
 }
@@ -285,7 +285,7 @@ pub struct RunCancelled {
     pub base: Option<EventId>,
     /// The answer, if the database has kept a part of it.
     pub message_id: Option<Uuid>,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
 }

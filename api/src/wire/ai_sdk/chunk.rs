@@ -179,7 +179,7 @@ impl Crashes {
     }
 }
 
-/// What the client must know of an approval beside its id.
+/// The facts of an approval that the SDK's own chunk lacks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalDetails {

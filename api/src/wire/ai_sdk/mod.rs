@@ -1,6 +1,6 @@
 //! The AI SDK's wire: a UI message stream, one JSON chunk per frame, `[DONE]` last.
 //!
-//! A block (text, reasoning) opens or closes where the kind of event changes, so the chunks of an event depend on the
+//! A block (text, reasoning) opens or closes where the kind of event changes. So the chunks of an event depend on the
 //! kind of the event before it. The stream ends where a run waits for an answer. The client answers with a new request,
 //! whose stream continues the same message.
 
