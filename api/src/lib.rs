@@ -83,7 +83,7 @@ impl Api {
         let relay = relay::Relay::new(self.storage.clone(), self.run_log.clone(), &self.config, shutdown.clone());
         let dispatcher = tokio::spawn(Arc::clone(&relay).dispatch(self.pushes));
         let announcer = tokio::spawn(Arc::clone(&relay).announce_drain());
-        let looker = tokio::spawn(Arc::clone(&relay).look(self.config.look));
+        let poller = tokio::spawn(Arc::clone(&relay).poll_runs(self.config.look));
         let anonymous_activity = anonymous_activity::AnonymousActivity::new(self.storage.clone(), self.forgotten_after);
         let app = App::new(app::Parts {
             storage: self.storage,
@@ -105,6 +105,6 @@ impl Api {
         app.settle().await;
         dispatcher.abort();
         announcer.abort();
-        looker.abort();
+        poller.abort();
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     auth::{Caller, one_client},
     counts::{CountGuard, Counts},
     problem::Problem,
-    wire::{TOKEN_EXPIRED, Wire, come_back},
+    wire::{TOKEN_EXPIRED, Wire, reconnect_hint},
 };
 
 pub struct Streams {
@@ -59,7 +59,7 @@ impl OpenStream {
     /// lifetime limit applies only to wires whose usual clients reconnect by themselves. An expired token ends a stream
     /// on every wire.
     pub fn ends_at(&self, wire: Wire) -> Option<Instant> {
-        let life_ends_at = wire.comes_back().then_some(self.life_ends_at);
+        let life_ends_at = wire.reconnects().then_some(self.life_ends_at);
         life_ends_at.into_iter().chain(self.token_expires_at).min()
     }
 
@@ -68,7 +68,7 @@ impl OpenStream {
         if self.token_expires_at.is_some_and(|end| Instant::now() >= end) {
             Bytes::from_static(TOKEN_EXPIRED)
         } else {
-            come_back()
+            reconnect_hint()
         }
     }
 }

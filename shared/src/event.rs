@@ -1,8 +1,9 @@
-//! Events: the immutable facts of a run, and the one form in which they are kept and carried.
+//! Events: the immutable facts of a run, and their one encoding.
 //!
-//! A worker encodes an event once, as a line `<id> <unix ms> <kind> <payload>\n` whose payload is a JSON object. Those
-//! bytes go into the run log, over pub/sub and into the archive; a wire projects them. `body` reads the payload. No process
-//! has to read a payload to pass it on, so an event of a newer version travels through an older process unharmed.
+//! A worker encodes an event once, as a line `<id> <unix ms> <kind> <payload>\n` whose payload is a JSON object. The
+//! run log, its channel and the archive carry these bytes, and a wire projects them. `body` parses the payload. A
+//! process passes an event on without parsing its payload, so an event of a newer version travels through an older
+//! process unchanged.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -18,14 +19,14 @@ pub use body::{EventBody, EventKind};
 pub use payload::*;
 pub use raw_json::RawJson;
 
-/// One event in its encoded form; cheap to clone.
+/// One event in its encoded form. Clones are cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Position in the run's log.
     pub id: EventId,
-    /// When it was written, in ms since the Unix epoch.
+    /// When the worker wrote it, in ms since the Unix epoch.
     pub at_ms: i64,
-    /// What this event supersedes everything after; present exactly on the first event of an attempt.
+    /// This event supersedes all events after its base. Only the first event of an attempt has one.
     pub base: Option<EventId>,
     kind: EventKind,
     line: Bytes,
@@ -33,16 +34,16 @@ pub struct Event {
     payload_at: u32,
 }
 
-/// A text that should have been an encoded event.
+/// A text that is no encoded event.
 #[derive(Debug, thiserror::Error)]
 #[error("an event of the log is damaged: {problem}: {line:.120}")]
-pub struct Damaged {
+pub struct DamagedEvent {
     problem: &'static str,
     line: String,
 }
 
 impl Event {
-    /// Encodes an event. Lines of a batch may be encoded into one buffer with `encode_into`.
+    /// Encodes one event. `encode_into` encodes the lines of a batch into one buffer.
     pub fn new(id: EventId, at: DateTime<Utc>, body: &EventBody<'_>) -> Self {
         let mut line = Vec::with_capacity(160);
         Self::encode_into(&mut line, id, at.timestamp_millis(), body);
@@ -58,9 +59,9 @@ impl Event {
         buffer.push(b'\n');
     }
 
-    /// Reads one line, without its newline.
-    pub fn parse(line: Bytes) -> Result<Self, Damaged> {
-        let damaged = |problem| Damaged { problem, line: String::from_utf8_lossy(&line).into_owned() };
+    /// Parses one line, without its newline. Fails if the line is no event.
+    pub fn parse(line: Bytes) -> Result<Self, DamagedEvent> {
+        let damaged = |problem| DamagedEvent { problem, line: String::from_utf8_lossy(&line).into_owned() };
         let text = std::str::from_utf8(&line).map_err(|_| damaged("it is not UTF-8"))?;
         let mut parts = text.splitn(4, ' ');
         let mut part = || parts.next().ok_or_else(|| damaged("it has too few parts"));
@@ -77,57 +78,57 @@ impl Event {
         Ok(Self { id, at_ms, base, kind, kind_at: kind_at as u32, payload_at: payload_at as u32, line })
     }
 
-    /// Reads a batch: lines, each ended by a newline. The events share the batch's buffer.
-    pub fn parse_batch(batch: &Bytes) -> Result<Vec<Self>, Damaged> {
+    /// Parses a batch of lines, each with its newline. The events share the batch's buffer.
+    pub fn parse_batch(batch: &Bytes) -> Result<Vec<Self>, DamagedEvent> {
         let mut start = 0;
         memchr::memchr_iter(b'\n', batch)
             .map(|end| Self::parse(batch.slice(std::mem::replace(&mut start, end + 1)..end)))
             .collect()
     }
 
-    /// What happened: `Unknown` if a newer version wrote the event. The end of a run is read however it is written.
+    /// Returns the parsed payload: `Unknown` if a newer version wrote it, but never `Unknown` for the end of a run.
     pub fn body(&self) -> EventBody<'_> {
         EventBody::read(self.kind, self.payload())
     }
 
-    /// The kind of the event.
+    /// Returns the kind of the event.
     pub const fn kind(&self) -> EventKind {
         self.kind
     }
 
-    /// The name of the kind, also of one that this version does not know.
+    /// Returns the name of the kind, also of a kind that this version does not know.
     pub fn kind_name(&self) -> &str {
         let kind = &self.line[self.kind_at as usize..self.payload_at as usize - 1];
         std::str::from_utf8(kind).expect("parse has checked that the line is UTF-8")
     }
 
-    /// The payload, a JSON object.
+    /// Returns the payload, a JSON object.
     pub fn payload(&self) -> &[u8] {
         &self.line[self.payload_at as usize..]
     }
 
-    /// The encoded event, without a newline.
+    /// Returns the encoded event, without a newline.
     pub fn line(&self) -> &Bytes {
         &self.line
     }
 
-    /// Whether the run has ended with this event.
+    /// Returns whether the run ends with this event.
     pub const fn is_terminal(&self) -> bool {
         self.kind.is_terminal()
     }
 
-    /// Whether the run waits for an answer after this event.
+    /// Returns whether the run waits for an answer after this event.
     pub fn is_wait(&self) -> bool {
         self.kind == EventKind::AgentState
             && matches!(self.body(), EventBody::AgentState(changed) if changed.state == AgentState::WaitingOnUser)
     }
 
-    /// The same event in memory of its own. An event of a batch keeps the whole batch in memory.
+    /// Returns a copy in its own memory, because an event of a batch keeps the whole batch in memory.
     pub fn detached(&self) -> Self {
         Self { line: Bytes::copy_from_slice(&self.line), ..*self }
     }
 
-    /// Whether a client that has everything up to `cursor` misses nothing between `cursor` and this event.
+    /// Returns whether a client with all events up to `cursor` misses none between `cursor` and this event.
     pub fn follows(&self, cursor: EventId) -> bool {
         if self.id <= cursor {
             return false;
@@ -137,7 +138,7 @@ impl Event {
     }
 }
 
-/// The leading events of `events` that follow `cursor`, one after the other; what `cursor` already covers is dropped.
+/// Returns the leading events that follow `cursor` without a gap, and drops those that `cursor` covers.
 pub fn following(events: Vec<Event>, mut cursor: EventId) -> Vec<Event> {
     let known = events.iter().take_while(|event| event.id <= cursor).count();
     let fresh = events[known..].iter().take_while(|event| {
@@ -149,7 +150,7 @@ pub fn following(events: Vec<Event>, mut cursor: EventId) -> Vec<Event> {
     events.into_iter().take(end).skip(known).collect()
 }
 
-/// The base in the payload of an attempt's first event.
+/// Returns the base in the payload of an attempt's first event.
 fn base_of(payload: &str) -> Option<EventId> {
     #[derive(Deserialize)]
     struct First {
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_brings_back_its_events() {
+    fn a_batch_parses_back_to_its_events() {
         let events = [first(1, EventId::ORIGIN), delta(1, 2), delta(1, 3)];
         let batch: Vec<u8> = events.iter().flat_map(|event| [event.line(), &b"\n"[..]].concat()).collect();
         assert_eq!(Event::parse_batch(&batch.into()).unwrap(), events);
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_reads_back_what_it_was_made_of() {
+    fn an_event_parses_back_to_its_body() {
         let input = serde_json::json!({"b": [1, "ü"], "a": {}});
         let started = ToolCallStarted {
             call_id: "call".into(),
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(event.body(), EventBody::from(started));
         let EventBody::ToolCallStarted(read) = event.body() else { panic!("another kind") };
         assert_eq!(read.input.to_value(), input);
-        assert!(matches!(read.name, std::borrow::Cow::Borrowed(_)), "nothing was copied");
+        assert!(matches!(read.name, std::borrow::Cow::Borrowed(_)), "the name was copied");
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_run_is_read_however_it_is_written() {
+    fn the_end_of_a_run_is_never_unknown() {
         let body = |line: &'static str| Event::parse(Bytes::from_static(line.as_bytes())).unwrap();
         assert_eq!(body("1-2 0 run.completed {}").body(), RunCompleted::default().into());
         assert_eq!(body("1-2 0 run.failed {\"error\":7}").body(), RunFailed::default().into());
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_a_name_of_its_own() {
+    fn each_kind_has_its_own_name() {
         for kind in EventKind::ALL {
             assert_eq!(EventKind::of(kind.name()), *kind);
         }

@@ -1,42 +1,44 @@
-//! The id of an event: `<attempt>-<n>`, the attempt numbered by the database, n counting from 1 within it.
+//! The id of an event: `<attempt>-<n>`. The database numbers the attempts, and n counts from 1 within one.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Position of an event in its run's log. Ordered by attempt, then n; a client's cursor is the last one it has.
+/// The position of an event in its run's log, ordered by attempt and then n. A client's cursor is the id of its last
+/// event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EventId {
-    /// The attempt that wrote the event; 0 for what was written at submit.
+    /// The attempt that wrote the event; 0 for the event that the submit wrote.
     pub attempt: u32,
     /// Counts 1, 2, 3 … within the attempt.
     pub n: u32,
 }
 
 impl EventId {
-    /// Before the first event of any run: `0-0`.
+    /// The position before the first event of any run: `0-0`.
     pub const ORIGIN: Self = Self::new(0, 0);
 
+    /// Returns the id `<attempt>-<n>`.
     pub const fn new(attempt: u32, n: u32) -> Self {
         Self { attempt, n }
     }
 
-    /// The first event of an attempt.
+    /// Returns the id of an attempt's first event.
     pub const fn first_of(attempt: u32) -> Self {
         Self::new(attempt, 1)
     }
 
-    /// The next event of the same attempt.
+    /// Returns the next id of the same attempt.
     pub const fn next(self) -> Self {
         Self::new(self.attempt, self.n + 1)
     }
 
-    /// The event before of the same attempt, if there is one.
+    /// Returns the previous id of the same attempt; `None` for its first event.
     pub const fn previous(self) -> Option<Self> {
         if self.n > 1 { Some(Self::new(self.attempt, self.n - 1)) } else { None }
     }
 
-    /// The id as one number that orders alike (attempt in the upper half), as the database keeps it.
+    /// Returns the id as one number with the same order, for the database. The attempt is in its upper half.
     pub const fn packed(self) -> i64 {
         ((self.attempt as i64) << 32) | self.n as i64
     }
@@ -54,7 +56,7 @@ impl fmt::Display for EventId {
     }
 }
 
-/// A text that no event was ever named by.
+/// A text that cannot be an event id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event id looks like 1-17 (attempt, dash, number), not {0:?}")]
 pub struct MalformedEventId(String);
@@ -107,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_and_number_bring_back_the_same_id(attempt in 0..=i32::MAX as u32, n in 0..=i32::MAX as u32) {
+        fn text_and_number_convert_back_to_the_id(attempt in 0..=i32::MAX as u32, n in 0..=i32::MAX as u32) {
             let id = EventId::new(attempt, n);
             prop_assert_eq!(id.to_string().parse(), Ok(id));
             prop_assert_eq!(EventId::from(id.packed()), id);

@@ -9,6 +9,8 @@
 //! - `quotas` limits one owner, and `turns` gives each caller one permit at a time.
 //! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod approval;
 pub mod briefing;

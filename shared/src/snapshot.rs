@@ -1,7 +1,7 @@
-//! The fold of a run's events into its message as a page shows it: text, reasoning, tool calls and open questions.
+//! The fold of a run's events into its message, for clients: text, reasoning, tool calls and open questions.
 //!
-//! `transcript` is the fold of the text alone. Both take back what later attempts have superseded. Payloads that cannot be
-//! read, because a newer version wrote them, tell nothing.
+//! `transcript` folds the text alone. Both drop what later attempts have superseded, and skip payloads that a newer
+//! version wrote and this one cannot read.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,26 +18,28 @@ use crate::{
     usage::Usage,
 };
 
-/// The type of the frame that carries a snapshot. It is no event of the log.
+/// The type of the frame with a snapshot. The log has no event of this type.
 pub const RUN_SNAPSHOT: &str = "run.snapshot";
 
-/// A run's message as far as its events have told it.
+/// A run's message, folded from its events so far.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Snapshot {
     /// The id that the answer has, or will have.
     pub message_id: Option<Uuid>,
-    /// Where the run stands, as the events tell: one that was handed over is `running` until it is claimed again.
+    /// The status by the events: a run that its worker handed over is `running` until another worker claims it.
     pub status: RunStatus,
+    /// The text of the answer so far.
     pub text: String,
+    /// The model's reasoning so far.
     pub reasoning: String,
     /// In the order in which the model asked for them.
-    pub tool_calls: Vec<CallSoFar>,
-    /// What nobody has answered yet.
+    pub tool_calls: Vec<CallSnapshot>,
+    /// The approvals that are still pending.
     pub approvals: Vec<OpenApproval>,
-    /// Of the completed steps; absent before the first.
+    /// The usage of the completed steps; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why the model ended the answer, once the run is completed.
+    /// Why the model ended the answer, after the run has completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
     /// Why the run has failed.
@@ -45,22 +47,28 @@ pub struct Snapshot {
     pub error: Option<RunError>,
 }
 
-/// A tool call, as far as it has come.
+/// The state of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct CallSoFar {
+#[schema(as = CallSoFar)]
+pub struct CallSnapshot {
+    /// The id of the call.
     pub call_id: String,
+    /// The tool.
     pub name: String,
-    /// The arguments, once they are whole; else null.
+    /// The arguments once they are complete; null before.
     pub input: Option<Value>,
-    /// What the model has written of them, while they are not whole.
+    /// The arguments that the model has written so far, while they are incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_text: Option<String>,
+    /// The status by the events.
     pub status: ToolCallStatus,
+    /// The text that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// Why there is no output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
-    /// Until when the client may answer, for a call that it executes.
+    /// When a call that the client executes expires without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
@@ -68,26 +76,31 @@ pub struct CallSoFar {
 /// A question that waits for a human.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct OpenApproval {
+    /// The id of the approval.
     pub approval_id: Uuid,
+    /// The call that waits for it.
     pub call_id: String,
     /// `policy` or `unknown_outcome`.
     pub kind: String,
+    /// The tool.
     pub name: String,
+    /// The arguments of the call.
     pub input: Value,
+    /// When the approval counts as denied.
     pub expires_at: String,
 }
 
-/// A snapshot in the making. Takes memory as the message does, and 16 bytes for each delta.
+/// Folds events into a snapshot. It takes as much memory as the message, and 16 bytes for each delta.
 #[derive(Debug, Default)]
-pub struct Folding {
+pub struct SnapshotBuilder {
     message_id: Option<Uuid>,
     text: Transcript,
     reasoning: Transcript,
     calls: Vec<CallDraft>,
-    /// The events that are more than a piece of text, without those that are superseded.
-    facts: Vec<Event>,
-    /// The answer as it is stored, which replaces the pieces.
-    stored: Option<String>,
+    /// The events other than deltas, without the superseded ones.
+    events: Vec<Event>,
+    /// The stored answer, which replaces the deltas.
+    stored_text: Option<String>,
 }
 
 /// A call as the model has written it so far.
@@ -99,7 +112,7 @@ struct CallDraft {
     arguments: Transcript,
 }
 
-impl Folding {
+impl SnapshotBuilder {
     /// Applies the next event of the log.
     pub fn push(&mut self, event: &Event) {
         if let Some(base) = event.base {
@@ -113,7 +126,7 @@ impl Folding {
                 let name = delta.name.as_deref().unwrap_or_default();
                 self.call(event.id, &delta.call_id, name).arguments.push(event.id, &delta.text);
             }
-            EventBody::MessageCompleted(completed) => self.stored = Some(completed.message.content.to_stored()),
+            EventBody::MessageCompleted(completed) => self.stored_text = Some(completed.message.content.to_stored()),
             EventBody::ToolCallStarted(started) => self.note(event, &started.call_id, &started.name),
             EventBody::ToolCallCompleted(completed) => self.note(event, &completed.call_id, &completed.name),
             EventBody::ApprovalRequested(requested) => self.note(event, &requested.call_id, &requested.name),
@@ -122,7 +135,7 @@ impl Folding {
             | EventBody::ApprovalResolved(_)
             | EventBody::RunCompleted(_)
             | EventBody::RunFailed(_)
-            | EventBody::RunCancelled(_) => self.facts.push(event.detached()),
+            | EventBody::RunCancelled(_) => self.events.push(event.detached()),
             EventBody::StepStarted(_)
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
@@ -131,20 +144,20 @@ impl Folding {
         }
     }
 
-    /// The message as of the last event.
+    /// Returns the message as of the last event.
     pub fn into_snapshot(self) -> Snapshot {
         let mut snapshot = Snapshot {
             message_id: self.message_id,
             status: RunStatus::Queued,
-            text: self.stored.unwrap_or_else(|| self.text.into_text()),
+            text: self.stored_text.unwrap_or_else(|| self.text.into_text()),
             reasoning: self.reasoning.into_text(),
-            tool_calls: self.calls.into_iter().map(CallSoFar::from).collect(),
+            tool_calls: self.calls.into_iter().map(CallSnapshot::from).collect(),
             approvals: Vec::new(),
             usage: None,
             finish_reason: None,
             error: None,
         };
-        for event in &self.facts {
+        for event in &self.events {
             snapshot.apply(event.body());
         }
         snapshot
@@ -157,16 +170,16 @@ impl Folding {
         for call in &mut self.calls {
             call.arguments.supersede_after(base);
         }
-        self.facts.truncate(self.facts.partition_point(|event| event.id <= base));
+        self.events.truncate(self.events.partition_point(|event| event.id <= base));
     }
 
     /// Keeps an event about a call.
     fn note(&mut self, event: &Event, call_id: &str, name: &str) {
         self.call(event.id, call_id, name);
-        self.facts.push(event.detached());
+        self.events.push(event.detached());
     }
 
-    /// The call of that id; a new one if no event has named it before.
+    /// Returns the call of that id, and adds it if no event has named it before.
     fn call(&mut self, since: EventId, call_id: &str, name: &str) -> &mut CallDraft {
         let at = self.calls.iter().position(|call| call.call_id == call_id).unwrap_or_else(|| {
             let (call_id, name) = (call_id.to_owned(), name.to_owned());
@@ -177,10 +190,10 @@ impl Folding {
     }
 }
 
-impl From<CallDraft> for CallSoFar {
+impl From<CallDraft> for CallSnapshot {
     fn from(call: CallDraft) -> Self {
         let text = call.arguments.into_text();
-        // Arguments are an object, so no beginning of them is JSON by itself.
+        // Arguments are an object, so an incomplete text of them is never valid JSON.
         let input = serde_json::from_str(&text).ok();
         let input_text = if input.is_none() { Some(text) } else { None };
         let (output, error, expires_at) = (None, None, None);
@@ -189,7 +202,7 @@ impl From<CallDraft> for CallSoFar {
     }
 }
 
-impl CallSoFar {
+impl CallSnapshot {
     fn take_input(&mut self, input: Value) {
         self.input = Some(input);
         self.input_text = None;
@@ -210,11 +223,11 @@ impl From<ApprovalRequested<'_>> for OpenApproval {
 }
 
 impl Snapshot {
-    /// Applies an event that is more than a piece of text.
+    /// Applies an event other than a delta.
     fn apply(&mut self, body: EventBody<'_>) {
         match body {
             EventBody::AttemptStarted(_) => self.status = RunStatus::Running,
-            EventBody::ToolCallStarted(started) => self.started(started),
+            EventBody::ToolCallStarted(started) => self.start_call(started),
             EventBody::ToolCallCompleted(completed) => {
                 if let Some(call) = self.call(&completed.call_id) {
                     call.status = ToolCallStatus::Completed;
@@ -224,7 +237,7 @@ impl Snapshot {
                         call.take_input(input.to_value());
                     }
                 }
-                self.answered();
+                self.update_wait();
             }
             EventBody::ApprovalRequested(requested) => {
                 if let Some(call) = self.call(&requested.call_id) {
@@ -239,19 +252,19 @@ impl Snapshot {
                 if let (Some(call), Some(input)) = (self.call(&resolved.call_id), resolved.edited_input) {
                     call.take_input(input.to_value());
                 }
-                self.answered();
+                self.update_wait();
             }
             EventBody::StepCompleted(step) => *self.usage.get_or_insert_default() += step.usage,
             EventBody::RunCompleted(end) => {
-                self.ended(RunStatus::Completed, end.usage);
+                self.end(RunStatus::Completed, end.usage);
                 self.finish_reason = end.finish_reason;
             }
             EventBody::RunFailed(end) => {
-                self.ended(RunStatus::Failed, end.usage);
+                self.end(RunStatus::Failed, end.usage);
                 self.error = Some(end.error);
             }
-            EventBody::RunCancelled(end) => self.ended(RunStatus::Cancelled, end.usage),
-            // `Folding` keeps no other event.
+            EventBody::RunCancelled(end) => self.end(RunStatus::Cancelled, end.usage),
+            // The builder keeps no other event.
             EventBody::RunQueued(_)
             | EventBody::StepStarted(_)
             | EventBody::MessageDelta(_)
@@ -265,7 +278,7 @@ impl Snapshot {
         }
     }
 
-    fn started(&mut self, started: ToolCallStarted<'_>) {
+    fn start_call(&mut self, started: ToolCallStarted<'_>) {
         let by_client = started.by == ExecutedBy::Client;
         if by_client {
             self.status = RunStatus::Waiting;
@@ -277,15 +290,15 @@ impl Snapshot {
         }
     }
 
-    /// With the last answer, a run that waits is queued.
-    fn answered(&mut self) {
-        let is_open = |call: &CallSoFar| call.status == ToolCallStatus::Client;
+    /// Queues a waiting run after its last open question has an answer.
+    fn update_wait(&mut self) {
+        let is_open = |call: &CallSnapshot| call.status == ToolCallStatus::Client;
         if self.status == RunStatus::Waiting && self.approvals.is_empty() && !self.tool_calls.iter().any(is_open) {
             self.status = RunStatus::Queued;
         }
     }
 
-    fn ended(&mut self, status: RunStatus, usage: Usage) {
+    fn end(&mut self, status: RunStatus, usage: Usage) {
         (self.status, self.usage) = (status, Some(usage));
         self.approvals.clear();
         for call in &mut self.tool_calls {
@@ -295,7 +308,7 @@ impl Snapshot {
         }
     }
 
-    fn call(&mut self, call_id: &str) -> Option<&mut CallSoFar> {
+    fn call(&mut self, call_id: &str) -> Option<&mut CallSnapshot> {
         self.tool_calls.iter_mut().find(|call| call.call_id == call_id)
     }
 }

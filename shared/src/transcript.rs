@@ -1,20 +1,20 @@
-//! Text that grows event by event, and from which a later attempt takes back what it supersedes.
+//! A text that grows with each event. An attempt removes the part that it supersedes.
 
 use crate::{
     event::{Event, EventBody, EventKind},
     event_id::EventId,
 };
 
-/// A text so far, without what later attempts have superseded.
+/// The text so far, without superseded parts.
 #[derive(Debug, Default)]
 pub struct Transcript {
     text: String,
-    /// Where in `text` each delta ends.
+    /// For each delta, the offset in `text` at which it ends.
     ends: Vec<(EventId, usize)>,
 }
 
 impl Transcript {
-    /// Applies the next event of the log to the text of the answer. Only deltas are read.
+    /// Applies the next event of the log to the answer's text. It parses only deltas.
     pub fn apply(&mut self, event: &Event) {
         if let Some(base) = event.base {
             self.supersede_after(base);
@@ -32,12 +32,12 @@ impl Transcript {
         self.ends.push((id, self.text.len()));
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// Takes back what came after an event.
+    /// Removes the text of all events after `base`.
     pub fn supersede_after(&mut self, base: EventId) {
         let kept = self.ends.partition_point(|(id, _)| *id <= base);
         self.ends.truncate(kept);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_attempt_drops_what_came_after_its_base() {
+    fn a_new_attempt_drops_the_text_after_its_base() {
         let mut transcript = Transcript::default();
         transcript.push(EventId::new(1, 2), "kept ");
         transcript.push(EventId::new(1, 3), "lost ");

@@ -13,7 +13,7 @@ use super::{
     answer_state::{AnswerReceipt, AnswerState},
     cancel::Cancel,
     client::{ChatClient, Post},
-    fold::{Fold, RunOutcome, Show},
+    fold::{DisplayItem, Fold, RunOutcome},
     input::InputLines,
     outage::Outage,
     screen::Screen,
@@ -185,14 +185,14 @@ impl<'a> Exchange<'a> {
         }))
     }
 
-    fn show(&mut self, shows: Vec<Show>) -> io::Result<()> {
-        for show in shows {
-            match show {
-                Show::Conversation(id) if *self.conversation == Some(id) => continue,
-                Show::Conversation(id) => *self.conversation = Some(id),
+    fn show(&mut self, items: Vec<DisplayItem>) -> io::Result<()> {
+        for item in items {
+            match item {
+                DisplayItem::Conversation(id) if *self.conversation == Some(id) => continue,
+                DisplayItem::Conversation(id) => *self.conversation = Some(id),
                 _ => {}
             }
-            self.screen.show(show)?;
+            self.screen.show(item)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! The fold: what there is to show for an event, given what was shown before it.
+//! The fold: which items to show for an event, after the items of earlier events.
 //!
-//! It does not know where things are shown: `screen` leaves out what its output is not made for.
+//! It does not know the output: `screen` leaves out items that its output does not need.
 
 use std::borrow::Cow;
 
@@ -21,18 +21,18 @@ use super::{
     question::{self, QuestionKind, RunQuestion},
 };
 
-/// Something to show.
+/// An item to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Show {
-    /// The conversation that was made for the message.
+pub enum DisplayItem {
+    /// The conversation that the server created for the message.
     Conversation(Uuid),
-    /// More of the answer.
+    /// More text of the answer.
     Text(String),
-    /// More of what the model thinks.
+    /// More text of the model's reasoning.
     Reasoning(String),
-    /// A line about the text that was shown: of use only where text is shown as it comes.
+    /// A line about the text shown so far, for an output that shows text as it arrives.
     Aside(String),
-    /// The whole answer, as it is stored: of use only where text is not shown as it comes.
+    /// The complete answer as stored, for an output that does not show text as it arrives.
     Answer(String),
     /// A line that is not part of the answer.
     Notice(String),
@@ -40,7 +40,7 @@ pub enum Show {
     Error(String),
 }
 
-/// How the run has ended.
+/// The result of an ended run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
     Completed,
@@ -48,51 +48,53 @@ pub enum RunOutcome {
     Cancelled,
 }
 
-/// One run, as far as it was shown.
+/// One run, as far as the fold has returned items for it.
 #[derive(Debug, Default)]
 pub struct Fold {
-    /// The answer so far, without what is superseded.
-    pieces: Vec<(EventId, String)>,
-    /// The last event that text or reasoning was shown for.
-    shown: EventId,
-    /// Whether a part of the answer is stored.
-    kept: bool,
-    /// What the run has asked, and nobody has answered yet.
+    /// The deltas of the answer, without superseded ones.
+    deltas: Vec<(EventId, String)>,
+    /// The last event with text or reasoning.
+    last_shown: EventId,
+    /// Whether the server has stored a part of the answer.
+    has_stored_answer: bool,
+    /// The questions of the run that have no answer.
     questions: Vec<RunQuestion>,
     outcome: Option<RunOutcome>,
 }
 
 impl Fold {
-    /// Takes the run's next event.
-    pub fn apply(&mut self, event: ClientEvent) -> Vec<Show> {
+    /// Applies the run's next event, and returns the items to show.
+    pub fn apply(&mut self, event: ClientEvent) -> Vec<DisplayItem> {
         let superseded = event.base.is_some_and(|base| self.drop_after(base));
         match event.body() {
-            EventBody::RunQueued(queued) => vec![Show::Conversation(queued.conversation_id)],
+            EventBody::RunQueued(queued) => vec![DisplayItem::Conversation(queued.conversation_id)],
             EventBody::AttemptStarted(started) if superseded => {
                 let what = if started.reason == AttemptReason::Drain { "shut down" } else { "lost" };
-                vec![Show::Aside(format!("the worker was {what}; starting again"))]
+                vec![DisplayItem::Aside(format!("the worker was {what}; starting again"))]
             }
             EventBody::MessageDelta(delta) => {
                 let text = delta.text.into_owned();
-                self.shown = event.id;
-                self.pieces.push((event.id, text.clone()));
-                vec![Show::Text(text)]
+                self.last_shown = event.id;
+                self.deltas.push((event.id, text.clone()));
+                vec![DisplayItem::Text(text)]
             }
             EventBody::ReasoningDelta(delta) => {
-                self.shown = event.id;
-                vec![Show::Reasoning(delta.text.into_owned())]
+                self.last_shown = event.id;
+                vec![DisplayItem::Reasoning(delta.text.into_owned())]
             }
             EventBody::ToolCallStarted(call) if call.by == ExecutedBy::Client => {
                 self.ask(event.id, call.call_id, call.name, &call.input, QuestionKind::Result)
             }
-            EventBody::ToolCallStarted(call) => vec![Show::Notice(call::started(&call.name, &call.input.to_value()))],
+            EventBody::ToolCallStarted(call) => {
+                vec![DisplayItem::Notice(call::started(&call.name, &call.input.to_value()))]
+            }
             EventBody::ToolCallCompleted(call) => {
                 self.questions.retain(|question| question.call_id != call.call_id);
                 let result = match &call.error {
                     Some(error) => Err(error),
                     None => Ok(call.output.as_deref().unwrap_or_default()),
                 };
-                vec![Show::Notice(call::completed(&call.name, call.duration_ms, result))]
+                vec![DisplayItem::Notice(call::completed(&call.name, call.duration_ms, result))]
             }
             EventBody::ApprovalRequested(request) => {
                 let asked = match request.kind {
@@ -106,15 +108,15 @@ impl Fold {
                 let tool = self.questions.extract_if(.., asks).next().map_or("the call".to_owned(), |asked| asked.name);
                 let edited = resolved.edited_input.map(|input| input.to_value());
                 let reason = resolved.reason.as_deref();
-                vec![Show::Notice(question::resolved(&tool, resolved.decision, reason, edited.as_ref()))]
+                vec![DisplayItem::Notice(question::resolved(&tool, resolved.decision, reason, edited.as_ref()))]
             }
             EventBody::MessageCompleted(completed) => {
                 self.complete(completed.message.content.into_stored(), superseded)
             }
-            EventBody::WarningRaised(warning) => vec![Show::Notice(visible(&warning.message).into_owned())],
+            EventBody::WarningRaised(warning) => vec![DisplayItem::Notice(visible(&warning.message).into_owned())],
             EventBody::RunCompleted(end) => {
                 let ended = self.end(RunOutcome::Completed, None);
-                ended.into_iter().chain(cut_off(end.finish_reason)).collect()
+                ended.into_iter().chain(truncation_notice(end.finish_reason)).collect()
             }
             EventBody::RunFailed(end) => self.end(RunOutcome::Failed, Some(end.error)),
             EventBody::RunCancelled(_) => self.end(RunOutcome::Cancelled, None),
@@ -128,10 +130,10 @@ impl Fold {
         }
     }
 
-    /// Takes the result of a run whose last events are not to be had.
-    pub fn finish(&mut self, run: RunResult) -> Vec<Show> {
-        let mut shows = match run.output_message {
-            Some(message) if !self.kept => self.complete(message.content, false),
+    /// Applies the result of an ended run whose last events have expired, and returns the items to show.
+    pub fn finish(&mut self, run: RunResult) -> Vec<DisplayItem> {
+        let mut items = match run.output_message {
+            Some(message) if !self.has_stored_answer => self.complete(message.content, false),
             _ => vec![],
         };
         let outcome = match run.status.as_str() {
@@ -139,21 +141,21 @@ impl Fold {
             "cancelled" => RunOutcome::Cancelled,
             _ => RunOutcome::Failed,
         };
-        shows.extend(self.end(outcome, run.error));
-        shows.extend(cut_off(run.finish_reason));
-        shows
+        items.extend(self.end(outcome, run.error));
+        items.extend(truncation_notice(run.finish_reason));
+        items
     }
 
     pub fn outcome(&self) -> Option<RunOutcome> {
         self.outcome
     }
 
-    /// What is open, as far as the events tell: an answer may be on its way.
+    /// Returns the open questions as far as the events show; an answer may be on its way.
     pub fn questions(&self) -> &[RunQuestion] {
         &self.questions
     }
 
-    /// Shows nothing yet: only what is still open when the events have caught up is worth asking.
+    /// Adds a question and shows nothing. The exchange asks only questions that are still open after the last event.
     fn ask(
         &mut self,
         id: EventId,
@@ -161,58 +163,61 @@ impl Fold {
         name: Cow<'_, str>,
         input: &RawJson<'_>,
         asked: QuestionKind,
-    ) -> Vec<Show> {
+    ) -> Vec<DisplayItem> {
         let (call_id, name) = (call_id.into_owned(), name.into_owned());
         self.questions.retain(|open| open.call_id != call_id);
         self.questions.push(RunQuestion { id, call_id, name, input: input.to_value(), asked });
         vec![]
     }
 
-    /// Whether something that was shown is superseded.
+    /// Drops everything after `base`. Returns whether the fold has shown superseded text.
     fn drop_after(&mut self, base: EventId) -> bool {
-        self.pieces.retain(|(id, _)| *id <= base);
+        self.deltas.retain(|(id, _)| *id <= base);
         self.questions.retain(|question| question.id <= base);
-        let superseded = self.shown > base;
-        self.shown = self.shown.min(base);
+        let superseded = self.last_shown > base;
+        self.last_shown = self.last_shown.min(base);
         superseded
     }
 
-    /// The answer is stored: makes what was shown equal to it.
-    fn complete(&mut self, content: String, superseded: bool) -> Vec<Show> {
-        self.kept = !content.is_empty();
-        let so_far: String = self.pieces.drain(..).map(|(_, piece)| piece).collect();
+    /// Returns the items that make the shown text equal to the stored answer.
+    fn complete(&mut self, content: String, superseded: bool) -> Vec<DisplayItem> {
+        self.has_stored_answer = !content.is_empty();
+        let so_far: String = self.deltas.drain(..).map(|(_, text)| text).collect();
         let streamed = match content.strip_prefix(&so_far) {
-            Some(rest) if !superseded => vec![Show::Text(rest.to_owned())],
-            _ => vec![Show::Aside("only this was kept:".to_owned()), Show::Text(content.clone())],
+            Some(rest) if !superseded => vec![DisplayItem::Text(rest.to_owned())],
+            _ => vec![
+                DisplayItem::Aside("the server has kept only this:".to_owned()),
+                DisplayItem::Text(content.clone()),
+            ],
         };
-        streamed.into_iter().chain([Show::Answer(content)]).collect()
+        streamed.into_iter().chain([DisplayItem::Answer(content)]).collect()
     }
 
-    fn end(&mut self, outcome: RunOutcome, error: Option<RunError>) -> Vec<Show> {
+    fn end(&mut self, outcome: RunOutcome, error: Option<RunError>) -> Vec<DisplayItem> {
         self.outcome = Some(outcome);
         self.questions.clear();
         match (outcome, error) {
             (RunOutcome::Completed, _) => vec![],
             (RunOutcome::Failed, Some(RunError { code, message })) => {
-                vec![Show::Error(format!("run failed: {message} ({code})"))]
+                vec![DisplayItem::Error(format!("run failed: {message} ({code})"))]
             }
-            (RunOutcome::Failed, None) => vec![Show::Error("run failed".to_owned())],
-            (RunOutcome::Cancelled, _) if self.kept => {
-                vec![Show::Notice("cancelled; what was said is kept".to_owned())]
+            (RunOutcome::Failed, None) => vec![DisplayItem::Error("run failed".to_owned())],
+            (RunOutcome::Cancelled, _) if self.has_stored_answer => {
+                vec![DisplayItem::Notice("cancelled; the answer so far is kept".to_owned())]
             }
-            (RunOutcome::Cancelled, _) => vec![Show::Notice("cancelled; nothing was said".to_owned())],
+            (RunOutcome::Cancelled, _) => vec![DisplayItem::Notice("cancelled; there is no answer".to_owned())],
         }
     }
 }
 
-/// Says that an answer which looks whole is not.
-fn cut_off(reason: Option<FinishReason>) -> Option<Show> {
+/// Returns a notice if the answer looks complete and is not.
+fn truncation_notice(reason: Option<FinishReason>) -> Option<DisplayItem> {
     let text = match reason? {
-        FinishReason::Length => "the answer was cut off at its longest; say \"continue\" for the rest",
+        FinishReason::Length => "the answer ended at its longest; say \"continue\" for the rest",
         FinishReason::ContentFilter => "the provider withheld the answer, or the rest of it",
         FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => return None,
     };
-    Some(Show::Notice(text.to_owned()))
+    Some(DisplayItem::Notice(text.to_owned()))
 }
 
 #[cfg(test)]

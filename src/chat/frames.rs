@@ -1,4 +1,4 @@
-//! The native wire, read: bytes to frames to events. Nothing here waits or asks.
+//! Parses the native wire: bytes to frames to events. It neither waits nor sends requests.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use holdfast_shared::{
 };
 use serde::Deserialize;
 
-/// Cuts a stream of server-sent events into the data of its frames, wherever the network has cut it.
+/// Splits a stream of server-sent events into the data of its frames, wherever the network has split the bytes.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// The begin of a line whose end has not come.
+    /// A line whose end has not arrived yet.
     rest: Vec<u8>,
     data: Option<String>,
 }
 
 impl Frames {
-    /// Takes the next bytes; gives the data of the frames that end in them.
+    /// Adds the next bytes, and returns the data of the frames that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut complete = Vec::new();
         let mut lines = bytes.split(|byte| *byte == b'\n');
@@ -36,7 +36,7 @@ impl Frames {
         if line.is_empty() {
             return self.data.take();
         }
-        // The event repeats what the fields `id` and `event` say; comments are heartbeats.
+        // The data repeats the fields `id` and `event`; comments are heartbeats.
         let value = line.strip_prefix("data:")?;
         let value = value.strip_prefix(' ').unwrap_or(value);
         match &mut self.data {
@@ -47,30 +47,30 @@ impl Frames {
     }
 }
 
-/// One event of a run, as the native wire has it.
+/// One event of a run, parsed from the native wire.
 #[derive(Debug, Clone)]
 pub struct ClientEvent {
     pub id: EventId,
-    /// On an attempt's first event: what comes after the base is superseded.
+    /// Only on the first event of an attempt: it supersedes all events after its base.
     pub base: Option<EventId>,
     kind: EventKind,
     /// A JSON object with the payload's fields.
     data: String,
 }
 
-/// Where an event stands to what a client has.
+/// How an event relates to a client's cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorOrder {
-    /// The client has it.
-    Known,
-    /// Nothing is missing between.
+    /// The client has the event.
+    Duplicate,
+    /// The event follows the cursor without a gap.
     Next,
-    /// Something is.
+    /// Events between the cursor and this event are missing.
     Gap,
 }
 
 impl ClientEvent {
-    /// Reads a frame's data; `None` if it is no event.
+    /// Parses the data of a frame; returns `None` if it is no event.
     pub fn parse(data: String) -> Option<Self> {
         #[derive(Deserialize)]
         struct Head<'a> {
@@ -84,7 +84,7 @@ impl ClientEvent {
         Some(Self { id, base: base.filter(|_| id.n == 1), kind, data })
     }
 
-    /// What happened; `Unknown` for an event of a newer server, also where only its payload is newer.
+    /// Returns the parsed payload; `Unknown` if a newer server wrote the event or its payload.
     pub fn body(&self) -> EventBody<'_> {
         EventBody::read(self.kind, self.data.as_bytes())
     }
@@ -93,14 +93,15 @@ impl ClientEvent {
         self.kind.is_terminal()
     }
 
-    /// The rule by which ids alone prove that nothing was missed.
-    pub fn place(&self, cursor: EventId) -> CursorOrder {
+    /// Compares ids, which prove alone whether an event is missing.
+    pub fn order_after(&self, cursor: EventId) -> CursorOrder {
         if self.id <= cursor {
-            return CursorOrder::Known;
+            return CursorOrder::Duplicate;
         }
-        match self.id == cursor.next() || self.base.is_some_and(|base| cursor >= base) {
-            true => CursorOrder::Next,
-            false => CursorOrder::Gap,
+        if self.id == cursor.next() || self.base.is_some_and(|base| cursor >= base) {
+            CursorOrder::Next
+        } else {
+            CursorOrder::Gap
         }
     }
 }
@@ -119,7 +120,7 @@ mod tests {
     );
 
     #[test]
-    fn frames_are_the_same_wherever_the_stream_is_cut() {
+    fn frames_are_equal_wherever_the_bytes_are_split() {
         let expected = ["{\"a\":1}", "{\"ü\":\"…\"}", "two\nlines"];
         for first in 0..STREAM.len() {
             for second in first..STREAM.len() {
@@ -127,13 +128,13 @@ mod tests {
                 let parts =
                     [&STREAM.as_bytes()[..first], &STREAM.as_bytes()[first..second], &STREAM.as_bytes()[second..]];
                 let data: Vec<String> = parts.iter().flat_map(|part| frames.push(part)).collect();
-                assert_eq!(data, expected, "cut at {first} and {second}");
+                assert_eq!(data, expected, "split at {first} and {second}");
             }
         }
     }
 
     #[test]
-    fn an_event_is_read_as_far_as_it_is_known() {
+    fn events_of_newer_servers_are_unknown() {
         let check = |data: &str, expected: &str| {
             let event = ClientEvent::parse(data.to_owned())
                 .map(|event| format!("{} {:?} {}", event.id, event.base, event.body().kind().name()));
@@ -152,20 +153,20 @@ mod tests {
     }
 
     #[test]
-    fn ids_alone_tell_whether_something_is_missing() {
+    fn ids_alone_prove_that_no_event_is_missing() {
         let check = |cursor: &str, next: (&str, Option<&str>), expected: CursorOrder| {
             let id = |text: &str| text.parse::<EventId>().unwrap();
             let event =
                 ClientEvent { id: id(next.0), base: next.1.map(id), kind: EventKind::Unknown, data: "{}".to_owned() };
-            assert_eq!(event.place(id(cursor)), expected, "{cursor} then {next:?}");
+            assert_eq!(event.order_after(id(cursor)), expected, "{cursor} then {next:?}");
         };
         check("0-0", ("0-1", Some("0-0")), CursorOrder::Next);
         check("1-2", ("1-3", None), CursorOrder::Next);
-        check("1-2", ("1-2", None), CursorOrder::Known);
+        check("1-2", ("1-2", None), CursorOrder::Duplicate);
         check("1-2", ("1-4", None), CursorOrder::Gap);
         check("1-9", ("2-1", Some("1-5")), CursorOrder::Next);
         check("1-4", ("2-1", Some("1-5")), CursorOrder::Gap);
         check("1-9", ("2-2", None), CursorOrder::Gap);
-        check("2-1", ("1-10", None), CursorOrder::Known);
+        check("2-1", ("1-10", None), CursorOrder::Duplicate);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::fold::Show;
+use super::fold::DisplayItem;
 
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
@@ -97,20 +97,20 @@ impl Screen {
         }
     }
 
-    pub fn show(&mut self, show: Show) -> io::Result<()> {
-        match show {
-            Show::Text(text) if self.streams => self.stream(&text, OutputPosition::InText),
-            Show::Reasoning(text) if self.streams => self.stream(&text, OutputPosition::InReasoning),
-            Show::Aside(text) if self.streams => self.notice(&format!("[{text}]")),
-            Show::Answer(text) if !self.streams => {
+    pub fn show(&mut self, item: DisplayItem) -> io::Result<()> {
+        match item {
+            DisplayItem::Text(text) if self.streams => self.stream(&text, OutputPosition::InText),
+            DisplayItem::Reasoning(text) if self.streams => self.stream(&text, OutputPosition::InReasoning),
+            DisplayItem::Aside(text) if self.streams => self.notice(&format!("[{text}]")),
+            DisplayItem::Answer(text) if !self.streams => {
                 let mut out = io::stdout().lock();
                 writeln!(out, "{}", printable(&text))?;
                 out.flush()
             }
-            Show::Notice(text) => self.notice(&format!("[{text}]")),
-            Show::Conversation(id) => self.greet(&format!("conversation {id}")),
-            Show::Error(text) => self.error(&text),
-            Show::Text(_) | Show::Reasoning(_) | Show::Aside(_) | Show::Answer(_) => Ok(()),
+            DisplayItem::Notice(text) => self.notice(&format!("[{text}]")),
+            DisplayItem::Conversation(id) => self.greet(&format!("conversation {id}")),
+            DisplayItem::Error(text) => self.error(&text),
+            DisplayItem::Text(_) | DisplayItem::Reasoning(_) | DisplayItem::Aside(_) | DisplayItem::Answer(_) => Ok(()),
         }
     }
 

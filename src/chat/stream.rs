@@ -90,8 +90,8 @@ impl RunReader {
 
     /// Sends an event as an update if it is the next one. Returns whether it ends the run; fails if events are missing.
     async fn pass_on(&mut self, event: ClientEvent) -> Result<bool, RequestFailure> {
-        match event.place(self.cursor) {
-            CursorOrder::Known => return Ok(false),
+        match event.order_after(self.cursor) {
+            CursorOrder::Duplicate => return Ok(false),
             CursorOrder::Gap => {
                 return Err(RequestFailure::Away(format!(
                     "events between {} and {} are missing",

@@ -1,4 +1,4 @@
-//! The head of a stream: what comes first behind a cursor, seen without sending it.
+//! The head of a stream: waits for events after the cursor without sending them.
 
 use std::time::Duration;
 
@@ -9,59 +9,60 @@ use holdfast_shared::{
 };
 
 use super::{
-    follower::{Follower, Woken},
-    look::Look,
+    poll::PollResult,
+    subscriber::{Subscriber, WakeReason},
 };
 
-impl Follower {
-    /// Why the run has failed, if it did so before it gave any output. Waits for the first output or the end, at most
-    /// `patience`; not for a client that comes back, which had its answer before.
-    pub async fn failure_before_output(&mut self, patience: Duration) -> Option<RunError> {
+impl Subscriber {
+    /// Waits up to `max_wait` for the first output or the end, and returns the error if the run failed without output.
+    /// Returns `None` at once for a reconnecting client, because its first request has received an answer.
+    pub async fn failure_before_output(&mut self, max_wait: Duration) -> Option<RunError> {
         if self.cursor != EventId::ORIGIN {
             return None;
         }
-        let first = self.first(|event| is_output(event.kind()) || event.is_terminal());
-        let first = tokio::time::timeout(patience, first).await.ok().flatten()?;
+        let first = self.find_event(|event| is_output(event.kind()) || event.is_terminal());
+        let first = tokio::time::timeout(max_wait, first).await.ok().flatten()?;
         match first.body() {
             EventBody::RunFailed(end) => Some(end.error),
             _ => None,
         }
     }
 
-    /// Waits for the end of the run, at most `patience`.
-    pub async fn ended(mut self, patience: Duration) {
-        // At the end of the patience the run is shown as it is.
-        let _ = tokio::time::timeout(patience, self.first(Event::is_terminal)).await;
+    /// Waits up to `max_wait` for the end of the run.
+    pub async fn await_end(mut self, max_wait: Duration) {
+        // After a time-out, the caller returns the run as it is.
+        let _ = tokio::time::timeout(max_wait, self.find_event(Event::is_terminal)).await;
     }
 
-    /// The first event behind the cursor that is `wanted`. The cursor stays where it is: all of it is still to be sent.
-    async fn first(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+    /// Waits for the first event after the cursor that matches. The cursor does not move, so the subscriber sends all
+    /// events later.
+    async fn find_event(&mut self, matches: impl Fn(&Event) -> bool) -> Option<Event> {
         let mut at = self.cursor;
-        let mut events = self.unsent();
+        let mut events = self.unsent_events();
         loop {
-            if let Some(found) = events.iter().find(|event| wanted(event)) {
+            if let Some(found) = events.iter().find(|event| matches(event)) {
                 return Some(found.clone());
             }
             at = events.last().map_or(at, |event| event.id);
-            events = match self.look(at).await {
-                Look::Events(events) => events,
-                Look::CaughtUp | Look::Away => Vec::new(),
-                Look::Ended | Look::Gone => return None,
+            events = match self.poll(at).await {
+                PollResult::Events(events) => events,
+                PollResult::CaughtUp | PollResult::Unavailable => Vec::new(),
+                PollResult::Ended | PollResult::Gone => return None,
             };
             if !events.is_empty() {
                 continue;
             }
             match self.wait(at).await {
-                Woken::ToLook => {}
-                // Nobody is sent anything yet.
-                Woken::HeartbeatDue => self.beaten(),
-                Woken::Draining => return None,
+                WakeReason::Changed => {}
+                // The API has not begun to answer, so it sends no heartbeat.
+                WakeReason::HeartbeatDue => self.reset_heartbeat(),
+                WakeReason::Draining => return None,
             }
         }
     }
 }
 
-/// Whether a reader could see something of an event of this kind.
+/// Returns whether a reader can see an event of this kind.
 const fn is_output(kind: EventKind) -> bool {
     match kind {
         EventKind::MessageDelta

@@ -1,63 +1,66 @@
-//! Live frames: stretch after stretch of a run, for a protocol whose connections end before the run does.
+//! Live frames: one page of a run's log after the other, for a protocol whose connections end before the run does.
 
 use bytes::Bytes;
 use futures::{Stream, stream};
 use tokio::time::Instant;
 
 use super::{
-    follower::{Aborted, Counted, Follower, Woken},
-    stretch::Stretch,
+    stream_page::StreamPage,
+    subscriber::{StreamGauge, Subscriber, TruncatedStream, WakeReason},
 };
 use crate::wire;
 
-/// A connection that is sent stretches.
+/// A connection that receives pages of events.
 pub struct LiveFrames {
-    follower: Follower,
-    until: Instant,
-    /// Whether the client knows that it has everything.
-    told: bool,
-    over: bool,
-    _counted: Counted,
+    subscriber: Subscriber,
+    deadline: Instant,
+    /// Whether the client knows that it has all events so far.
+    reported_up_to_date: bool,
+    is_finished: bool,
+    _gauge: StreamGauge,
 }
 
 impl LiveFrames {
-    /// Goes on until then, or to the end of the run.
-    pub fn new(follower: Follower, until: Instant) -> Self {
-        Self { follower, until, told: false, over: false, _counted: Counted::new() }
+    /// Streams until `deadline`, or to the end of the run.
+    pub fn new(subscriber: Subscriber, deadline: Instant) -> Self {
+        Self { subscriber, deadline, reported_up_to_date: false, is_finished: false, _gauge: StreamGauge::new() }
     }
 
-    /// The frames of the stretches. Unlike other streams it ends cleanly in mid-run, between two stretches: its clients
-    /// take nothing but `streamClosed` for the end, and come back by themselves.
-    pub fn into_stream(self, encode: impl Fn(&Stretch) -> Bytes) -> impl Stream<Item = Result<Bytes, Aborted>> {
+    /// Returns the frames of the pages. Unlike other streams, this one ends cleanly in mid-run, between two pages. Its
+    /// clients accept only `streamClosed` as the end, and reconnect by themselves.
+    pub fn into_stream(
+        self,
+        encode: impl Fn(&StreamPage) -> Bytes,
+    ) -> impl Stream<Item = Result<Bytes, TruncatedStream>> {
         stream::unfold((self, encode), async |(mut live, encode)| {
             let frames = live.next(&encode).await?;
             Some((frames, (live, encode)))
         })
     }
 
-    async fn next(&mut self, encode: impl Fn(&Stretch) -> Bytes) -> Option<Result<Bytes, Aborted>> {
-        while !self.over {
-            let stretch = match self.follower.read_on().await {
-                Ok(stretch) => stretch,
+    async fn next(&mut self, encode: impl Fn(&StreamPage) -> Bytes) -> Option<Result<Bytes, TruncatedStream>> {
+        while !self.is_finished {
+            let page = match self.subscriber.next_page().await {
+                Ok(page) => page,
                 Err(aborted) => {
-                    self.over = true;
+                    self.is_finished = true;
                     return Some(Err(aborted));
                 }
             };
-            let is_news = !stretch.events.is_empty() || stretch.closed || stretch.up_to_date && !self.told;
+            let is_news = !page.events.is_empty() || page.closed || page.up_to_date && !self.reported_up_to_date;
             if is_news {
-                self.told = stretch.up_to_date;
-                self.over = stretch.closed || Instant::now() >= self.until;
-                self.follower.beaten();
-                return Some(Ok(encode(&stretch)));
+                self.reported_up_to_date = page.up_to_date;
+                self.is_finished = page.closed || Instant::now() >= self.deadline;
+                self.subscriber.reset_heartbeat();
+                return Some(Ok(encode(&page)));
             }
-            match self.follower.wait_by(self.until).await {
-                Some(Woken::ToLook) => {}
-                Some(Woken::HeartbeatDue) => {
-                    self.follower.beaten();
+            match self.subscriber.wait_until(self.deadline).await {
+                Some(WakeReason::Changed) => {}
+                Some(WakeReason::HeartbeatDue) => {
+                    self.subscriber.reset_heartbeat();
                     return Some(Ok(Bytes::from_static(wire::HEARTBEAT)));
                 }
-                Some(Woken::Draining) | None => return None,
+                Some(WakeReason::Draining) | None => return None,
             }
         }
         None

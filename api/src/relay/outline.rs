@@ -1,5 +1,5 @@
-//! An outline of a run's log: where it stops for an answer, what of it is superseded, and where it may lack something. However
-//! long the log is, this is short.
+//! An outline of a run's log: its pauses, its superseded ranges, and where it may lack events. It is short, however
+//! long the log is.
 
 use holdfast_shared::{
     event::{AttemptReason, Event, EventBody, EventKind, ExecutedBy},
@@ -10,41 +10,42 @@ use uuid::Uuid;
 use super::Relay;
 use crate::problem::Problem;
 
-/// What there is to know of a log before it is shown.
+/// The facts of a log that the AI SDK's routes need before they stream it.
 #[derive(Debug, Default)]
 pub struct Outline {
-    /// The events behind which the run waited, or waits.
+    /// The events after which the run waited, or waits.
     pub pauses: Vec<EventId>,
-    /// What was asked, an approval's id or a call's, and before which of the pauses.
-    asked: Vec<(String, usize)>,
-    /// What is no longer part of the answer: the events after the first and before the second of each pair.
+    /// The ids of approvals and client calls that the run has asked for, each with the number of pauses before it.
+    questions: Vec<(String, usize)>,
+    /// The superseded events: those after the first and before the second of each pair.
     pub superseded: Vec<(EventId, EventId)>,
-    /// The events behind which a run was taken from its holder: clients may have been shown more there than the log has.
-    pub breaks: Vec<EventId>,
-    /// As far as this goes.
+    /// The events after which another worker took the run over. The lost worker may have shown more events than the log
+    /// has.
+    pub takeovers: Vec<EventId>,
+    /// The last event that the outline includes.
     pub last: EventId,
     pub has_ended: bool,
 }
 
 impl Outline {
-    /// Whether the answer is made without this event.
+    /// Returns whether a later attempt supersedes the event.
     pub fn leaves_out(&self, id: EventId) -> bool {
         is_left_out(&self.superseded, id)
     }
 
-    /// How many pauses there are up to the newest one at which any of these was asked for.
+    /// Returns the number of pauses up to the newest one at which the run asked any of the questions.
     pub fn pauses_up_to(&self, questions: &[String]) -> Option<usize> {
-        let asked = self.asked.iter().rev().find(|(question, _)| questions.contains(question));
-        asked.map(|(_, pauses)| pauses + 1).filter(|pauses| *pauses <= self.pauses.len())
+        let asked_question = self.questions.iter().rev().find(|(question, _)| questions.contains(question));
+        asked_question.map(|(_, pauses)| pauses + 1).filter(|pauses| *pauses <= self.pauses.len())
     }
 
     fn push(&mut self, event: &Event) {
-        self.asked.extend(question_of(event).map(|question| (question, self.pauses.len())));
+        self.questions.extend(question_of(event).map(|question| (question, self.pauses.len())));
         if let Some(base) = event.base.filter(|base| *base < self.last) {
             self.superseded.push((base, event.id));
         }
         if is_taken_over(event) {
-            self.breaks.push(self.last);
+            self.takeovers.push(self.last);
         }
         if event.is_wait() {
             self.pauses.push(event.id);
@@ -54,9 +55,9 @@ impl Outline {
     }
 }
 
-/// What an event asks: the id of an approval, or of a call that the client executes.
+/// Returns the question of an event: the id of an approval, or of a call that the client executes.
 fn question_of(event: &Event) -> Option<String> {
-    // Only these two payloads are read.
+    // Parse only these two payloads.
     if !matches!(event.kind(), EventKind::ApprovalRequested | EventKind::ToolCallStarted) {
         return None;
     }
@@ -67,8 +68,8 @@ fn question_of(event: &Event) -> Option<String> {
     }
 }
 
-/// Whether the holder before this event may have shown what it had not archived yet. A run that waits, or that was handed
-/// over, is archived whole.
+/// Returns whether the worker before this event may have shown events that it had not archived. A run that waits, or
+/// that its worker handed over, is archived completely.
 fn is_taken_over(event: &Event) -> bool {
     match event.kind() {
         _ if event.base.is_none() => false,
@@ -81,13 +82,13 @@ fn is_taken_over(event: &Event) -> bool {
     }
 }
 
-/// Whether one of these pairs has the event between them.
+/// Returns whether the event lies between the two events of a pair.
 pub fn is_left_out(left_out: &[(EventId, EventId)], id: EventId) -> bool {
     left_out.iter().any(|(base, until)| id > *base && id < *until)
 }
 
 impl Relay {
-    /// Reads a run's log up to where it is now.
+    /// Reads a run's log up to its newest event.
     pub async fn outline(&self, run_id: Uuid) -> Result<Outline, Problem> {
         let mut outline = Outline { last: EventId::ORIGIN, ..Outline::default() };
         while !outline.has_ended {
@@ -123,7 +124,7 @@ mod tests {
         )
     }
 
-    fn begun(attempt: u32, base: EventId, reason: AttemptReason) -> Event {
+    fn attempt_started(attempt: u32, base: EventId, reason: AttemptReason) -> Event {
         event(
             attempt,
             1,
@@ -132,18 +133,18 @@ mod tests {
     }
 
     #[test]
-    fn what_an_attempt_supersedes_is_left_out_and_nothing_else() {
+    fn the_outline_leaves_out_only_superseded_events() {
         let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted(StepStarted { step: 1 }));
         let wait = event(2, 3, &EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
         let events = [
             queued(),
-            begun(1, EventId::first_of(0), AttemptReason::Claimed),
+            attempt_started(1, EventId::first_of(0), AttemptReason::Claimed),
             delta(1, 2),
             delta(1, 3),
-            begun(2, EventId::new(1, 1), AttemptReason::LeaseExpired),
+            attempt_started(2, EventId::new(1, 1), AttemptReason::LeaseExpired),
             delta(2, 2),
             wait,
-            begun(3, EventId::new(2, 3), AttemptReason::Resumed),
+            attempt_started(3, EventId::new(2, 3), AttemptReason::Resumed),
         ];
         let mut outline = Outline::default();
         events.iter().for_each(|event| outline.push(event));
@@ -151,6 +152,6 @@ mod tests {
             events.iter().filter(|event| outline.leaves_out(event.id)).map(|event| event.id.to_string()).collect();
         assert_eq!(left, ["1-2", "1-3"]);
         assert_eq!(outline.pauses, [EventId::new(2, 3)]);
-        assert_eq!(outline.breaks, [EventId::new(1, 3)]);
+        assert_eq!(outline.takeovers, [EventId::new(1, 3)]);
     }
 }

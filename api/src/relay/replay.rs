@@ -1,4 +1,4 @@
-//! Replay: the next events after a cursor, from the log, or else from the archive.
+//! Replay: reads the next events after a cursor from the log, or else from the archive.
 
 use std::error::Error;
 
@@ -11,71 +11,75 @@ use uuid::Uuid;
 
 use super::Relay;
 
-/// Encoded events that one read asks for, in bytes.
+/// Bytes of encoded events that one read asks for.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Encoded events that one client holds while it catches up, in bytes; their frames come on top.
-const HELD_BYTES: usize = 2 * READ_BYTES;
+/// Bytes of encoded events that one client holds while it catches up, without their frames.
+const CLIENT_BYTES: usize = 2 * READ_BYTES;
 
-/// What there is after a cursor.
-pub enum Replayed<Events = Vec<Event>> {
+/// The result of a read after a cursor.
+pub enum ReplayResult<Events = Vec<Event>> {
     /// The next events, at least one.
     Events(Events),
-    /// Nothing yet; the run goes on.
-    Nothing,
-    /// Nothing any more; the client has everything.
+    /// There are no events yet; the run continues.
+    CaughtUp,
+    /// The run has ended, and the client has all its events.
     Finished,
-    /// No event of the run was ever named like this.
-    NeverIssued,
-    /// The events are past their time.
-    Removed,
+    /// The cursor is no event of this run.
+    ForeignCursor,
+    /// The events have expired.
+    EventsGone,
     NoSuchRun,
 }
 
-impl<Events> Replayed<Events> {
-    pub fn map<Other>(self, change: impl FnOnce(Events) -> Other) -> Replayed<Other> {
+impl<Events> ReplayResult<Events> {
+    pub fn map<Other>(self, change: impl FnOnce(Events) -> Other) -> ReplayResult<Other> {
         match self {
-            Self::Events(events) => Replayed::Events(change(events)),
-            Self::Nothing => Replayed::Nothing,
-            Self::Finished => Replayed::Finished,
-            Self::NeverIssued => Replayed::NeverIssued,
-            Self::Removed => Replayed::Removed,
-            Self::NoSuchRun => Replayed::NoSuchRun,
+            Self::Events(events) => ReplayResult::Events(change(events)),
+            Self::CaughtUp => ReplayResult::CaughtUp,
+            Self::Finished => ReplayResult::Finished,
+            Self::ForeignCursor => ReplayResult::ForeignCursor,
+            Self::EventsGone => ReplayResult::EventsGone,
+            Self::NoSuchRun => ReplayResult::NoSuchRun,
         }
     }
 }
 
 impl Relay {
-    /// Reads on after `cursor`.
-    pub(super) async fn replay(&self, run_id: Uuid, cursor: EventId) -> Result<Replayed, storage::Error> {
-        let logged = match self.run_log.read(run_id, cursor, READ_BYTES).await {
-            Ok(events) => held(following(events, cursor)),
+    /// Reads the next events after `cursor`.
+    pub(super) async fn replay(&self, run_id: Uuid, cursor: EventId) -> Result<ReplayResult, storage::Error> {
+        let events = match self.run_log.read(run_id, cursor, READ_BYTES).await {
+            Ok(events) => truncate(following(events, cursor)),
             Err(error) => {
-                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "reading the archive instead of the log");
+                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "failed to read the run log; reading the archive");
                 Vec::new()
             }
         };
-        if !logged.is_empty() {
-            return Ok(Replayed::Events(logged));
+        if !events.is_empty() {
+            return Ok(ReplayResult::Events(events));
         }
-        let Some(archived) = self.storage.read_archive(run_id, cursor).await? else { return Ok(Replayed::NoSuchRun) };
-        let events = held(following(archived.events, cursor));
+        let Some(archived) = self.storage.read_archive(run_id, cursor).await? else {
+            return Ok(ReplayResult::NoSuchRun);
+        };
+        let events = truncate(following(archived.events, cursor));
         let position = archived.position;
-        Ok(match events.is_empty() {
-            false => Replayed::Events(events),
-            true if position.status.is_terminal() && cursor == position.archived_to => Replayed::Finished,
-            true if position.removed && cursor < position.archived_to => Replayed::Removed,
-            true if position.status.is_terminal() || cursor.attempt > position.attempt => Replayed::NeverIssued,
-            true => Replayed::Nothing,
+        if !events.is_empty() {
+            return Ok(ReplayResult::Events(events));
+        }
+        Ok(match position {
+            _ if position.status.is_terminal() && cursor == position.archived_to => ReplayResult::Finished,
+            _ if position.removed && cursor < position.archived_to => ReplayResult::EventsGone,
+            _ if position.status.is_terminal() || cursor.attempt > position.attempt => ReplayResult::ForeignCursor,
+            _ => ReplayResult::CaughtUp,
         })
     }
 }
 
-/// The leading events that one client may hold, at least one.
-fn held(mut events: Vec<Event>) -> Vec<Event> {
+/// Truncates the events to what one client may hold, at least one.
+fn truncate(mut events: Vec<Event>) -> Vec<Event> {
     let mut bytes = 0;
     let fitting = events.iter().take_while(|event| {
-        let fits = bytes < HELD_BYTES;
+        let fits = bytes < CLIENT_BYTES;
         bytes += event.line().len();
         fits
     });

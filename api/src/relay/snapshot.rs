@@ -1,26 +1,26 @@
-//! The snapshot of a run: its log or archive, read page by page and folded.
+//! The snapshot of a run: reads its log or archive page by page, and folds it.
 
-use holdfast_shared::{event::Event, event_id::EventId, snapshot::Folding};
+use holdfast_shared::{event::Event, event_id::EventId, snapshot::SnapshotBuilder};
 use uuid::Uuid;
 
 use super::Relay;
 use crate::problem::Problem;
 
-/// A run's log up to its end or its newest event, folded.
+/// The fold of a run's log up to its end or its newest event.
 #[derive(Default)]
-pub struct Folded {
-    pub folding: Folding,
-    /// The newest event that is folded.
+pub struct RunFold {
+    pub builder: SnapshotBuilder,
+    /// The newest folded event.
     pub last: EventId,
-    /// When that was written, in ms since the Unix epoch.
+    /// When the newest folded event was written, in ms since the Unix epoch.
     pub at_ms: i64,
-    /// The event with which the run has ended; it is not folded.
+    /// The event that ended the run; it is not folded.
     pub end: Option<Event>,
 }
 
-impl Folded {
-    /// Folds the end too.
-    pub fn with_its_end(mut self) -> Self {
+impl RunFold {
+    /// Folds the end, too.
+    pub fn including_end(mut self) -> Self {
         if let Some(end) = self.end.take() {
             self.fold(&end);
         }
@@ -28,26 +28,26 @@ impl Folded {
     }
 
     fn fold(&mut self, event: &Event) {
-        self.folding.push(event);
+        self.builder.push(event);
         self.last = event.id;
         self.at_ms = event.at_ms;
     }
 }
 
 impl Relay {
-    /// Reads and folds what a run has so far.
-    pub async fn fold(&self, run_id: Uuid) -> Result<Folded, Problem> {
-        let mut folded = Folded::default();
+    /// Reads and folds the events of a run, except the event that ends it.
+    pub async fn fold(&self, run_id: Uuid) -> Result<RunFold, Problem> {
+        let mut run_fold = RunFold::default();
         loop {
-            let events = self.page(run_id, folded.last).await?;
+            let events = self.page(run_id, run_fold.last).await?;
             if events.is_empty() {
-                return Ok(folded);
+                return Ok(run_fold);
             }
             for event in events {
                 if event.is_terminal() {
-                    return Ok(Folded { end: Some(event), ..folded });
+                    return Ok(RunFold { end: Some(event), ..run_fold });
                 }
-                folded.fold(&event);
+                run_fold.fold(&event);
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     auth::Caller,
     extract::{Query, RunId},
     problem::Problem,
-    relay::{LiveFrames, Opened, Stretch},
+    relay::{LiveFrames, OpenOutcome, StreamPage},
     wire::durable::{self, Offset},
 };
 
@@ -91,15 +91,15 @@ async fn answer(
         (None, None) => "-1",
         (None, Some(_)) => return Err(Problem::missing_offset()),
     };
-    let place = Offset::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
-    let (begin, is_now) = match place {
-        Offset::Behind(id) => (Stretch::behind(id), false),
+    let start = Offset::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
+    let (begin, is_now) = match start {
+        Offset::After(id) => (StreamPage::empty_after(id), false),
         Offset::Now => (app.relay().tail(&run).await?, true),
     };
     let cursor = durable::cursor(Utc::now(), query.cursor.as_deref());
     match query.live {
         None if is_now => Ok((position(&begin), [JSON, NO_STORE], "[]").into_response()),
-        None => Ok(catch_up(id, &begin, &app.relay().stretch(id, begin.last).await?, headers)),
+        None => Ok(catch_up(id, &begin, &app.relay().stream_page(id, begin.last).await?, headers)),
         Some(Live::LongPoll) => long_poll(app, caller, &run, begin, cursor).await,
         Some(Live::Sse) => sse(app, caller, &run, begin, cursor).await,
     }
@@ -110,9 +110,9 @@ async fn own_run(app: &App, caller: &Caller, id: Uuid) -> Result<Run, Problem> {
 }
 
 /// Returns the events after the offset, up to the size limit, or 304 if the client has them already.
-fn catch_up(id: Uuid, begin: &Stretch, stretch: &Stretch, headers: &HeaderMap) -> Response {
+fn catch_up(id: Uuid, begin: &StreamPage, page: &StreamPage, headers: &HeaderMap) -> Response {
     // The tag is weak: two answers with equal offsets can differ in the events that a lost worker has not archived.
-    let tag = format!("\"{id}:{}:{}\"", durable::offset(begin.last), durable::offset(stretch.last));
+    let tag = format!("\"{id}:{}:{}\"", durable::offset(begin.last), durable::offset(page.last));
     // Caches must be private and must revalidate, because another caller may send the next request.
     let caching = [
         (header::ETAG, HeaderValue::from_str(&format!("W/{tag}")).expect("a tag is ASCII")),
@@ -120,9 +120,9 @@ fn catch_up(id: Uuid, begin: &Stretch, stretch: &Stretch, headers: &HeaderMap) -
     ];
     let etags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     if etags.flat_map(|value| value.split(',')).any(|etag| etag.trim().trim_start_matches("W/") == tag) {
-        return (StatusCode::NOT_MODIFIED, position(stretch), caching).into_response();
+        return (StatusCode::NOT_MODIFIED, position(page), caching).into_response();
     }
-    (position(stretch), caching, [JSON], durable::array(id, &stretch.events)).into_response()
+    (position(page), caching, [JSON], durable::array(id, &page.events)).into_response()
 }
 
 /// Returns the events after the offset; without any, waits for further ones up to the `long_poll` setting.
@@ -130,24 +130,24 @@ async fn long_poll(
     app: &App,
     caller: &Caller,
     run: &Arc<Run>,
-    begin: Stretch,
+    begin: StreamPage,
     cursor: u64,
 ) -> Result<Response, Problem> {
     let until = caller.no_later_than(Instant::now() + app.config().long_poll);
-    let stretch = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
-        Opened::Stream(mut follower) => follower.read_on_by(until).await?,
-        Opened::Finished => Stretch::at_the_end(begin.last),
+    let page = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
+        OpenOutcome::Stream(mut subscriber) => subscriber.next_page_by(until).await?,
+        OpenOutcome::Finished => StreamPage::end_after(begin.last),
     };
     let cursor = [(HeaderName::from_static("stream-cursor"), HeaderValue::from(cursor)), NO_STORE];
-    Ok(if stretch.events.is_empty() {
-        (StatusCode::NO_CONTENT, position(&stretch), cursor).into_response()
+    Ok(if page.events.is_empty() {
+        (StatusCode::NO_CONTENT, position(&page), cursor).into_response()
     } else {
-        (position(&stretch), cursor, [JSON], durable::array(run.id, &stretch.events)).into_response()
+        (position(&page), cursor, [JSON], durable::array(run.id, &page.events)).into_response()
     })
 }
 
 /// Streams the events after the offset and all further ones as they arrive.
-async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor: u64) -> Result<Response, Problem> {
+async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: StreamPage, cursor: u64) -> Result<Response, Problem> {
     let id = run.id;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -155,21 +155,21 @@ async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: Stretch, cursor:
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     let body = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
-        Opened::Stream(follower) => {
+        OpenOutcome::Stream(subscriber) => {
             let until = caller.no_later_than(Instant::now() + app.config().durable_sse);
-            let live = LiveFrames::new(*follower, until);
-            Body::from_stream(live.into_stream(move |stretch| Bytes::from(durable::frames(id, stretch, cursor))))
+            let live = LiveFrames::new(*subscriber, until);
+            Body::from_stream(live.into_stream(move |page| Bytes::from(durable::frames(id, page, cursor))))
         }
-        Opened::Finished => Body::from(durable::frames(id, &Stretch::at_the_end(begin.last), cursor)),
+        OpenOutcome::Finished => Body::from(durable::frames(id, &StreamPage::end_after(begin.last), cursor)),
     };
     Ok((headers, body).into_response())
 }
 
 /// Returns the headers for the client's next offset, and whether further events exist.
-fn position(stretch: &Stretch) -> HeaderMap {
-    let offset = HeaderValue::from_str(&durable::offset(stretch.last)).expect("an offset is a header value");
+fn position(page: &StreamPage) -> HeaderMap {
+    let offset = HeaderValue::from_str(&durable::offset(page.last)).expect("an offset is a header value");
     let mut headers = HeaderMap::from_iter([(HeaderName::from_static("stream-next-offset"), offset)]);
-    let flags = [("stream-up-to-date", stretch.up_to_date), ("stream-closed", stretch.closed)];
+    let flags = [("stream-up-to-date", page.up_to_date), ("stream-closed", page.closed)];
     for (name, _) in flags.into_iter().filter(|(_, is_so)| *is_so) {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
     }

@@ -23,9 +23,9 @@ use crate::{
     auth::Caller,
     extract::{Query, RunId, accepts_event_stream, accepts_json},
     problem::Problem,
-    relay::{Folded, Opened},
+    relay::{OpenOutcome, RunFold},
     streams::OpenStream,
-    wire::{Shows, View, Wire, native},
+    wire::{Detail, View, Wire, native},
 };
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -105,13 +105,13 @@ pub async fn follow(
         let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return page(&app, id, cursor, size).await;
     };
-    let mut opened = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
+    let mut outcome = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
     if query.wire.has_blocks()
-        && let Opened::Stream(follower) = opened
+        && let OpenOutcome::Stream(subscriber) = outcome
     {
-        opened = Opened::Stream(Box::new(follower.behind(app.relay().place(id, cursor).await?)));
+        outcome = OpenOutcome::Stream(Box::new(subscriber.at_position(app.relay().position(id, cursor).await?)));
     }
-    stream_on(query.wire, &app, &run, opened, query.stream_mode).await
+    stream_on(query.wire, &app, &run, outcome, query.stream_mode).await
 }
 
 /// Streams the message so far, then the tail. For an ended run the tail is its last event, because clients wait for
@@ -123,20 +123,20 @@ async fn snapshot_and_tail(
     mode: Option<StreamMode>,
     stream: OpenStream,
 ) -> Result<Response, Problem> {
-    let Folded { folding, last, at_ms, .. } = app.relay().fold(run.id).await?;
+    let RunFold { builder, last, at_ms, .. } = app.relay().fold(run.id).await?;
     let mut frame = Vec::new();
-    native::snapshot_frame(&mut frame, run.id, last, at_ms, &folding.into_snapshot());
-    let mut opened = app.relay().open(owner, run, last, stream).await?;
-    if let Opened::Stream(follower) = &mut opened {
-        follower.led_by(&frame);
+    native::snapshot_frame(&mut frame, run.id, last, at_ms, &builder.into_snapshot());
+    let mut outcome = app.relay().open(owner, run, last, stream).await?;
+    if let OpenOutcome::Stream(subscriber) = &mut outcome {
+        subscriber.prepend_frame(&frame);
     }
-    stream_on(Wire::Native, app, run, opened, mode).await
+    stream_on(Wire::Native, app, run, outcome, mode).await
 }
 
 /// Returns `{snapshot, last_event_id}`, which includes the end of an ended run.
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
-    let Folded { folding, last, .. } = app.relay().fold(run_id).await?.with_its_end();
-    Ok(Json(SnapshotResponse { snapshot: folding.into_snapshot(), last_event_id: last }).into_response())
+    let RunFold { builder, last, .. } = app.relay().fold(run_id).await?.including_end();
+    Ok(Json(SnapshotResponse { snapshot: builder.into_snapshot(), last_event_id: last }).into_response())
 }
 
 /// Returns the stream of a run on any wire, or 204 if the client has all of it.
@@ -144,10 +144,10 @@ pub async fn stream_on(
     wire: Wire,
     app: &App,
     run: &Run,
-    opened: Opened,
+    outcome: OpenOutcome,
     requested: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    Ok(stream_as(view_of(wire, app, run, requested).await?, opened))
+    Ok(stream_as(view_of(wire, app, run, requested).await?, outcome))
 }
 
 /// Returns the view of a run for a client of the wire: the requested mode, else the agent's.
@@ -159,18 +159,18 @@ pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamM
         (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
         _ => app.relay().stream_defaults(run.id).await?,
     };
-    let shows = match Shows::from(requested.unwrap_or(defaults.mode)) {
-        Shows::Everything if !is_native && !defaults.writes_deltas => Shows::Whole,
-        shows => shows,
+    let detail = match Detail::from(requested.unwrap_or(defaults.mode)) {
+        Detail::All if !is_native && !defaults.writes_deltas => Detail::NoDeltas,
+        detail => detail,
     };
-    Ok(View::of(run, wire, shows))
+    Ok(View::of(run, wire, detail))
 }
 
 /// Returns the stream of a view, or 204 if the client has all of it.
-fn stream_as(view: View, opened: Opened) -> Response {
-    match opened {
-        Opened::Stream(follower) => event_stream(view.run_id, Body::from_stream(follower.into_frames(view))),
-        Opened::Finished => (StatusCode::NO_CONTENT, [run_header(view.run_id)]).into_response(),
+fn stream_as(view: View, outcome: OpenOutcome) -> Response {
+    match outcome {
+        OpenOutcome::Stream(subscriber) => event_stream(view.run_id, Body::from_stream(subscriber.into_frames(view))),
+        OpenOutcome::Finished => (StatusCode::NO_CONTENT, [run_header(view.run_id)]).into_response(),
     }
 }
 

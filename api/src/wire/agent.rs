@@ -1,7 +1,7 @@
-//! The agent wire: one JSON object a frame, told apart by `type`, and `[DONE]`.
+//! The agent wire: one JSON object per frame, with the field `type`, and `[DONE]` last.
 //!
-//! `session` comes first. `done`, or `error` where the run has failed, comes last before `[DONE]`. What a run waits for is
-//! not told, only that it waits.
+//! `session` comes first. `done`, or `error` for a failed run, comes last before `[DONE]`. While a run waits, the wire
+//! shows the state and not the question.
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{
     View,
-    reader::{Superseded, shown},
+    reader::{SupersededMark, visible_body},
 };
 
 #[derive(Serialize)]
@@ -26,25 +26,25 @@ enum AgentFrame<'a> {
     Session {
         session: SessionRef<'a>,
         #[serde(flatten)]
-        superseded: Option<Superseded>,
+        superseded: Option<SupersededMark>,
     },
     AgentState {
         state: Cow<'a, str>,
-        /// As the client has named it; null where another route has started the run.
+        /// The client's name for its context; null if another route has started the run.
         #[serde(rename = "contextType")]
         context_type: Option<&'a str>,
     },
     Text {
         content: Cow<'a, str>,
     },
-    /// Clients of two generations look for it under two names.
+    /// The wire sends the call under two names, for clients of two generations.
     ToolCall {
-        tool_call: Call<'a>,
+        tool_call: AgentCall<'a>,
         #[serde(rename = "toolCall")]
-        same: Call<'a>,
+        camel_case: AgentCall<'a>,
     },
     ToolResult {
-        result: Outcome<'a>,
+        result: AgentToolResult<'a>,
     },
     ContextUsage {
         tokens: u64,
@@ -52,8 +52,8 @@ enum AgentFrame<'a> {
         compressed: bool,
     },
     Done {
-        usage: Total,
-        /// Why the model ended the answer; absent where it broke off.
+        usage: TotalUsage,
+        /// Why the model ended the answer; absent if the model did not end it.
         #[serde(skip_serializing_if = "Option::is_none")]
         finish_reason: Option<FinishReason>,
     },
@@ -70,21 +70,21 @@ struct SessionRef<'a> {
 }
 
 #[derive(Clone, Serialize)]
-struct Call<'a> {
+struct AgentCall<'a> {
     id: Cow<'a, str>,
-    function: Function<'a>,
+    function: AgentFunction<'a>,
 }
 
 #[derive(Clone, Serialize)]
-struct Function<'a> {
+struct AgentFunction<'a> {
     name: Cow<'a, str>,
-    /// JSON in a string, as OpenAI has it.
+    /// JSON in a string, as in OpenAI's API.
     arguments: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome<'a> {
+struct AgentToolResult<'a> {
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
@@ -95,44 +95,44 @@ struct Outcome<'a> {
 }
 
 #[derive(Serialize)]
-struct Total {
+struct TotalUsage {
     total_tokens: u64,
 }
 
-/// Appends what an event becomes.
-pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
+/// Appends the frames of an event.
+pub fn frames(buffer: &mut Vec<u8>, view: &View, previous: EventId, event: &Event) {
     let is_end = event.is_terminal();
-    let mark = Superseded::by(event, before, view).map(|superseded| session(view, Some(superseded)));
-    let (first, second) = own(view, shown(view, event));
+    let mark = SupersededMark::by(event, previous, view).map(|superseded| session(view, Some(superseded)));
+    let (first, second) = event_frames(view, visible_body(view, event));
     let mut frames = [mark, first, second].into_iter().flatten().peekable();
     while let Some(frame) = frames.next() {
         if frames.peek().is_none() && !is_end {
-            id(buffer, event);
+            write_id(buffer, event);
         }
         buffer.extend_from_slice(b"data: ");
         serde_json::to_writer(&mut *buffer, &frame).expect("a frame is always valid JSON");
         buffer.extend_from_slice(b"\n\n");
     }
     if is_end {
-        id(buffer, event);
+        write_id(buffer, event);
         buffer.extend_from_slice(b"data: [DONE]\n\n");
     }
 }
 
-fn id(buffer: &mut Vec<u8>, event: &Event) {
+fn write_id(buffer: &mut Vec<u8>, event: &Event) {
     writeln!(buffer, "id: {}", event.id).expect("a Vec takes every write");
 }
 
-/// The frames of the event itself.
-fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Option<AgentFrame<'a>>) {
-    let only = match body {
+/// Returns the frames of the event without the superseded mark.
+fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Option<AgentFrame<'a>>) {
+    let frame = match body {
         EventBody::RunQueued(_) => session(view, None),
         EventBody::StepStarted(_) => agent_state(view, "thinking".into()),
         EventBody::AgentState(changed) => agent_state(view, changed.state.into_name()),
         EventBody::MessageDelta(delta) => return (text(delta.text), None),
         EventBody::MessageCompleted(completed) => return (text(completed.message.content.into_stored().into()), None),
         EventBody::ToolCallStarted(call) => tool_call(call.call_id, call.name, call.input),
-        EventBody::ToolCallCompleted(call) => return completed(call),
+        EventBody::ToolCallCompleted(call) => return call_result(call),
         EventBody::ContextUsage(usage) => {
             AgentFrame::ContextUsage { tokens: usage.tokens, budget: usage.budget, compressed: usage.compressed }
         }
@@ -148,7 +148,7 @@ fn own<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Opti
         | EventBody::WarningRaised(_)
         | EventBody::Unknown => return (None, None),
     };
-    (Some(only), None)
+    (Some(frame), None)
 }
 
 fn text(content: Cow<'_, str>) -> Option<AgentFrame<'_>> {
@@ -157,12 +157,12 @@ fn text(content: Cow<'_, str>) -> Option<AgentFrame<'_>> {
 
 fn done<'a>(usage: Usage, finish_reason: Option<FinishReason>) -> AgentFrame<'a> {
     let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-    AgentFrame::Done { usage: Total { total_tokens }, finish_reason }
+    AgentFrame::Done { usage: TotalUsage { total_tokens }, finish_reason }
 }
 
-fn session(view: &View, superseded: Option<Superseded>) -> AgentFrame<'_> {
-    let named = view.context.as_ref().and_then(|context| context.session_id.as_deref());
-    let id = named.map_or_else(|| view.conversation_id.to_string().into(), Cow::Borrowed);
+fn session(view: &View, superseded: Option<SupersededMark>) -> AgentFrame<'_> {
+    let session_id = view.context.as_ref().and_then(|context| context.session_id.as_deref());
+    let id = session_id.map_or_else(|| view.conversation_id.to_string().into(), Cow::Borrowed);
     AgentFrame::Session {
         session: SessionRef { id, conversation_id: view.conversation_id, run_id: view.run_id },
         superseded,
@@ -174,22 +174,23 @@ fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> AgentFrame<'a> {
 }
 
 fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: RawJson<'a>) -> AgentFrame<'a> {
-    let call = Call { id, function: Function { name, arguments: arguments.into_text() } };
-    AgentFrame::ToolCall { tool_call: call.clone(), same: call }
+    let call = AgentCall { id, function: AgentFunction { name, arguments: arguments.into_text() } };
+    AgentFrame::ToolCall { tool_call: call.clone(), camel_case: call }
 }
 
-/// The result of a call. A call that was refused, by a rule or by a human, comes before it, because each result has its call.
-fn completed(call: ToolCallCompleted<'_>) -> (Option<AgentFrame<'_>>, Option<AgentFrame<'_>>) {
+/// Returns the result of a call. If a rule or a human refused the call, the call comes first, because clients expect
+/// one before each result.
+fn call_result(call: ToolCallCompleted<'_>) -> (Option<AgentFrame<'_>>, Option<AgentFrame<'_>>) {
     let refused = call.input.map(|input| tool_call(call.call_id.clone(), call.name.clone(), input));
     let (data, error) = match call.error {
         Some(error) => (None, Some(error.message.into())),
         None => {
-            // A result is JSON where its text is.
+            // The wire sends the output as JSON if its text is JSON.
             let output = call.output.unwrap_or_default();
             (Some(serde_json::from_str(&output).unwrap_or_else(|_| output.into())), None)
         }
     };
     let (tool_name, tool_call_id) = (call.name, call.call_id);
-    let result = Outcome { success: error.is_none(), data, error, tool_name, tool_call_id };
+    let result = AgentToolResult { success: error.is_none(), data, error, tool_name, tool_call_id };
     (refused, Some(AgentFrame::ToolResult { result }))
 }

@@ -1,14 +1,14 @@
-//! What a request on the agent stream says beside its message. It is kept in the run's metadata, so that whoever rejoins
-//! the run is shown the same frames as whoever has started it.
+//! The context of a request on the agent stream, beside its message. The run's metadata keeps it, so that all clients
+//! of the run receive equal frames.
 
 use holdfast_shared::run::Run;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where in its application the client was when it spoke.
+/// Where in its application the client was when it sent the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentContext {
-    /// The session's name; none where the conversation's id is the name.
+    /// The session's name; `None` if the conversation's id is the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     pub context_type: String,
@@ -21,17 +21,17 @@ pub struct AgentContext {
 }
 
 impl AgentContext {
-    /// The field of a run's metadata that has it.
+    /// The field of a run's metadata for the context.
     const FIELD: &str = "agent_context";
 
-    /// The metadata of a run that was started so.
+    /// Returns the metadata of a run with this context.
     pub fn to_metadata(&self) -> Value {
         json!({ Self::FIELD: self })
     }
 
-    /// What the run was started with; none where another route has started it.
+    /// Returns the context of a run; `None` if another route has started it.
     pub fn of(run: &Run) -> Option<Self> {
-        // Metadata is the client's own on other routes: what does not fit is not ours.
+        // On other routes the metadata is the client's own, so it may have another shape.
         Self::deserialize(run.metadata.as_ref()?.get(Self::FIELD)?).ok()
     }
 }

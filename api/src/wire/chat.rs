@@ -1,7 +1,7 @@
-//! The chat wire: one JSON object a frame, told apart by `type`: `meta`, `token`, `mcp_tool`, `error`, `done`.
+//! The chat wire: one JSON object per frame, with the field `type`: `meta`, `token`, `mcp_tool`, `error`, `done`.
 //!
-//! `meta` comes first and `done` last, however the run ends. Strict clients know these five, so there is no sixth: while a
-//! run waits for an answer, nothing is shown.
+//! `meta` comes first and `done` last, however the run ends. Strict clients know only these five, so the wire shows
+//! nothing while a run waits for an answer.
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     View,
-    reader::{Superseded, shown},
+    reader::{SupersededMark, visible_body},
 };
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ enum ChatFrame<'a> {
         conversation_id: Uuid,
         run_id: Uuid,
         #[serde(flatten)]
-        superseded: Option<Superseded>,
+        superseded: Option<SupersededMark>,
     },
     Token {
         token: Cow<'a, str>,
@@ -42,16 +42,16 @@ enum ChatFrame<'a> {
         error: Cow<'a, str>,
     },
     Done {
-        /// Why the model ended the answer; absent where it broke off.
+        /// Why the model ended the answer; absent if the model did not end it.
         #[serde(skip_serializing_if = "Option::is_none")]
         finish_reason: Option<FinishReason>,
     },
 }
 
-/// Appends what an event becomes.
-pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
-    let mark = Superseded::by(event, before, view).map(|superseded| meta(view, Some(superseded)));
-    let (first, second) = own(view, event);
+/// Appends the frames of an event.
+pub fn frames(buffer: &mut Vec<u8>, view: &View, previous: EventId, event: &Event) {
+    let mark = SupersededMark::by(event, previous, view).map(|superseded| meta(view, Some(superseded)));
+    let (first, second) = event_frames(view, event);
     let frames = [mark, first, second];
     let last = frames.iter().rposition(Option::is_some);
     for (index, frame) in frames.iter().enumerate() {
@@ -65,9 +65,9 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event)
     }
 }
 
-/// The frames of the event itself.
-fn own<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Option<ChatFrame<'a>>) {
-    let only = match shown(view, event) {
+/// Returns the frames of the event without the superseded mark.
+fn event_frames<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Option<ChatFrame<'a>>) {
+    let frame = match visible_body(view, event) {
         EventBody::RunQueued(_) => meta(view, None),
         EventBody::MessageDelta(delta) => return (token(delta.text), None),
         EventBody::MessageCompleted(completed) => return (token(completed.message.content.into_stored().into()), None),
@@ -105,13 +105,13 @@ fn own<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Option<Chat
         | EventBody::WarningRaised(_)
         | EventBody::Unknown => return (None, None),
     };
-    (Some(only), None)
+    (Some(frame), None)
 }
 
 fn token(text: Cow<'_, str>) -> Option<ChatFrame<'_>> {
     (!text.is_empty()).then_some(ChatFrame::Token { token: text })
 }
 
-fn meta<'a>(view: &View, superseded: Option<Superseded>) -> ChatFrame<'a> {
+fn meta<'a>(view: &View, superseded: Option<SupersededMark>) -> ChatFrame<'a> {
     ChatFrame::Meta { conversation_id: view.conversation_id, run_id: view.run_id, superseded }
 }

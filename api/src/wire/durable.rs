@@ -1,7 +1,8 @@
 //! Durable Streams, read only: the native events as a stream of JSON between offsets.
 //!
-//! Unlike its neighbours it is no projection: what a client is sent also says whether it has everything, and by a clock when
-//! it asked, so that caches do not answer it for ever (sections 5 to 8 of the protocol's PROTOCOL.md).
+//! Unlike its neighbours it is no projection. An answer also says whether the client has all events. The answer's
+//! cursor depends on the clock, so that caches do not repeat one answer for ever (sections 5 to 8 of the protocol's
+//! PROTOCOL.md).
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{event::Event, event_id::EventId};
@@ -9,31 +10,31 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::native;
-use crate::relay::Stretch;
+use crate::relay::StreamPage;
 
 /// Where a client wants to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offset {
-    Behind(EventId),
-    /// Behind the newest event.
+    After(EventId),
+    /// After the newest event.
     Now,
 }
 
 impl Offset {
-    /// Reads an offset; `None` for a text that never was one.
+    /// Parses an offset; returns `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
-            "-1" => Some(Self::Behind(EventId::ORIGIN)),
+            "-1" => Some(Self::After(EventId::ORIGIN)),
             "now" => Some(Self::Now),
             _ => {
                 let (attempt, n) = text.split_once('_')?;
-                Some(Self::Behind(EventId::new(ten_digits(attempt)?, ten_digits(n)?)))
+                Some(Self::After(EventId::new(ten_digits(attempt)?, ten_digits(n)?)))
             }
         }
     }
 }
 
-/// The offset behind an event. As texts, offsets have the order of the ids.
+/// Returns the offset after an event. Offsets sort as texts like the ids sort.
 pub fn offset(id: EventId) -> String {
     format!("{:010}_{:010}", id.attempt, id.n)
 }
@@ -43,7 +44,7 @@ fn ten_digits(text: &str) -> Option<u32> {
     text.parse().ok().filter(|number| is_plain && *number <= i32::MAX as u32)
 }
 
-/// Events as a JSON array, on one line.
+/// Returns the events as a JSON array, on one line.
 pub fn array(run_id: Uuid, events: &[Event]) -> Vec<u8> {
     let mut json = Vec::with_capacity(2 + events.iter().map(|event| event.line().len() + 128).sum::<usize>());
     append_array(&mut json, run_id, events);
@@ -61,40 +62,40 @@ fn append_array(buffer: &mut Vec<u8>, run_id: Uuid, events: &[Event]) {
     buffer.push(b']');
 }
 
-/// A stretch as SSE: its events, if there are any, and what there is to know about it. The two belong together: a client
-/// that had the first without the second would read the events again.
-pub fn frames(run_id: Uuid, stretch: &Stretch, cursor: u64) -> Vec<u8> {
+/// Returns a page as SSE: its events, if any, and its control event. One write has both, because a client with the
+/// events alone would read them again.
+pub fn frames(run_id: Uuid, page: &StreamPage, cursor: u64) -> Vec<u8> {
     let mut frames = Vec::new();
-    if !stretch.events.is_empty() {
+    if !page.events.is_empty() {
         frames.extend_from_slice(b"event: data\ndata:");
-        append_array(&mut frames, run_id, &stretch.events);
+        append_array(&mut frames, run_id, &page.events);
         frames.extend_from_slice(b"\n\n");
     }
-    let mut control = json!({"streamNextOffset": offset(stretch.last)});
-    if !stretch.closed {
+    let mut control = json!({"streamNextOffset": offset(page.last)});
+    if !page.closed {
         control["streamCursor"] = cursor.to_string().into();
     }
-    if stretch.up_to_date {
+    if page.up_to_date {
         control["upToDate"] = true.into();
     }
-    if stretch.closed {
+    if page.closed {
         control["streamClosed"] = true.into();
     }
     frames.extend_from_slice(format!("event: control\ndata:{control}\n\n").as_bytes());
     frames
 }
 
-/// Seconds of an interval that has one cursor.
+/// Seconds for which the cursor stays equal.
 const INTERVAL: i64 = 20;
 
 /// The protocol's epoch, 2024-10-09.
 const EPOCH: i64 = 1_728_432_000;
 
-/// The cursor of an answer: the number of the interval, but greater than the one that the client has.
-pub fn cursor(now: DateTime<Utc>, had: Option<&str>) -> u64 {
+/// Returns the cursor of an answer: the number of the interval, or a greater one if the client's cursor is not smaller.
+pub fn cursor(now: DateTime<Utc>, previous: Option<&str>) -> u64 {
     let interval = ((now.timestamp() - EPOCH) / INTERVAL).max(0) as u64;
-    let had = had.and_then(|text| text.parse::<u32>().ok());
-    had.map_or(interval, |had| interval.max(u64::from(had) + 1))
+    let previous = previous.and_then(|text| text.parse::<u32>().ok());
+    previous.map_or(interval, |previous| interval.max(u64::from(previous) + 1))
 }
 
 #[cfg(test)]
@@ -102,16 +103,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_sort_like_ids_and_come_back() {
+    fn offsets_sort_like_ids_and_parse_back() {
         let ids = [(0, 0), (0, 1), (1, 1), (1, 9), (1, 10), (2, 1), (10, 3), (i32::MAX as u32, 7)];
         let ids = ids.map(|(attempt, n)| EventId::new(attempt, n));
         let offsets = ids.map(offset);
         assert!(offsets.is_sorted());
-        assert_eq!(offsets.map(|offset| Offset::parse(&offset)), ids.map(|id| Some(Offset::Behind(id))));
+        assert_eq!(offsets.map(|offset| Offset::parse(&offset)), ids.map(|id| Some(Offset::After(id))));
     }
 
     #[test]
-    fn what_never_was_an_offset_is_none() {
+    fn other_texts_are_no_offsets() {
         for text in ["", "1-1", "0,1", "0 1", "-2", "Now", "1_1", "0000000001_", "0000000001_+000000001"] {
             assert_eq!(Offset::parse(text), None, "{text:?}");
         }
@@ -119,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_never_stands_still() {
+    fn a_cursor_never_repeats() {
         let now = DateTime::from_timestamp(EPOCH + 10 * INTERVAL + 3, 0).unwrap();
-        let check = |had, expected| assert_eq!(cursor(now, had), expected, "{had:?}");
+        let check = |previous, expected| assert_eq!(cursor(now, previous), expected, "{previous:?}");
         check(None, 10);
         check(Some("7"), 10);
         check(Some("10"), 11);

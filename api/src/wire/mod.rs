@@ -1,8 +1,8 @@
-//! Wires: what a client's protocol makes of a run's log. A file per protocol.
+//! Wires: projections of a run's log into the protocols of clients, one file per protocol.
 //!
-//! A wire is a pure projection: what an event becomes depends on the view, on the event and on the id of the event before
-//! it, and on nothing else. So it becomes the same on every connection, and is encoded once for all who have the same view.
-//! `reader` is what the wires share that show a reader text rather than events. `durable` is no projection: see there.
+//! A wire is a pure projection. The frames of an event depend only on the view, the event and the position before it.
+//! So they are equal on every connection, and the relay encodes them once for all subscribers with one view. `reader`
+//! is for the wires that show text to a reader. `durable` is no projection.
 
 mod agent;
 mod agent_context;
@@ -28,23 +28,23 @@ use uuid::Uuid;
 
 pub use agent_context::AgentContext;
 
-/// First on every stream: how long a client waits before it reconnects, in ms.
+/// The first bytes of every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
 
-/// Last on a stream that is broken off by a shutdown, or at the end of its life: another moment for each client, so that they do not all come at once.
-/// No blank line here either.
-pub fn come_back() -> Bytes {
+/// Returns the last bytes of a stream that the server truncates at a shutdown or at the end of its life. The delay is
+/// random, so that not all clients reconnect at once. No blank line follows, as after a heartbeat.
+pub fn reconnect_hint() -> Bytes {
     let chance = getrandom::u32().expect("the system gives random bytes");
     Bytes::from(format!("retry: {}\n", 50 + chance % 950))
 }
 
-/// Last on a stream whose client's token has expired. No blank line here either.
+/// The last bytes of a stream whose client's token has expired. No blank line follows, as after a heartbeat.
 pub const TOKEN_EXPIRED: &[u8] = b": the token has expired; come back with a new one\n";
 
-/// Sent when nothing else is. There is no blank line after it, which some clients would take for an event.
+/// The bytes of a heartbeat. No blank line follows, because some clients would take it for an event.
 pub const HEARTBEAT: &[u8] = b": hb\n";
 
-/// The protocols that a run can be followed by.
+/// The protocols by which a client can follow a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
@@ -63,79 +63,79 @@ pub enum Wire {
     AiSdk,
 }
 
-/// How much of a run is shown.
+/// How much of a run a view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shows {
-    /// All that the wire knows; the answer's text in pieces.
-    Everything,
-    /// The same of a run that writes no pieces: its text is in the whole message.
-    Whole,
-    /// Only whole messages and the end of the run.
+pub enum Detail {
+    /// Everything that the wire knows, with deltas.
+    All,
+    /// Everything of a run that writes no deltas; its text is in the complete message.
+    NoDeltas,
+    /// Only complete messages and the end of the run.
     Messages,
 }
 
 impl Wire {
-    /// Whether what an event becomes depends on the kind of the event before it.
+    /// Returns whether the frames of an event depend on the kind of the event before it.
     pub fn has_blocks(self) -> bool {
         self == Self::AiSdk
     }
 
-    /// Whether the wire's usual clients come back by themselves where a stream is broken off.
-    pub fn comes_back(self) -> bool {
+    /// Returns whether the wire's usual clients reconnect by themselves to a truncated stream.
+    pub fn reconnects(self) -> bool {
         self != Self::AiSdk
     }
 }
 
-impl From<StreamMode> for Shows {
+impl From<StreamMode> for Detail {
     fn from(mode: StreamMode) -> Self {
         match mode {
-            StreamMode::Events => Self::Everything,
+            StreamMode::Events => Self::All,
             StreamMode::Messages => Self::Messages,
         }
     }
 }
 
-/// What a client is shown of a run. Clients with equal views are sent the same bytes.
+/// The part of a run that a client sees. Clients with equal views receive equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     pub wire: Wire,
-    pub shows: Shows,
+    pub detail: Detail,
     pub run_id: Uuid,
     pub conversation_id: Uuid,
-    /// Of the answer.
+    /// The id of the answer.
     pub message_id: Uuid,
-    /// When it was asked for.
+    /// When the run was created.
     pub created_at: DateTime<Utc>,
-    /// What the run was started with, on the wire that tells of it.
+    /// The context of the run, on the wire that shows it.
     pub context: Option<Arc<AgentContext>>,
 }
 
-/// A place in a run's log: behind an event, as far as it matters for what comes next.
+/// A position in a run's log: the last event, and the block that a reader is in after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Before {
+pub struct LogPosition {
     pub id: EventId,
-    /// `None` where only the id is known.
+    /// `None` if only the id is known.
     pub block: Option<Block>,
 }
 
-/// What a reader is in the middle of.
+/// The block of output that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Block {
     None,
     Text,
     Reasoning,
-    /// Perhaps nothing comes before somebody has answered.
+    /// The run waits for an answer, or may wait for one.
     Waiting,
 }
 
 impl Block {
-    /// Behind this event.
-    pub fn behind(event: &Event) -> Self {
+    /// Returns the block after an event.
+    pub fn after(event: &Event) -> Self {
         match event.kind() {
             EventKind::MessageDelta => Self::Text,
             EventKind::ReasoningDelta => Self::Reasoning,
             EventKind::AgentState if event.is_wait() => Self::Waiting,
-            // An answer; the run may still wait for another one.
+            // One answer has arrived; the run may still wait for another one.
             EventKind::ApprovalResolved | EventKind::ToolCallCompleted if event.base.is_some() => Self::Waiting,
             EventKind::RunQueued
             | EventKind::AttemptStarted
@@ -158,17 +158,17 @@ impl Block {
     }
 }
 
-impl Before {
-    /// Before everything.
+impl LogPosition {
+    /// The position before all events.
     pub const START: Self = Self { id: EventId::ORIGIN, block: Some(Block::None) };
 
-    /// Behind an event that a client names.
-    pub fn cursor(id: EventId) -> Self {
+    /// Returns the position after an event that a client names.
+    pub fn of_cursor(id: EventId) -> Self {
         if id == EventId::ORIGIN { Self::START } else { Self { id, block: None } }
     }
 
-    pub fn behind(event: &Event) -> Self {
-        Self { id: event.id, block: Some(Block::behind(event)) }
+    pub fn after(event: &Event) -> Self {
+        Self { id: event.id, block: Some(Block::after(event)) }
     }
 
     fn block(self) -> Block {
@@ -177,11 +177,11 @@ impl Before {
 }
 
 impl View {
-    pub fn of(run: &Run, wire: Wire, shows: Shows) -> Self {
+    pub fn of(run: &Run, wire: Wire, detail: Detail) -> Self {
         let context = (wire == Wire::Agent).then(|| AgentContext::of(run)).flatten().map(Arc::new);
         Self {
             wire,
-            shows,
+            detail,
             run_id: run.id,
             conversation_id: run.conversation_id,
             message_id: run.output_message_id,
@@ -190,56 +190,56 @@ impl View {
         }
     }
 
-    /// About how many bytes an event becomes, so that a buffer need not grow.
-    pub const fn usual_bytes(&self) -> usize {
-        match (self.shows, self.wire) {
-            (Shows::Messages, _) => 0,
+    /// Returns about how many bytes the frames of an event take, to size buffers.
+    pub const fn typical_event_bytes(&self) -> usize {
+        match (self.detail, self.wire) {
+            (Detail::Messages, _) => 0,
             (_, Wire::Native) => 256,
             (_, Wire::Chat | Wire::Agent | Wire::AiSdk) => 64,
             (_, Wire::Text) => 32,
         }
     }
 
-    fn shows_as_event(&self, event: &Event) -> bool {
-        self.shows != Shows::Messages || event.kind() == EventKind::MessageCompleted || event.is_terminal()
+    fn includes(&self, event: &Event) -> bool {
+        self.detail != Detail::Messages || event.kind() == EventKind::MessageCompleted || event.is_terminal()
     }
 
-    /// Whether a stream ends where the run waits: the client answers with a new request.
+    /// Returns whether a stream ends where the run waits, because the client answers with a new request.
     pub fn ends_at_waits(&self) -> bool {
         self.wire == Wire::AiSdk
     }
 
-    /// Whether the client may have been shown what this event takes back.
-    fn is_taken_back_by(&self, event: &Event, before: EventId) -> bool {
-        // Whole messages come last, and none is ever taken back.
-        self.shows != Shows::Messages && event.base.is_some_and(|base| base < before)
+    /// Returns whether this event supersedes events that the client may have seen.
+    fn supersedes_shown(&self, event: &Event, previous: EventId) -> bool {
+        // Complete messages come last, and no event supersedes them.
+        self.detail != Detail::Messages && event.base.is_some_and(|base| base < previous)
     }
 }
 
-/// Writes the events of a view as frames, one after the other. What an event becomes may depend on the one before it, and on
-/// none before that, so that any place in the log is enough to begin at.
+/// Writes the events of a view as frames, one after the other. The frames depend only on the event and the position
+/// before it, so a projector can start at any position.
 #[derive(Debug)]
 pub struct Projector {
     view: View,
-    before: Before,
+    position: LogPosition,
 }
 
 impl Projector {
-    /// Begins behind an event.
-    pub const fn after(before: Before, view: View) -> Self {
-        Self { view, before }
+    /// Starts after a position.
+    pub const fn after(position: LogPosition, view: View) -> Self {
+        Self { view, position }
     }
 
-    /// Appends what the next event becomes; that may be nothing. Of several frames, the last has the event's id.
+    /// Appends the frames of the next event, if it has any. Of several frames, the last has the event's id.
     pub fn frame(&mut self, buffer: &mut Vec<u8>, event: &Event) {
-        let before = std::mem::replace(&mut self.before, Before::behind(event));
+        let position = std::mem::replace(&mut self.position, LogPosition::after(event));
         match self.view.wire {
-            Wire::Native if self.view.shows_as_event(event) => native::frame(buffer, self.view.run_id, event),
+            Wire::Native if self.view.includes(event) => native::frame(buffer, self.view.run_id, event),
             Wire::Native => {}
-            Wire::Chat => chat::frames(buffer, &self.view, before.id, event),
-            Wire::Agent => agent::frames(buffer, &self.view, before.id, event),
-            Wire::Text => text::frames(buffer, &self.view, before.id, event),
-            Wire::AiSdk => ai_sdk::frames(buffer, &self.view, before, event),
+            Wire::Chat => chat::frames(buffer, &self.view, position.id, event),
+            Wire::Agent => agent::frames(buffer, &self.view, position.id, event),
+            Wire::Text => text::frames(buffer, &self.view, position.id, event),
+            Wire::AiSdk => ai_sdk::frames(buffer, &self.view, position, event),
         }
     }
 }

@@ -24,7 +24,7 @@ pub fn json(buffer: &mut Vec<u8>, run_id: Uuid, event: &Event) {
     object(buffer, run_id, event.id, event.kind_name(), event.at_ms, event.payload());
 }
 
-/// Appends the frame of a snapshot, which has the id of the newest event in it.
+/// Appends the frame of a snapshot, with the id of the newest folded event.
 pub fn snapshot_frame(buffer: &mut Vec<u8>, run_id: Uuid, last: EventId, at_ms: i64, snapshot: &Snapshot) {
     let payload = serde_json::to_vec(snapshot).expect("a snapshot is always valid JSON");
     write!(buffer, "id: {last}\nevent: {RUN_SNAPSHOT}\ndata: ").expect("a Vec takes every write");
@@ -37,7 +37,7 @@ fn object(buffer: &mut Vec<u8>, run_id: Uuid, id: EventId, kind: &str, at_ms: i6
     let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     write!(buffer, r#"{{"id":"{id}","run_id":"{run_id}","type":"{kind}","at":"{at}""#)
         .expect("a Vec takes every write");
-    // The payload is an object: its fields go on where these end.
+    // The payload is an object, so its fields continue the object without its opening brace.
     let fields = &payload[1..];
     if fields.first() != Some(&b'}') {
         buffer.push(b',');
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_payload_leaves_no_comma() {
+    fn an_empty_payload_adds_no_comma() {
         let event = Event::parse("1-2 0 dream.dreamt {}".into()).unwrap();
         let mut buffer = Vec::new();
         json(&mut buffer, Uuid::nil(), &event);

@@ -1,5 +1,4 @@
-//! What the wires share that show a reader text rather than events: which events a view shows, and the mark of what an attempt
-//! takes back.
+//! Shared by the wires that show text to a reader: which events a view shows, and the mark of superseded events.
 
 use holdfast_shared::{
     event::{Event, EventBody, EventKind},
@@ -7,19 +6,19 @@ use holdfast_shared::{
 };
 use serde::Serialize;
 
-use super::{Shows, View};
+use super::{Detail, View};
 
-/// The body of an event that the view shows; `Unknown` for all others, whose payloads are not read.
-pub fn shown<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
+/// Returns the body of an event that the view shows, and `Unknown` for all others without parsing them.
+pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
     let is_shown = match event.kind() {
-        EventKind::MessageDelta => view.shows == Shows::Everything,
-        // Without pieces the text is in the whole message.
-        EventKind::MessageCompleted => view.shows != Shows::Everything,
+        EventKind::MessageDelta => view.detail == Detail::All,
+        // Without deltas the text comes from the complete message.
+        EventKind::MessageCompleted => view.detail != Detail::All,
         EventKind::StepStarted
         | EventKind::ToolCallStarted
         | EventKind::ToolCallCompleted
         | EventKind::AgentState
-        | EventKind::ContextUsage => view.shows != Shows::Messages,
+        | EventKind::ContextUsage => view.detail != Detail::Messages,
         EventKind::RunQueued | EventKind::RunCompleted | EventKind::RunFailed | EventKind::RunCancelled => true,
         EventKind::AttemptStarted
         | EventKind::StepCompleted
@@ -33,17 +32,17 @@ pub fn shown<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
     if is_shown { event.body() } else { EventBody::Unknown }
 }
 
-/// The mark of what a reader may have seen and an attempt takes back: all that came after `base`.
+/// The mark that an attempt supersedes events after `base` which a reader may have seen.
 #[derive(Debug, Serialize)]
-pub struct Superseded {
+pub struct SupersededMark {
     superseded: bool,
     base: EventId,
 }
 
-impl Superseded {
-    /// What an event takes back of the view, if it does.
-    pub fn by(event: &Event, before: EventId, view: &View) -> Option<Self> {
-        let base = event.base.filter(|_| view.is_taken_back_by(event, before))?;
+impl SupersededMark {
+    /// Returns the mark of an event, if it supersedes events of the view.
+    pub fn by(event: &Event, previous: EventId, view: &View) -> Option<Self> {
+        let base = event.base.filter(|_| view.supersedes_shown(event, previous))?;
         Some(Self { superseded: true, base })
     }
 }

@@ -1,4 +1,4 @@
-//! What each event becomes on each wire.
+//! The frames of each event on each wire.
 
 use chrono::DateTime;
 use holdfast_shared::{
@@ -16,14 +16,14 @@ use serde_json::json;
 
 use super::*;
 
-fn view(wire: Wire, shows: Shows) -> View {
+fn view(wire: Wire, detail: Detail) -> View {
     let created_at = DateTime::UNIX_EPOCH;
     let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
-    View { wire, shows, run_id, conversation_id, message_id, created_at, context: None }
+    View { wire, detail, run_id, conversation_id, message_id, created_at, context: None }
 }
 
-/// The agent wire of a run that was started in the session `tide`, from a board.
-fn of_board(shows: Shows) -> View {
+/// The agent wire of a run that a client has started in the session `tide`, from a board.
+fn of_board(detail: Detail) -> View {
     let metadata =
         json!({"agent_context": {"session_id": "tide", "context_type": "board", "projectFocus": {"depth": 2}}});
     let run = Run {
@@ -46,27 +46,26 @@ fn of_board(shows: Shows) -> View {
         started_at: None,
         finished_at: None,
     };
-    View::of(&run, Wire::Agent, shows)
+    View::of(&run, Wire::Agent, detail)
 }
 
-/// What one event at `id`, after `before`, becomes.
-fn frames(wire: Wire, shows: Shows, (before, id): (&str, &str), body: &EventBody<'_>) -> String {
+/// Returns the frames of one event at `id`, after the event `previous`.
+fn frames(wire: Wire, detail: Detail, (previous, id): (&str, &str), body: &EventBody<'_>) -> String {
     let event = Event::new(id.parse().unwrap(), DateTime::UNIX_EPOCH, body);
-    frames_in(view(wire, shows), before, &event)
+    frames_in(view(wire, detail), previous, &event)
 }
 
-fn frames_in(view: View, before: &str, event: &Event) -> String {
+fn frames_in(view: View, previous: &str, event: &Event) -> String {
     let mut buffer = Vec::new();
-    Projector::after(Before::cursor(before.parse().unwrap()), view).frame(&mut buffer, event);
+    Projector::after(LogPosition::of_cursor(previous.parse().unwrap()), view).frame(&mut buffer, event);
     String::from_utf8(buffer).unwrap()
 }
 
-/// A wire's text of frames of one event, of which the last has the id.
-fn written(id: &str, frames: &[&str]) -> String {
+/// Returns the text of one event's frames, of which the last has the id.
+fn text_of_frames(id: &str, frames: &[&str]) -> String {
     let last = frames.len().saturating_sub(1);
-    let frame = |(index, data): (usize, &&str)| match index == last {
-        true => format!("id: {id}\ndata: {data}\n\n"),
-        false => format!("data: {data}\n\n"),
+    let frame = |(index, data): (usize, &&str)| {
+        if index == last { format!("id: {id}\ndata: {data}\n\n") } else { format!("data: {data}\n\n") }
     };
     frames.iter().enumerate().map(frame).collect()
 }
@@ -75,7 +74,7 @@ fn delta(text: &str) -> EventBody<'_> {
     EventBody::MessageDelta(MessageDelta { message_id: Uuid::nil(), text: text.into() })
 }
 
-fn completed(content: &str) -> EventBody<'static> {
+fn message_completed(content: &str) -> EventBody<'static> {
     let message = Message {
         id: Uuid::nil(),
         conversation_id: Uuid::nil(),
@@ -93,7 +92,7 @@ fn completed(content: &str) -> EventBody<'static> {
     EventBody::MessageCompleted(MessageCompleted { base: None, message: message.into() })
 }
 
-fn queued() -> EventBody<'static> {
+fn run_queued() -> EventBody<'static> {
     EventBody::RunQueued(RunQueued {
         base: EventId::ORIGIN,
         conversation_id: Uuid::max(),
@@ -103,7 +102,7 @@ fn queued() -> EventBody<'static> {
     })
 }
 
-fn attempt(base: &str) -> EventBody<'static> {
+fn attempt_started(base: &str) -> EventBody<'static> {
     let base = base.parse().unwrap();
     EventBody::AttemptStarted(AttemptStarted {
         attempt: 2,
@@ -114,7 +113,7 @@ fn attempt(base: &str) -> EventBody<'static> {
     })
 }
 
-fn called() -> EventBody<'static> {
+fn call_started() -> EventBody<'static> {
     EventBody::ToolCallStarted(ToolCallStarted {
         call_id: "c".into(),
         step: 1,
@@ -125,7 +124,7 @@ fn called() -> EventBody<'static> {
     })
 }
 
-fn answered<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
+fn call_completed<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
     EventBody::ToolCallCompleted(ToolCallCompleted {
         input: None,
         base: None,
@@ -137,7 +136,7 @@ fn answered<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
     })
 }
 
-fn failed() -> EventBody<'static> {
+fn run_failed() -> EventBody<'static> {
     EventBody::RunFailed(RunFailed {
         base: None,
         error: RunError::new("model_failed", "it \"broke\"\nagain"),
@@ -149,7 +148,7 @@ fn run_completed() -> EventBody<'static> {
     EventBody::RunCompleted(RunCompleted { message_id: Uuid::nil(), usage: Usage::default(), finish_reason: None })
 }
 
-fn cancelled() -> EventBody<'static> {
+fn run_cancelled() -> EventBody<'static> {
     EventBody::RunCancelled(RunCancelled { base: None, message_id: None, usage: Usage::default() })
 }
 
@@ -162,45 +161,45 @@ const META: &str = r#"{"type":"meta","conversationId":"ffffffff-ffff-ffff-ffff-f
 #[test]
 fn the_chat_wire_has_five_kinds_of_frames() {
     let check = |body: &EventBody<'_>, expected: &[&str]| {
-        let expected = written("1-5", expected);
-        assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-4", "1-5"), body), expected, "{body:?}");
+        let expected = text_of_frames("1-5", expected);
+        assert_eq!(frames(Wire::Chat, Detail::All, ("1-4", "1-5"), body), expected, "{body:?}");
     };
-    check(&queued(), &[META]);
+    check(&run_queued(), &[META]);
     check(&delta("a \"b\"\nü"), &[r#"{"type":"token","token":"a \"b\"\nü"}"#]);
     check(&delta(""), &[]);
-    check(&completed("whole"), &[]);
-    check(&called(), &[r#"{"type":"mcp_tool","tool":"kb__count","status":"started"}"#]);
+    check(&message_completed("whole"), &[]);
+    check(&call_started(), &[r#"{"type":"mcp_tool","tool":"kb__count","status":"started"}"#]);
     check(
-        &answered(Some("1\n2"), None),
+        &call_completed(Some("1\n2"), None),
         &[r#"{"type":"mcp_tool","tool":"kb__count","status":"completed","result":"1\n2"}"#],
     );
-    check(&answered(None, None), &[r#"{"type":"mcp_tool","tool":"kb__count","status":"completed","result":""}"#]);
+    check(&call_completed(None, None), &[r#"{"type":"mcp_tool","tool":"kb__count","status":"completed","result":""}"#]);
     check(
-        &answered(None, Some("too slow")),
+        &call_completed(None, Some("too slow")),
         &[r#"{"type":"mcp_tool","tool":"kb__count","status":"error","error":"too slow"}"#],
     );
     check(&warning(), &[]);
-    check(&failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, r#"{"type":"done"}"#]);
+    check(&run_failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, r#"{"type":"done"}"#]);
     check(&run_completed(), &[r#"{"type":"done"}"#]);
-    check(&cancelled(), &[r#"{"type":"done"}"#]);
+    check(&run_cancelled(), &[r#"{"type":"done"}"#]);
 }
 
 #[test]
 fn the_text_wire_has_text_and_an_end() {
     let check = |body: &EventBody<'_>, expected: &str| {
-        assert_eq!(frames(Wire::Text, Shows::Everything, ("1-4", "1-5"), body), expected, "{body:?}");
+        assert_eq!(frames(Wire::Text, Detail::All, ("1-4", "1-5"), body), expected, "{body:?}");
     };
-    check(&queued(), "");
+    check(&run_queued(), "");
     check(&delta("word "), "id: 1-5\ndata: word \n\n");
     check(&delta(" word"), "id: 1-5\ndata:  word\n\n");
     check(&delta(""), "");
-    check(&completed("whole"), "");
-    check(&called(), "");
-    check(&answered(Some("1"), None), "");
+    check(&message_completed("whole"), "");
+    check(&call_started(), "");
+    check(&call_completed(Some("1"), None), "");
     check(&warning(), "");
-    check(&failed(), "event: error\ndata: it \"broke\"\ndata: again\n\nid: 1-5\ndata: [DONE]\n\n");
+    check(&run_failed(), "event: error\ndata: it \"broke\"\ndata: again\n\nid: 1-5\ndata: [DONE]\n\n");
     check(&run_completed(), "id: 1-5\ndata: [DONE]\n\n");
-    check(&cancelled(), "id: 1-5\ndata: [DONE]\n\n");
+    check(&run_cancelled(), "id: 1-5\ndata: [DONE]\n\n");
 }
 
 const SESSION: &str = r#"{"type":"session","session":{"id":"tide","conversation_id":"ffffffff-ffff-ffff-ffff-ffffffffffff","run_id":"00000000-0000-0000-0000-000000000000"}}"#;
@@ -209,8 +208,8 @@ const SESSION: &str = r#"{"type":"session","session":{"id":"tide","conversation_
 fn the_agent_wire_has_eight_kinds_of_frames() {
     let check = |body: &EventBody<'_>, expected: &[&str]| {
         let event = Event::new(EventId::new(1, 5), DateTime::UNIX_EPOCH, body);
-        let found = frames_in(of_board(Shows::Everything), "1-4", &event);
-        assert_eq!(found, written("1-5", expected), "{body:?}");
+        let found = frames_in(of_board(Detail::All), "1-4", &event);
+        assert_eq!(found, text_of_frames("1-5", expected), "{body:?}");
     };
     let used = Usage { input_tokens: 30, output_tokens: 12, cached_tokens: 5, reasoning_tokens: 4 };
     let call = r#"{"id":"c","function":{"name":"kb__count","arguments":"{\"note\":\"a \\\"b\\\"\\nü\"}"}}"#;
@@ -223,19 +222,19 @@ fn the_agent_wire_has_eight_kinds_of_frames() {
         by: ExecutedBy::Client,
         expires_at: None,
     });
-    check(&queued(), &[SESSION]);
+    check(&run_queued(), &[SESSION]);
     check(
         &EventBody::StepStarted(StepStarted { step: 3 }),
         &[r#"{"type":"agent_state","state":"thinking","contextType":"board"}"#],
     );
     check(&delta("a \"b\"\nü"), &[r#"{"type":"text","content":"a \"b\"\nü"}"#]);
     check(&delta(""), &[]);
-    check(&completed("whole"), &[]);
+    check(&message_completed("whole"), &[]);
     check(&by_client, &[&format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#)]);
     let usage = EventBody::ContextUsage(ContextUsage { tokens: 4100, budget: 5000, compressed: true });
     check(&usage, &[r#"{"type":"context_usage","tokens":4100,"budget":5000,"compressed":true}"#]);
     check(&warning(), &[]);
-    check(&failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, "[DONE]"]);
+    check(&run_failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, "[DONE]"]);
     let done = r#"{"type":"done","usage":{"total_tokens":42}}"#;
     check(
         &EventBody::RunCompleted(RunCompleted { message_id: Uuid::nil(), usage: used, finish_reason: None }),
@@ -245,25 +244,25 @@ fn the_agent_wire_has_eight_kinds_of_frames() {
 }
 
 #[test]
-fn what_a_tool_answers_is_json_where_its_text_is() {
+fn a_tool_result_is_json_if_its_text_is() {
     let check = |body: &EventBody<'_>, expected: &str| {
         let named = r#""toolName":"kb__count","toolCallId":"c""#;
         let expected = format!(r#"{{"type":"tool_result","result":{{{expected},{named}}}}}"#);
-        let found = frames(Wire::Agent, Shows::Everything, ("1-4", "1-5"), body);
-        assert_eq!(found, written("1-5", &[&expected]), "{body:?}");
+        let found = frames(Wire::Agent, Detail::All, ("1-4", "1-5"), body);
+        assert_eq!(found, text_of_frames("1-5", &[&expected]), "{body:?}");
     };
-    check(&answered(Some("counted"), None), r#""success":true,"data":"counted""#);
-    check(&answered(Some("{\"b\": [1,\r\n 2]\n}"), None), r#""success":true,"data":{"b":[1,2]}"#);
-    check(&answered(Some("7"), None), r#""success":true,"data":7"#);
-    check(&answered(Some("7 or 8"), None), r#""success":true,"data":"7 or 8""#);
-    check(&answered(Some("1e999"), None), r#""success":true,"data":"1e999""#);
-    check(&answered(Some(""), None), r#""success":true,"data":"""#);
-    check(&answered(None, None), r#""success":true,"data":"""#);
-    check(&answered(None, Some("too slow")), r#""success":false,"error":"too slow""#);
+    check(&call_completed(Some("counted"), None), r#""success":true,"data":"counted""#);
+    check(&call_completed(Some("{\"b\": [1,\r\n 2]\n}"), None), r#""success":true,"data":{"b":[1,2]}"#);
+    check(&call_completed(Some("7"), None), r#""success":true,"data":7"#);
+    check(&call_completed(Some("7 or 8"), None), r#""success":true,"data":"7 or 8""#);
+    check(&call_completed(Some("1e999"), None), r#""success":true,"data":"1e999""#);
+    check(&call_completed(Some(""), None), r#""success":true,"data":"""#);
+    check(&call_completed(None, None), r#""success":true,"data":"""#);
+    check(&call_completed(None, Some("too slow")), r#""success":false,"error":"too slow""#);
 }
 
 #[test]
-fn a_refused_call_is_told_with_its_result() {
+fn a_refused_call_comes_before_its_result() {
     let refused = EventBody::ToolCallCompleted(ToolCallCompleted {
         input: Some(json!({"x": 1}).into()),
         base: None,
@@ -277,37 +276,37 @@ fn a_refused_call_is_told_with_its_result() {
     let call = format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#);
     let result =
         r#"{"type":"tool_result","result":{"success":false,"error":"no","toolName":"kb__drop","toolCallId":"c"}}"#;
-    let found = frames(Wire::Agent, Shows::Everything, ("1-4", "1-5"), &refused);
-    assert_eq!(found, written("1-5", &[&call, result]));
+    let found = frames(Wire::Agent, Detail::All, ("1-4", "1-5"), &refused);
+    assert_eq!(found, text_of_frames("1-5", &[&call, result]));
     let chat = r#"{"type":"mcp_tool","tool":"kb__drop","status":"error","error":"no"}"#;
-    assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-4", "1-5"), &refused), written("1-5", &[chat]));
+    assert_eq!(frames(Wire::Chat, Detail::All, ("1-4", "1-5"), &refused), text_of_frames("1-5", &[chat]));
 }
 
 #[test]
-fn the_agent_wire_shows_what_a_run_says_of_its_state() {
+fn the_agent_wire_shows_agent_states() {
     let check = |view: View, line: &'static str, expected: &[&str]| {
         let found = frames_in(view, "1-4", &Event::parse(line.into()).unwrap());
-        assert_eq!(found, written("1-5", expected), "{line}");
+        assert_eq!(found, text_of_frames("1-5", expected), "{line}");
     };
     let waiting = r#"1-5 0 agent.state {"state":"waiting_on_user"}"#;
     let shown = r#"{"type":"agent_state","state":"waiting_on_user","contextType":"board"}"#;
-    check(of_board(Shows::Everything), waiting, &[shown]);
-    check(of_board(Shows::Whole), waiting, &[shown]);
-    check(of_board(Shows::Messages), waiting, &[]);
-    // Another route has started the run: there is no context.
+    check(of_board(Detail::All), waiting, &[shown]);
+    check(of_board(Detail::NoDeltas), waiting, &[shown]);
+    check(of_board(Detail::Messages), waiting, &[]);
+    // Another route has started the run, so it has no context.
     let unnamed = r#"{"type":"agent_state","state":"waiting_on_user","contextType":null}"#;
-    check(view(Wire::Agent, Shows::Everything), waiting, &[unnamed]);
-    check(view(Wire::Chat, Shows::Everything), waiting, &[]);
-    check(view(Wire::Text, Shows::Everything), waiting, &[]);
-    check(of_board(Shows::Everything), r#"1-5 0 agent.state {"phase":"dreaming"}"#, &[]);
+    check(view(Wire::Agent, Detail::All), waiting, &[unnamed]);
+    check(view(Wire::Chat, Detail::All), waiting, &[]);
+    check(view(Wire::Text, Detail::All), waiting, &[]);
+    check(of_board(Detail::All), r#"1-5 0 agent.state {"phase":"dreaming"}"#, &[]);
 }
 
 #[test]
-fn what_ends_a_line_begins_another_data_line() {
+fn a_line_break_starts_another_data_line() {
     let check = |text: &str, lines: &[&str]| {
         let expected: String = lines.iter().map(|line| format!("data: {line}\n")).collect();
         let expected = format!("id: 1-5\n{expected}\n");
-        assert_eq!(frames(Wire::Text, Shows::Everything, ("1-4", "1-5"), &delta(text)), expected, "{text:?}");
+        assert_eq!(frames(Wire::Text, Detail::All, ("1-4", "1-5"), &delta(text)), expected, "{text:?}");
     };
     check("a\nb", &["a", "b"]);
     check("\n", &["", ""]);
@@ -318,71 +317,72 @@ fn what_ends_a_line_begins_another_data_line() {
 }
 
 #[test]
-fn the_whole_message_is_shown_where_no_pieces_are() {
-    let check = |shows, body: &EventBody<'_>, [native, chat, text]: [bool; 3]| {
+fn views_without_deltas_show_the_complete_message() {
+    let check = |detail, body: &EventBody<'_>, [native, chat, text]: [bool; 3]| {
         let wires = [Wire::Native, Wire::Chat, Wire::Agent, Wire::Text];
-        let found = wires.map(|wire| !frames(wire, shows, ("1-4", "1-5"), body).is_empty());
-        // The agent wire tells of calls as the chat wire does.
-        assert_eq!(found, [native, chat, chat, text], "{shows:?} {body:?}");
+        let found = wires.map(|wire| !frames(wire, detail, ("1-4", "1-5"), body).is_empty());
+        // The agent wire shows calls where the chat wire does.
+        assert_eq!(found, [native, chat, chat, text], "{detail:?} {body:?}");
     };
-    for shows in [Shows::Whole, Shows::Messages] {
-        check(shows, &delta("piece"), [shows == Shows::Whole, false, false]);
-        check(shows, &completed("whole"), [true, true, true]);
-        check(shows, &completed(""), [true, false, false]);
-        check(shows, &failed(), [true, true, true]);
-        check(shows, &run_completed(), [true, true, true]);
-        check(shows, &cancelled(), [true, true, true]);
-        check(shows, &called(), [shows == Shows::Whole, shows == Shows::Whole, false]);
-        check(shows, &queued(), [shows == Shows::Whole, true, false]);
+    for detail in [Detail::NoDeltas, Detail::Messages] {
+        check(detail, &delta("piece"), [detail == Detail::NoDeltas, false, false]);
+        check(detail, &message_completed("whole"), [true, true, true]);
+        check(detail, &message_completed(""), [true, false, false]);
+        check(detail, &run_failed(), [true, true, true]);
+        check(detail, &run_completed(), [true, true, true]);
+        check(detail, &run_cancelled(), [true, true, true]);
+        check(detail, &call_started(), [detail == Detail::NoDeltas, detail == Detail::NoDeltas, false]);
+        check(detail, &run_queued(), [detail == Detail::NoDeltas, true, false]);
     }
-    let whole = frames(Wire::Text, Shows::Messages, ("1-4", "1-5"), &completed("a\nb"));
+    let whole = frames(Wire::Text, Detail::Messages, ("1-4", "1-5"), &message_completed("a\nb"));
     assert_eq!(whole, "id: 1-5\ndata: a\ndata: b\n\n");
 }
 
 #[test]
-fn what_supersedes_something_is_marked() {
+fn an_event_that_supersedes_shown_events_is_marked() {
     let marked =
         |first: &str, base: &str| format!(r#"{},"superseded":true,"base":"{base}"}}"#, &first[..first.len() - 1]);
     let (mark, session) = (|base: &str| marked(META, base), |base: &str| marked(SESSION, base));
-    let check = |shows, before: &str, base: &str, is_marked: bool| {
-        let at = (before, "2-1");
-        let (chat, agent, text) = match is_marked {
-            true => (
-                written("2-1", &[&mark(base)]),
-                written("2-1", &[&session(base)]),
+    let check = |detail, previous: &str, base: &str, is_marked: bool| {
+        let at = (previous, "2-1");
+        let (chat, agent, text) = if is_marked {
+            (
+                text_of_frames("2-1", &[&mark(base)]),
+                text_of_frames("2-1", &[&session(base)]),
                 format!(": superseded after {base}\n"),
-            ),
-            false => Default::default(),
+            )
+        } else {
+            Default::default()
         };
-        let event = Event::new(EventId::new(2, 1), DateTime::UNIX_EPOCH, &attempt(base));
-        assert_eq!(frames_in(of_board(shows), before, &event), agent, "{base} after {before}");
-        assert_eq!(frames(Wire::Chat, shows, at, &attempt(base)), chat, "{base} after {before}");
-        assert_eq!(frames(Wire::Text, shows, at, &attempt(base)), text, "{base} after {before}");
+        let event = Event::new(EventId::new(2, 1), DateTime::UNIX_EPOCH, &attempt_started(base));
+        assert_eq!(frames_in(of_board(detail), previous, &event), agent, "{base} after {previous}");
+        assert_eq!(frames(Wire::Chat, detail, at, &attempt_started(base)), chat, "{base} after {previous}");
+        assert_eq!(frames(Wire::Text, detail, at, &attempt_started(base)), text, "{base} after {previous}");
     };
-    check(Shows::Everything, "1-9", "1-1", true);
-    check(Shows::Whole, "1-9", "1-1", true);
-    check(Shows::Messages, "1-9", "1-1", false);
-    check(Shows::Everything, "1-1", "1-1", false);
-    // Another client may have seen more than this one.
-    check(Shows::Everything, "1-1", "1-3", false);
-    // An end that was written for a dead worker supersedes too, and is an end all the same.
+    check(Detail::All, "1-9", "1-1", true);
+    check(Detail::NoDeltas, "1-9", "1-1", true);
+    check(Detail::Messages, "1-9", "1-1", false);
+    check(Detail::All, "1-1", "1-1", false);
+    // Another client may have seen more events.
+    check(Detail::All, "1-1", "1-3", false);
+    // The end of a dead worker's run supersedes events, and is still an end.
     let base = Some(EventId::new(1, 1));
     let ended = EventBody::RunCancelled(RunCancelled { base, message_id: None, usage: Usage::default() });
     let chat = format!("data: {}\n\nid: 2-1\ndata: {{\"type\":\"done\"}}\n\n", mark("1-1"));
-    assert_eq!(frames(Wire::Chat, Shows::Everything, ("1-9", "2-1"), &ended), chat);
+    assert_eq!(frames(Wire::Chat, Detail::All, ("1-9", "2-1"), &ended), chat);
     let text = ": superseded after 1-1\nid: 2-1\ndata: [DONE]\n\n";
-    assert_eq!(frames(Wire::Text, Shows::Everything, ("1-9", "2-1"), &ended), text);
+    assert_eq!(frames(Wire::Text, Detail::All, ("1-9", "2-1"), &ended), text);
     let event = Event::new(EventId::new(2, 1), DateTime::UNIX_EPOCH, &ended);
     let agent = [&session("1-1"), r#"{"type":"done","usage":{"total_tokens":0}}"#, "[DONE]"];
-    assert_eq!(frames_in(of_board(Shows::Everything), "1-9", &event), written("2-1", &agent));
+    assert_eq!(frames_in(of_board(Detail::All), "1-9", &event), text_of_frames("2-1", &agent));
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_passed_over_except_for_the_end() {
+fn wires_skip_events_of_newer_versions_except_the_end() {
     let check = |line: &'static str, chat: &[&str], agent: &[&str]| {
         for (wire, expected) in [(Wire::Chat, chat), (Wire::Agent, agent)] {
-            let found = frames_in(view(wire, Shows::Everything), "1-1", &Event::parse(line.into()).unwrap());
-            assert_eq!(found, written("1-2", expected), "{wire:?} {line}");
+            let found = frames_in(view(wire, Detail::All), "1-1", &Event::parse(line.into()).unwrap());
+            assert_eq!(found, text_of_frames("1-2", expected), "{wire:?} {line}");
         }
     };
     check("1-2 0 dream.dreamt {}", &[], &[]);

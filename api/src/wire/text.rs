@@ -1,8 +1,7 @@
-//! The text wire: the answer's text, piece by piece, then `[DONE]`.
+//! The text wire: the answer's text in pieces, then `[DONE]`.
 //!
-//! Nothing but text can be told here: tools are silent, what is superseded is a comment, so is the reason of an answer that
-//! the model did not end by itself, and a failure is a frame of the
-//! type `error`, which clients that read only messages do not show.
+//! It shows only text. Tools have no frames. Superseded text and a finish reason other than `stop` are comments. A
+//! failure is a frame of the type `error`, which clients that read only messages ignore.
 
 use std::io::Write as _;
 
@@ -12,15 +11,15 @@ use holdfast_shared::{
     finish_reason::FinishReason,
 };
 
-use super::{View, reader::shown};
+use super::{View, reader::visible_body};
 
-/// Appends what an event becomes.
-pub fn frames(buffer: &mut Vec<u8>, view: &View, before: EventId, event: &Event) {
-    if let Some(base) = event.base.filter(|_| view.is_taken_back_by(event, before)) {
-        // There is no blank line after it, for the same reason as after a heartbeat.
+/// Appends the frames of an event.
+pub fn frames(buffer: &mut Vec<u8>, view: &View, previous: EventId, event: &Event) {
+    if let Some(base) = event.base.filter(|_| view.supersedes_shown(event, previous)) {
+        // No blank line follows, as after a heartbeat.
         writeln!(buffer, ": superseded after {base}").expect("a Vec takes every write");
     }
-    match shown(view, event) {
+    match visible_body(view, event) {
         EventBody::MessageDelta(delta) => text(buffer, event, &delta.text),
         EventBody::MessageCompleted(completed) => text(buffer, event, &completed.message.content.into_stored()),
         EventBody::RunFailed(end) => {
@@ -68,8 +67,8 @@ fn id(buffer: &mut Vec<u8>, event: &Event) {
     writeln!(buffer, "id: {}", event.id).expect("a Vec takes every write");
 }
 
-/// Appends a text and the end of its frame. Whatever SSE takes for the end of a line begins another `data:` line, which
-/// clients join with `\n`.
+/// Appends a text and the end of its frame. Each line break of SSE starts another `data:` line, and clients join these
+/// lines with `\n`.
 fn data(buffer: &mut Vec<u8>, text: &str) {
     buffer.extend_from_slice(b"data: ");
     let mut rest = text.as_bytes();

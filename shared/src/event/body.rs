@@ -1,8 +1,8 @@
-//! What can happen in a run: a variant of `EventBody` for each kind of event, with the payload that the log has for it.
+//! The bodies of events: a variant of `EventBody` for each kind, with its payload.
 //!
-//! `event_bodies!` is the one list of kinds. A fold matches the whole enum, so the compiler finds each fold that a new kind
-//! concerns. Payloads borrow from the line of their event and leave foreign JSON unparsed. `docs/events.md` describes each
-//! kind for clients.
+//! `event_bodies!` is the one list of kinds. A fold matches the whole enum, so the compiler finds each fold that a new
+//! kind concerns. Payloads borrow from the line of their event and leave foreign JSON unparsed. `docs/events.md`
+//! describes each kind for clients.
 
 use serde::Serialize;
 use utoipa::{
@@ -14,11 +14,11 @@ use super::payload::*;
 
 macro_rules! event_bodies {
     ($($variant:ident($payload:ty) = $name:literal;)+) => {
-        /// What happened, as the log has it.
+        /// The payload of an event, by its kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum EventBody<'a> {
             $(#[doc = concat!("The payload of `", $name, "`.")] $variant($payload),)+
-            /// An event that this version cannot read, because a newer version wrote it. Nothing writes one.
+            /// An event of a newer version, which this one cannot read. No worker writes it.
             Unknown,
         }
 
@@ -34,7 +34,7 @@ macro_rules! event_bodies {
             /// All kinds that this version writes.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The kind of this name, `noun.past_verb` or `noun.delta`.
+            /// Returns the kind of a name, `noun.past_verb` or `noun.delta`.
             pub fn of(name: &str) -> Self {
                 match name {
                     $($name => Self::$variant,)+
@@ -42,7 +42,7 @@ macro_rules! event_bodies {
                 }
             }
 
-            /// The name in the log and on the native wire.
+            /// Returns the name in the log and on the native wire.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -52,8 +52,8 @@ macro_rules! event_bodies {
         }
 
         impl<'a> EventBody<'a> {
-            /// Reads a JSON object that has the fields of the payload, and perhaps others. Returns `Unknown` if it has not,
-            /// except for the end of a run, which every reader must learn of.
+            /// Parses a JSON object with the fields of the payload and perhaps others. Returns `Unknown` if that fails,
+            /// except for the end of a run, which every reader must see.
             pub fn read(kind: EventKind, json: &'a [u8]) -> Self {
                 Self::try_read(kind, json).unwrap_or_else(|_| kind.unreadable())
             }
@@ -71,7 +71,7 @@ macro_rules! event_bodies {
                 vec![$((EventKind::$variant, <$payload as PartialSchema>::schema())),+]
             }
 
-            /// The kind of the event.
+            /// Returns the kind of the event.
             pub const fn kind(&self) -> EventKind {
                 match self {
                     $(Self::$variant(_) => EventKind::$variant,)+
@@ -119,17 +119,17 @@ event_bodies! {
 }
 
 impl EventKind {
-    /// Whether a run has ended with an event of this kind.
+    /// Returns whether a run ends with an event of this kind.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::RunCompleted | Self::RunFailed | Self::RunCancelled)
     }
 
-    /// Whether the event is a piece of something that a later event has whole.
+    /// Returns whether the event is a piece of text that a later event has completely.
     pub const fn is_delta(self) -> bool {
         matches!(self, Self::MessageDelta | Self::ReasoningDelta | Self::ToolCallDelta)
     }
 
-    /// The body of an event of this kind whose payload cannot be read.
+    /// Returns the body of an event of this kind whose payload cannot be parsed.
     fn unreadable(self) -> EventBody<'static> {
         match self {
             Self::RunCompleted => RunCompleted::default().into(),

@@ -1,6 +1,6 @@
-//! The payloads of events: a struct for each kind, which the log and the native wire have as a JSON object.
+//! The payloads of events: a struct for each kind. In the log and on the native wire, a payload is a JSON object.
 //!
-//! Fields that a later version added have a default, so that it reads the events of an earlier one.
+//! A field that a later version added has a default, so that the later version reads the events of earlier ones.
 
 use std::borrow::Cow;
 
@@ -39,14 +39,14 @@ pub struct RunQueued {
 pub struct AttemptStarted {
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The event after which everything is superseded.
+    /// This event supersedes all events after its base.
     pub base: EventId,
     /// Why the attempt began.
     pub reason: AttemptReason,
     /// Workers that were lost with this run since its last completed step.
     #[serde(default)]
     pub crashes: u32,
-    /// As many crashes fail the run.
+    /// The number of crashes that fails the run.
     #[serde(default)]
     pub max_crashes: u32,
 }
@@ -65,7 +65,7 @@ pub struct StepCompleted {
     pub step: u32,
     /// How many tool calls the model asked for.
     pub tool_calls: usize,
-    /// What the model call used.
+    /// The tokens of the model call.
     pub usage: Usage,
     /// Why the model ended the step.
     #[serde(default)]
@@ -77,7 +77,7 @@ pub struct StepCompleted {
 pub struct MessageDelta<'a> {
     /// The answer.
     pub message_id: Uuid,
-    /// What comes after the text so far.
+    /// The text that follows the answer's text so far.
     #[serde(borrow)]
     pub text: Cow<'a, str>,
 }
@@ -87,7 +87,7 @@ pub struct MessageDelta<'a> {
 pub struct ReasoningDelta<'a> {
     /// The answer that it belongs to.
     pub message_id: Uuid,
-    /// What comes after the reasoning so far.
+    /// The text that follows the reasoning so far.
     #[serde(borrow)]
     pub text: Cow<'a, str>,
 }
@@ -101,7 +101,7 @@ pub struct ToolCallDelta<'a> {
     /// The tool's name; only the first piece of a call has it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
-    /// JSON text that comes after the arguments so far.
+    /// JSON text that follows the arguments so far.
     #[serde(borrow)]
     pub text: Cow<'a, str>,
 }
@@ -121,9 +121,9 @@ pub struct ToolCallStarted<'a> {
     #[serde(borrow)]
     #[schema(value_type = serde_json::Value)]
     pub input: RawJson<'a>,
-    /// Who executes the call.
+    /// The party that executes the call.
     pub by: ExecutedBy,
-    /// Until when the client may return the result of a call that it executes.
+    /// When a call that the client executes expires without a result.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -135,7 +135,7 @@ pub struct ToolCallStarted<'a> {
 /// A tool call has an outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolCallCompleted<'a> {
-    /// Where the client has returned the result: the event after which everything is superseded.
+    /// On a result that the client has returned: this event supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
     /// The call.
@@ -144,11 +144,11 @@ pub struct ToolCallCompleted<'a> {
     /// The tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// The arguments of a call that was refused, and so never started.
+    /// The arguments of a call that was refused and so never started.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<RawJson<'a>>,
-    /// What the tool returned.
+    /// The text that the tool returned.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Cow<'a, str>>,
     /// Why there is no output.
@@ -184,12 +184,12 @@ pub struct ApprovalRequested<'a> {
 /// An approval is no longer pending.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalResolved<'a> {
-    /// On the first event of an attempt: the event after which everything is superseded.
+    /// On the first event of an attempt: it supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
     /// The approval.
     pub approval_id: Uuid,
-    /// The call that it was about.
+    /// The call that the approval is about.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
     /// The decision.
@@ -197,37 +197,37 @@ pub struct ApprovalResolved<'a> {
     /// The human's reason.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
-    /// The arguments that the call is made with instead.
+    /// The arguments that replace those of the model.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub edited_input: Option<RawJson<'a>>,
 }
 
-/// The answer is stored.
+/// The database has stored the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MessageCompleted {
-    /// On the first event of an attempt: the event after which everything is superseded.
+    /// On the first event of an attempt: it supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
     /// The answer.
     pub message: Box<Message>,
 }
 
-/// The agent is at something that no other event tells of.
+/// The agent is in a state that no other event shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AgentStateChanged<'a> {
-    /// What it is at.
+    /// The state.
     #[serde(borrow)]
     #[schema(value_type = String)]
     pub state: AgentState<'a>,
 }
 
-/// How much of its budget the conversation takes.
+/// The size of the conversation and its budget, in tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ContextUsage {
-    /// Tokens of the conversation, estimated.
+    /// Estimated tokens of the conversation.
     pub tokens: u64,
-    /// Tokens that it may have.
+    /// Tokens that the conversation may take.
     pub budget: u64,
     /// Whether older messages were summarised for this run.
     pub compressed: bool,
@@ -236,7 +236,7 @@ pub struct ContextUsage {
 /// Something went wrong, and the run continues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WarningRaised<'a> {
-    /// Stable and lower-case.
+    /// A stable code in lower case.
     #[serde(borrow)]
     pub code: Cow<'a, str>,
     /// A sentence for the reader.
@@ -250,7 +250,7 @@ pub struct RunCompleted {
     /// The answer.
     #[serde(default)]
     pub message_id: Uuid,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
     /// Why the model ended the last step.
@@ -261,12 +261,12 @@ pub struct RunCompleted {
 /// A run has failed. The last event of its log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RunFailed {
-    /// On the first event of an attempt: the event after which everything is superseded.
+    /// On the first event of an attempt: it supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
-    /// Why.
+    /// Why the run has failed.
     pub error: RunError,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
 }
@@ -280,29 +280,29 @@ impl Default for RunFailed {
 /// A run was cancelled. The last event of its log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RunCancelled {
-    /// On the first event of an attempt: the event after which everything is superseded.
+    /// On the first event of an attempt: it supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
-    /// The answer, if a part of it is kept.
+    /// The answer, if the database has kept a part of it.
     pub message_id: Option<Uuid>,
-    /// What all steps used.
+    /// The tokens of all steps.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// What an agent is at.
+/// The state of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState<'a> {
     /// The run waits for a human, or for the client that executes a tool.
     WaitingOnUser,
-    /// Something that this version has no name for.
+    /// A state that this version does not know.
     #[serde(untagged, borrow)]
     Other(Cow<'a, str>),
 }
 
 impl<'a> AgentState<'a> {
-    /// The state's name.
+    /// Returns the state's name.
     pub fn into_name(self) -> Cow<'a, str> {
         match self {
             Self::WaitingOnUser => "waiting_on_user".into(),
@@ -311,7 +311,7 @@ impl<'a> AgentState<'a> {
     }
 }
 
-/// Who executes a tool call.
+/// The party that executes a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutedBy {
@@ -329,8 +329,8 @@ pub enum AttemptReason {
     Claimed,
     /// A human has answered.
     Resumed,
-    /// The worker before was shut down and handed the run over.
+    /// The previous worker shut down and handed the run over.
     Drain,
-    /// The worker before stopped renewing its lease.
+    /// The previous worker stopped renewing its lease.
     LeaseExpired,
 }

@@ -1,4 +1,4 @@
-//! JSON that is passed on as it was written: no reader pays for parsing what it does not look at.
+//! JSON that a process passes on as text, without parsing it.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, value::RawValue};
 pub struct RawJson<'a>(Cow<'a, RawValue>);
 
 impl<'a> RawJson<'a> {
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The JSON text, borrowed where the value is.
+    /// Returns the JSON text, without a copy if the value is borrowed.
     pub fn into_text(self) -> Cow<'a, str> {
         match self.0 {
             Cow::Borrowed(raw) => raw.get().into(),
@@ -23,7 +23,7 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The value, parsed.
+    /// Parses the value.
     pub fn to_value(&self) -> Value {
         serde_json::from_str(self.get()).expect("a RawValue is valid JSON")
     }

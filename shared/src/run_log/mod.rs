@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     config::{Stores, StoresConfig},
-    event::{Damaged, Event},
+    event::{DamagedEvent, Event},
     event_id::EventId,
     redis_link,
 };
@@ -93,7 +93,7 @@ pub enum Error {
     },
     /// An entry is no line of an event.
     #[error("could not read the run log")]
-    Damaged(#[from] Damaged),
+    Damaged(#[from] DamagedEvent),
 }
 
 impl Error {

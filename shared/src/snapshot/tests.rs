@@ -1,17 +1,17 @@
-//! The fold, from lines of a log.
+//! Folds of lines of a log.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Folds lines of a log, `<id> <type> <payload>`, and compares what comes out, as far as it is `expected`.
+/// Folds the lines `<id> <type> <payload>` of a log, and compares the fields that `expected` has.
 fn check(log: &[&str], expected: Value) {
-    let mut folding = Folding::default();
+    let mut builder = SnapshotBuilder::default();
     for line in log {
         let (id, rest) = line.split_once(' ').unwrap();
-        folding.push(&Event::parse(format!("{id} 0 {rest}").into()).unwrap());
+        builder.push(&Event::parse(format!("{id} 0 {rest}").into()).unwrap());
     }
-    let snapshot = serde_json::to_value(folding.into_snapshot()).unwrap();
+    let snapshot = serde_json::to_value(builder.into_snapshot()).unwrap();
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(snapshot[field], *value, "{field} of {snapshot:#}");
     }
@@ -20,12 +20,12 @@ fn check(log: &[&str], expected: Value) {
 const QUEUED: &str = r#"0-1 run.queued {"base":"0-0","conversation_id":"00000000-0000-0000-0000-000000000000","input_message_id":"00000000-0000-0000-0000-000000000000","message_id":"00000000-0000-0000-0000-000000000007","agent_id":null}"#;
 const CLAIMED: &str =
     r#"1-1 attempt.started {"attempt":1,"base":"0-1","reason":"claimed","crashes":0,"max_crashes":3}"#;
-const ASKED: &str = r#"1-5 approval.requested {"approval_id":"00000000-0000-0000-0000-000000000001","call_id":"c","kind":"policy","name":"send","input":{"to":1},"expires_at":"2026-11-22T08:30:00.000Z"}"#;
+const REQUESTED: &str = r#"1-5 approval.requested {"approval_id":"00000000-0000-0000-0000-000000000001","call_id":"c","kind":"policy","name":"send","input":{"to":1},"expires_at":"2026-11-22T08:30:00.000Z"}"#;
 const STEP: &str =
     r#"{"step":1,"tool_calls":0,"usage":{"input_tokens":2,"output_tokens":3,"cached_tokens":0,"reasoning_tokens":0}}"#;
 
 #[test]
-fn a_run_that_nobody_has_claimed_has_said_nothing() {
+fn an_unclaimed_run_has_an_empty_snapshot() {
     let nothing = json!({"status": "queued", "text": "", "reasoning": "", "tool_calls": [], "approvals": [], "usage": null,
         "message_id": "00000000-0000-0000-0000-000000000007"});
     check(&[QUEUED], nothing);
@@ -47,7 +47,7 @@ fn text_and_reasoning_are_kept_apart() {
 }
 
 #[test]
-fn a_new_attempt_takes_back_all_that_came_after_its_base() {
+fn a_new_attempt_supersedes_everything_after_its_base() {
     check(
         &[
             QUEUED,
@@ -65,14 +65,14 @@ fn a_new_attempt_takes_back_all_that_came_after_its_base() {
 }
 
 #[test]
-fn arguments_are_text_until_they_are_whole() {
-    let begun = r#"1-2 tool_call.delta {"call_id":"c","name":"look","text":"{\"a\":"}"#;
+fn arguments_are_text_until_they_are_complete() {
+    let delta = r#"1-2 tool_call.delta {"call_id":"c","name":"look","text":"{\"a\":"}"#;
     check(
-        &[QUEUED, CLAIMED, begun],
+        &[QUEUED, CLAIMED, delta],
         json!({"tool_calls": [{"call_id": "c", "name": "look", "input": null, "input_text": "{\"a\":", "status": "requested"}]}),
     );
     check(
-        &[QUEUED, CLAIMED, begun, r#"1-3 tool_call.delta {"call_id":"c","text":"1}"}"#],
+        &[QUEUED, CLAIMED, delta, r#"1-3 tool_call.delta {"call_id":"c","text":"1}"}"#],
         json!({"tool_calls": [{"call_id": "c", "name": "look", "input": {"a": 1}, "status": "requested"}]}),
     );
 }
@@ -102,24 +102,24 @@ fn a_call_has_its_outcome() {
 }
 
 #[test]
-fn an_open_question_is_shown_until_it_is_answered() {
+fn a_question_is_open_until_its_answer() {
     let call = |status: &str, to: u32| json!([{"call_id": "c", "name": "send", "input": {"to": to}, "status": status}]);
     let approval = json!({"approval_id": "00000000-0000-0000-0000-000000000001", "call_id": "c", "kind": "policy",
         "name": "send", "input": {"to": 1}, "expires_at": "2026-11-22T08:30:00.000Z"});
     check(
-        &[QUEUED, CLAIMED, ASKED],
+        &[QUEUED, CLAIMED, REQUESTED],
         json!({"status": "waiting", "approvals": [approval], "tool_calls": call("waiting", 1)}),
     );
     let answered = r#"2-1 approval.resolved {"base":"1-5","approval_id":"00000000-0000-0000-0000-000000000001","call_id":"c","decision":"approved","edited_input":{"to":2}}"#;
     check(
-        &[QUEUED, CLAIMED, ASKED, answered],
+        &[QUEUED, CLAIMED, REQUESTED, answered],
         json!({"status": "queued", "approvals": [], "tool_calls": call("waiting", 2)}),
     );
     check(
         &[
             QUEUED,
             CLAIMED,
-            ASKED,
+            REQUESTED,
             answered,
             r#"3-1 attempt.started {"attempt":1,"base":"2-1","reason":"claimed","crashes":0,"max_crashes":3}"#,
         ],
@@ -150,12 +150,12 @@ fn a_run_waits_for_every_answer_of_its_client() {
 }
 
 #[test]
-fn the_end_says_the_last_word() {
+fn the_end_sets_the_final_state() {
     let stored = r#"1-7 message.completed {"message":{"id":"00000000-0000-0000-0000-000000000007","conversation_id":"00000000-0000-0000-0000-000000000002","run_id":null,"role":"assistant","content_type":"text","content":"whole","status":"failed","retrieval_context":null,"created_at":"2026-11-22T08:52:09.091Z"}}"#;
     let failed = r#"1-8 run.failed {"error":{"code":"model_failed","message":"no"},"usage":{"input_tokens":2,"output_tokens":3,"cached_tokens":0,"reasoning_tokens":0}}"#;
     let step = format!("1-6 step.completed {STEP}");
     let usage = json!({"input_tokens": 2, "output_tokens": 3, "cached_tokens": 0, "reasoning_tokens": 0});
-    let before_the_end = [QUEUED, CLAIMED, ASKED, &step, stored];
+    let before_the_end = [QUEUED, CLAIMED, REQUESTED, &step, stored];
     check(&before_the_end, json!({"status": "waiting", "text": "whole", "usage": usage, "error": null}));
     let log = [&before_the_end[..], &[failed]].concat();
     check(

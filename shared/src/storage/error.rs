@@ -85,7 +85,7 @@ pub enum Error {
         /// The run of the archive.
         run_id: uuid::Uuid,
         /// The parser's error.
-        source: crate::event::Damaged,
+        source: crate::event::DamagedEvent,
     },
 }
 

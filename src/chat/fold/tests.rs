@@ -1,4 +1,4 @@
-//! What the fold shows and asks.
+//! The items and open questions of the fold.
 
 use super::*;
 
@@ -39,12 +39,12 @@ fn resolved(id: &str, base: &str, approval: u8, rest: &str) -> ClientEvent {
     event(id, "approval.resolved", &format!(r#","base":"{base}","approval_id":"{approval}","call_id":"call"{rest}"#))
 }
 
-/// What is shown for a run that has begun and said "one two".
+/// Checks the items of a run that has started and has written "one two".
 fn check(events: Vec<ClientEvent>, expected: &[&str]) {
     check_open(events, expected, &[]);
 }
 
-/// The same, and the tools of the questions that are open then.
+/// Checks the items, and the tools of the questions that are open at the end.
 fn check_open(events: Vec<ClientEvent>, expected: &[&str], open: &[&str]) {
     let mut fold = Fold::default();
     let begin = vec![
@@ -61,15 +61,15 @@ fn check_open(events: Vec<ClientEvent>, expected: &[&str], open: &[&str]) {
     let shown: Vec<String> = events
         .into_iter()
         .flat_map(|event| fold.apply(event))
-        .filter(|show| *show != Show::Text(String::new()))
-        .map(|show| match show {
-            Show::Conversation(id) => format!("conversation {id}"),
-            Show::Text(text) => format!("text {text}"),
-            Show::Reasoning(text) => format!("reasoning {text}"),
-            Show::Aside(text) => format!("aside {text}"),
-            Show::Answer(text) => format!("answer {text}"),
-            Show::Notice(text) => format!("notice {text}"),
-            Show::Error(text) => format!("error {text}"),
+        .filter(|item| *item != DisplayItem::Text(String::new()))
+        .map(|item| match item {
+            DisplayItem::Conversation(id) => format!("conversation {id}"),
+            DisplayItem::Text(text) => format!("text {text}"),
+            DisplayItem::Reasoning(text) => format!("reasoning {text}"),
+            DisplayItem::Aside(text) => format!("aside {text}"),
+            DisplayItem::Answer(text) => format!("answer {text}"),
+            DisplayItem::Notice(text) => format!("notice {text}"),
+            DisplayItem::Error(text) => format!("error {text}"),
         })
         .collect();
     assert_eq!(shown, expected);
@@ -77,13 +77,13 @@ fn check_open(events: Vec<ClientEvent>, expected: &[&str], open: &[&str]) {
 }
 
 #[test]
-fn an_answer_is_shown_as_it_comes_and_once_as_a_whole() {
+fn an_answer_is_shown_as_it_arrives_and_once_completely() {
     let end = event("1-6", "run.completed", "");
     check(vec![text("1-4", " x"), message("1-5", "0-1", "one two x"), end], &["text  x", "answer one two x"]);
 }
 
 #[test]
-fn text_after_a_base_is_said_again() {
+fn text_after_a_base_is_shown_again() {
     check(
         vec![started("2-1", "0-1", "lease_expired"), text("2-2", "uno"), message("2-3", "0-1", "uno")],
         &["aside the worker was lost; starting again", "text uno", "answer uno"],
@@ -95,33 +95,38 @@ fn text_after_a_base_is_said_again() {
 }
 
 #[test]
-fn a_base_that_supersedes_nothing_shows_nothing() {
+fn a_base_that_supersedes_no_text_shows_nothing() {
     check(vec![started("2-1", "1-3", "resumed"), text("2-2", "!")], &["text !"]);
     let twice = vec![started("2-1", "0-1", "lease_expired"), started("3-1", "0-1", "lease_expired")];
     check(twice, &["aside the worker was lost; starting again"]);
 }
 
 #[test]
-fn a_cancelled_run_shows_what_is_kept() {
+fn a_cancelled_run_shows_the_stored_part() {
     check(
         vec![message("1-4", "0-1", "one two"), cancelled("1-5")],
-        &["answer one two", "notice cancelled; what was said is kept"],
+        &["answer one two", "notice cancelled; the answer so far is kept"],
     );
     check(
         vec![message("2-1", "1-2", "one "), cancelled("2-2")],
-        &["aside only this was kept:", "text one ", "answer one ", "notice cancelled; what was said is kept"],
+        &[
+            "aside the server has kept only this:",
+            "text one ",
+            "answer one ",
+            "notice cancelled; the answer so far is kept",
+        ],
     );
-    check(vec![cancelled("2-1")], &["notice cancelled; nothing was said"]);
+    check(vec![cancelled("2-1")], &["notice cancelled; there is no answer"]);
 }
 
 #[test]
-fn the_stored_message_has_the_last_word() {
+fn the_stored_message_replaces_the_deltas() {
     check(vec![message("1-4", "0-1", "one two, and more")], &["text , and more", "answer one two, and more"]);
-    check(vec![message("1-4", "0-1", "else")], &["aside only this was kept:", "text else", "answer else"]);
+    check(vec![message("1-4", "0-1", "else")], &["aside the server has kept only this:", "text else", "answer else"]);
 }
 
 #[test]
-fn failures_and_warnings_are_told_and_the_unknown_is_not() {
+fn failures_and_warnings_are_shown_and_unknown_events_are_not() {
     check(
         vec![
             event("1-4", "warning.raised", r#","code":"x","message":"The database is away.""#),
@@ -181,7 +186,7 @@ fn a_superseded_question_is_not_open() {
     let again = vec![approval("1-4", 1), started("2-1", "1-3", "lease_expired"), approval("2-2", 1)];
     check_open(again, &[], &["kb__1"]);
     check(vec![approval("1-4", 1), started("2-1", "1-3", "lease_expired")], &[]);
-    check(vec![approval("1-4", 1), cancelled("2-1")], &["notice cancelled; nothing was said"]);
+    check(vec![approval("1-4", 1), cancelled("2-1")], &["notice cancelled; there is no answer"]);
 }
 
 #[test]
@@ -196,23 +201,23 @@ fn a_call_of_the_client_is_a_question_until_it_has_a_result() {
 }
 
 #[test]
-fn the_result_of_an_ended_run_fills_in_what_is_missing() {
+fn the_result_of_an_ended_run_adds_the_missing_text() {
     let mut fold = Fold::default();
     fold.apply(text("1-2", "one "));
     let run = r#"{"status":"completed","output_message":{"content":"one two"},"error":null}"#;
-    let shows = fold.finish(serde_json::from_str(run).unwrap());
-    assert_eq!(shows, [Show::Text("two".to_owned()), Show::Answer("one two".to_owned())]);
+    let items = fold.finish(serde_json::from_str(run).unwrap());
+    assert_eq!(items, [DisplayItem::Text("two".to_owned()), DisplayItem::Answer("one two".to_owned())]);
     assert_eq!(fold.outcome(), Some(RunOutcome::Completed));
 }
 
 #[test]
-fn an_answer_that_was_cut_off_says_so() {
+fn a_truncated_answer_has_a_notice() {
     let ended = |reason: &str| event("1-5", "run.completed", &format!(r#","finish_reason":"{reason}""#));
-    for (reason, part) in [("length", "cut off"), ("content_filter", "withheld")] {
+    for (reason, part) in [("length", "longest"), ("content_filter", "withheld")] {
         let mut fold = Fold::default();
         fold.apply(started("1-1", "0-1", "claimed"));
         let shown = fold.apply(ended(reason));
-        assert!(matches!(&shown[..], [Show::Notice(text)] if text.contains(part)), "{shown:?}");
+        assert!(matches!(&shown[..], [DisplayItem::Notice(text)] if text.contains(part)), "{shown:?}");
     }
     check(vec![message("1-4", "0-0", "one two"), ended("stop")], &["answer one two"]);
 }

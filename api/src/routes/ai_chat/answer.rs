@@ -12,7 +12,7 @@ use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::{Excerpt, Opened},
+    relay::{LogFilter, OpenOutcome},
     routes::events::view_of,
     wire::{Wire, ai_sdk},
 };
@@ -41,14 +41,14 @@ pub async fn answer(
     let stream = app.streams().open(caller)?;
     submit(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(mut follower) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
+    let OpenOutcome::Stream(mut subscriber) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
         return Ok(no_content());
     };
     let left_out = outline.superseded;
     let mut start = Vec::new();
     ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
-    follower.led_by(&start);
-    let frames = follower.showing(Excerpt { left_out, until: None }).into_frames(view);
+    subscriber.prepend_frame(&start);
+    let frames = subscriber.with_filter(LogFilter { left_out, until: None }).into_frames(view);
     let segment = Segment { run_id: run.id, pauses_before };
     Ok(answer_with(segment, Body::from_stream(frames)))
 }

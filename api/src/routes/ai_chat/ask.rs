@@ -25,7 +25,7 @@ use crate::{
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
-    relay::Opened,
+    relay::OpenOutcome,
     routes::{checked_options, events::view_of},
     spans,
     wire::Wire,
@@ -64,8 +64,8 @@ pub async fn ask(
         };
         let new = new_run(app, &chat, input, options.clone(), id.clone(), key);
         match app.post_and_follow(caller, new, EventId::ORIGIN).await {
-            Ok((committed, opened)) if committed.message.superseded_at.is_none() || has_client_key => {
-                return respond(app, committed, opened, mode).await;
+            Ok((committed, outcome)) if committed.message.superseded_at.is_none() || has_client_key => {
+                return respond(app, committed, outcome, mode).await;
             }
             // A concurrent request has posted or replaced the message; the next attempt reads its result.
             Ok(_) => {}
@@ -118,8 +118,8 @@ pub async fn regenerate(
     let key =
         idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));
     let new = new_run(app, &chat, MessageInput::Again { replace_from: question.id }, options, None, Some(key));
-    let (committed, opened) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
-    respond(app, committed, opened, mode).await
+    let (committed, outcome) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
+    respond(app, committed, outcome, mode).await
 }
 
 /// Returns the earlier version of the user's message, if this one replaces any. Fails if the id belongs to another
@@ -185,12 +185,12 @@ fn new_run(
 async fn respond(
     app: &App,
     committed: PostedMessage,
-    mut opened: Opened,
+    mut outcome: OpenOutcome,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
     let run = committed.run;
-    app.await_output(&run, &mut opened).await?;
+    app.await_output(&run, &mut outcome).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let Opened::Stream(follower) = opened else { return Ok(super::no_content()) };
-    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(follower.into_frames(view))))
+    let OpenOutcome::Stream(subscriber) = outcome else { return Ok(super::no_content()) };
+    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(subscriber.into_frames(view))))
 }

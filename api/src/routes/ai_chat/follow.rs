@@ -20,9 +20,9 @@ use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::{Aborted, Excerpt, Opened, Outline, is_left_out},
+    relay::{LogFilter, OpenOutcome, Outline, TruncatedStream, is_left_out},
     routes::events::{unsent, view_of},
-    wire::{Before, View, Wire, ai_sdk},
+    wire::{LogPosition, View, Wire, ai_sdk},
 };
 
 /// Returns the chat's last answer from the start, while its run is unfinished and for `chat_grace` after its end.
@@ -58,10 +58,11 @@ pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) 
     let stream = app.streams().open(caller)?;
     let outline = app.relay().outline(run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
-    let Opened::Stream(follower) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
+    let OpenOutcome::Stream(subscriber) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
         return Ok(no_content());
     };
-    let frames = follower.showing(Excerpt { left_out: outline.superseded, until: None }).into_frames(view.clone());
+    let frames =
+        subscriber.with_filter(LogFilter { left_out: outline.superseded, until: None }).into_frames(view.clone());
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
 }
 
@@ -109,14 +110,14 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         // A client that has all chunks receives the last one again, because it waits for an end.
         skipped = skipped.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
-    let opened = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
-    let Opened::Stream(mut follower) = opened else { return Ok(no_content()) };
+    let outcome = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
+    let OpenOutcome::Stream(mut subscriber) = outcome else { return Ok(no_content()) };
     if bounds.continues {
         let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
-        follower.led_by(&start);
+        subscriber.prepend_frame(&start);
     }
-    let frames = follower.showing(Excerpt { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
+    let frames = subscriber.with_filter(LogFilter { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
     let frames = skip_chunks(skipped, frames);
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
@@ -143,7 +144,7 @@ impl Bounds {
     fn of(outline: &Outline, segment: Segment, is_chat: bool) -> Option<Self> {
         if is_chat {
             let left_out = outline.superseded.clone();
-            let changes = left_out.iter().map(|(base, _)| *base).chain(outline.breaks.first().copied());
+            let changes = left_out.iter().map(|(base, _)| *base).chain(outline.takeovers.first().copied());
             let certain = changes.min().unwrap_or(outline.last);
             return Some(Self { after: EventId::ORIGIN, until: None, continues: false, left_out, certain });
         }
@@ -152,13 +153,13 @@ impl Bounds {
             pauses => *outline.pauses.get(pauses - 1)?,
         };
         let until = outline.pauses.get(segment.pauses_before).copied();
-        let certain = outline.breaks.iter().copied().find(|last| *last >= after).unwrap_or(outline.last);
+        let certain = outline.takeovers.iter().copied().find(|last| *last >= after).unwrap_or(outline.last);
         Some(Self { after, until, continues: segment.pauses_before > 0, left_out: Vec::new(), certain })
     }
 
     /// Returns the number of chunks up to and including an event.
     async fn count(&self, app: &App, view: &View, end: EventId) -> Result<u64, Problem> {
-        let mut before = Before { id: self.after, ..Before::START };
+        let mut position = LogPosition { id: self.after, ..LogPosition::START };
         let mut cursor = self.after;
         let mut count = u64::from(self.continues);
         loop {
@@ -174,8 +175,8 @@ impl Bounds {
                 if is_left_out(&self.left_out, event.id) {
                     continue;
                 }
-                count += ai_sdk::chunks(view, before, &event).len() as u64;
-                before = Before::behind(&event);
+                count += ai_sdk::chunks(view, position, &event).len() as u64;
+                position = LogPosition::after(&event);
                 if self.until == Some(event.id) {
                     return Ok(count + ai_sdk::CHUNKS_AT_A_PAUSE);
                 }
@@ -206,8 +207,8 @@ fn is_resumable(app: &App, run: &Run) -> bool {
 /// Returns the frames without the first `skipped` that have a chunk.
 fn skip_chunks(
     skipped: u64,
-    frames: impl Stream<Item = Result<Bytes, Aborted>>,
-) -> impl Stream<Item = Result<Bytes, Aborted>> {
+    frames: impl Stream<Item = Result<Bytes, TruncatedStream>>,
+) -> impl Stream<Item = Result<Bytes, TruncatedStream>> {
     let mut left = skipped;
     frames.map_ok(move |frames| skip_frames(&mut left, frames)).try_filter(|frames| ready(!frames.is_empty()))
 }

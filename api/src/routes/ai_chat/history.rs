@@ -17,8 +17,8 @@ use crate::{
     problem::Problem,
     routes::{events::view_of, history_size},
     wire::{
-        Before, Wire,
-        ai_sdk::{UiMessage, recalled},
+        LogPosition, Wire,
+        ai_sdk::{UiMessage, answer_from_trace},
     },
 };
 
@@ -67,7 +67,7 @@ async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
         return Ok(Some(answer));
     }
     let (trace, calls) = tokio::try_join!(app.storage().trace(run.id), app.storage().tool_calls(run.id))?;
-    Ok(recalled(run, trace, &calls))
+    Ok(answer_from_trace(run, trace, &calls))
 }
 
 /// Folds a run's events into the message that a client would have; `None` if the events have expired.
@@ -78,7 +78,7 @@ async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
     };
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
-    let (mut cursor, mut before) = (EventId::ORIGIN, Before::START);
+    let (mut cursor, mut position) = (EventId::ORIGIN, LogPosition::START);
     // It reads page by page, because a log may be far larger than its message.
     loop {
         let events = app.relay().page(run.id, cursor).await?;
@@ -86,8 +86,8 @@ async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
         cursor = last.id;
         let has_ended = last.is_terminal();
         for event in events.iter().filter(|event| !outline.leaves_out(event.id)) {
-            message.push(&view, before, event);
-            before = Before::behind(event);
+            message.push(&view, position, event);
+            position = LogPosition::after(event);
         }
         if has_ended {
             return Ok(Some(message));
@@ -108,5 +108,5 @@ fn plain(message: Message) -> UiMessage {
         Role::Assistant => "assistant",
         Role::System => "system",
     };
-    UiMessage::said_at(message.created_at, id, role, vec![part])
+    UiMessage::of_stored(message.created_at, id, role, vec![part])
 }

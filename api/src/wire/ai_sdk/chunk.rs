@@ -1,5 +1,5 @@
-//! The chunks of the AI SDK's UI message stream, version 1: those that its versions 5, 6 and 7 all know, and the two of
-//! approvals, which version 5 lacks.
+//! The chunks of the AI SDK's UI message stream, version 1. The SDK's versions 5, 6 and 7 all know them, except that
+//! version 5 lacks the two of approvals.
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
@@ -18,10 +18,10 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Chunk {
-    /// The message begins, or goes on after an answer.
+    /// The message begins, or continues after an answer.
     Start {
         message_id: Uuid,
-        message_metadata: Metadata,
+        message_metadata: UiMetadata,
     },
     StartStep,
     FinishStep,
@@ -67,7 +67,7 @@ pub enum Chunk {
     ToolOutputAvailable {
         tool_call_id: String,
         output: Value,
-        /// Where the call was dynamic; version 5 looks for it by this.
+        /// Whether the call is dynamic; version 5 finds the call by this field.
         #[serde(skip_serializing_if = "is_false")]
         dynamic: bool,
     },
@@ -80,7 +80,7 @@ pub enum Chunk {
     ToolOutputDenied {
         tool_call_id: String,
     },
-    /// What the agent is doing now, for whoever listens; no part of the message.
+    /// The agent's current state; no part of the message.
     DataState {
         data: Value,
         transient: bool,
@@ -91,21 +91,21 @@ pub enum Chunk {
     },
     DataCall {
         id: String,
-        data: Measured,
+        data: CallDuration,
     },
     DataQuestion {
         id: Uuid,
-        data: Question,
+        data: ApprovalDetails,
     },
     DataWarning {
         data: Value,
     },
-    /// What came after `base` is no longer part of the answer.
+    /// A later attempt supersedes the chunks after `base`.
     DataAttempt {
         data: UiAttempt,
     },
     MessageMetadata {
-        message_metadata: Metadata,
+        message_metadata: UiMetadata,
     },
     Error {
         error_text: String,
@@ -114,39 +114,39 @@ pub enum Chunk {
     Finish {
         finish_reason: UiFinishReason,
         #[serde(skip_serializing_if = "Option::is_none")]
-        message_metadata: Option<Metadata>,
+        message_metadata: Option<UiMetadata>,
     },
 }
 
-/// What the client keeps beside the message.
+/// Metadata that the client keeps beside the message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Metadata {
+pub struct UiMetadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "timestamp::optional_milliseconds")]
     pub created_at: Option<DateTime<Utc>>,
-    /// How the run has ended.
+    /// The status of the ended run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why the model ended the answer. Name and values are those of the native API.
+    /// Why the model ended the answer, with the name and the values of the native API.
     #[serde(skip_serializing_if = "Option::is_none", rename = "finish_reason")]
     pub finish_reason: Option<finish_reason::FinishReason>,
 }
 
-/// A tool and a call of it.
+/// A call and its tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UiTool {
     pub tool_call_id: String,
     pub tool_name: String,
-    /// Whether the front end does not know it: all but its own.
+    /// Whether the front end does not know the tool; it knows only its own.
     #[serde(skip_serializing_if = "is_false")]
     pub dynamic: bool,
 }
@@ -155,7 +155,7 @@ pub struct UiTool {
 pub struct UiAttempt {
     pub attempt: u32,
     pub base: EventId,
-    /// Workers that were lost so far, and how many may be until the run fails.
+    /// The number of lost workers so far, and the number that fails the run.
     #[serde(flatten)]
     pub crashes: Option<Crashes>,
 }
@@ -168,7 +168,7 @@ pub struct Crashes {
 }
 
 impl Crashes {
-    /// Of an attempt that a worker has begun; an answer or an ending has none.
+    /// Returns the crashes of an attempt that a worker has started; `None` for other events.
     pub fn of(body: &EventBody<'_>) -> Option<Self> {
         match body {
             EventBody::AttemptStarted(started) => {
@@ -179,10 +179,10 @@ impl Crashes {
     }
 }
 
-/// What is known of an approval beside its id.
+/// The facts of an approval that the SDK's own chunk lacks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Question {
+pub struct ApprovalDetails {
     pub approval_id: Uuid,
     pub call_id: String,
     pub kind: ApprovalKind,
@@ -190,27 +190,27 @@ pub struct Question {
     pub expires_at: DateTime<Utc>,
 }
 
-/// What is known of a call beside its output.
+/// The duration of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Measured {
+pub struct CallDuration {
     pub tool_call_id: String,
     pub duration_ms: u64,
 }
 
-/// Why a message, or a segment of it, is over.
+/// Why a message, or a segment of it, has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UiFinishReason {
     Stop,
-    /// It waits for an approval, or for the client's tool.
+    /// The run waits for an approval, or for a result from the client.
     ToolCalls,
-    /// It was cut off at a limit.
+    /// The answer reached a length limit.
     Length,
     /// The provider withheld the rest.
     ContentFilter,
     Error,
-    /// It was cancelled, or ended for a reason without a name.
+    /// The run was cancelled, or the model gave no known reason.
     Other,
 }
 
@@ -220,7 +220,7 @@ impl From<finish_reason::FinishReason> for UiFinishReason {
             finish_reason::FinishReason::Stop => Self::Stop,
             finish_reason::FinishReason::Length => Self::Length,
             finish_reason::FinishReason::ContentFilter => Self::ContentFilter,
-            // A client takes `tool-calls` for a message that waits for it, and a completed run waits for nothing.
+            // A client with `tool-calls` waits for results, and a completed run needs none.
             finish_reason::FinishReason::ToolCalls | finish_reason::FinishReason::Other => Self::Other,
         }
     }
@@ -228,17 +228,17 @@ impl From<finish_reason::FinishReason> for UiFinishReason {
 
 impl UiTool {
     pub fn new(tool_call_id: String, tool_name: String) -> Self {
-        let dynamic = is_a_servers(&tool_name);
+        let dynamic = is_server_tool(&tool_name);
         Self { tool_call_id, tool_name, dynamic }
     }
 }
 
-/// Tools of servers are named `<server>__<tool>`; the client's own have no server.
-pub fn is_a_servers(tool_name: &str) -> bool {
+/// Returns whether the tool is an MCP server's, named `<server>__<tool>`. Tools of the client have no server.
+pub fn is_server_tool(tool_name: &str) -> bool {
     tool_name.contains("__")
 }
 
-// The signature is serde's.
+// serde prescribes the signature.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(flag: &bool) -> bool {
     !flag

@@ -1,4 +1,5 @@
-//! A UI message: what the AI SDK's client has made of a message's chunks, so that a page can be given what it would have seen.
+//! A UI message: the fold of a message's chunks, as the AI SDK's client makes it. The history of a chat has these
+//! messages.
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
@@ -12,12 +13,12 @@ use uuid::Uuid;
 
 use super::{
     Chunk,
-    chunk::{Metadata, UiTool},
+    chunk::{UiMetadata, UiTool},
     chunks,
 };
-use crate::wire::{Before, View};
+use crate::wire::{LogPosition, View};
 
-/// `UIMessage`, as the AI SDK has it.
+/// `UIMessage` of the AI SDK.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct UiMessage {
     pub id: String,
@@ -27,7 +28,7 @@ pub struct UiMessage {
     pub metadata: Map<String, Value>,
     #[schema(value_type = Vec<Object>)]
     pub parts: Vec<Value>,
-    /// Whether it has failed: a client reads nothing behind an error.
+    /// Whether the message has failed, because a client reads nothing after an error.
     #[serde(skip)]
     has_failed: bool,
     /// When the open reasoning began, in ms since the Unix epoch.
@@ -40,14 +41,14 @@ impl UiMessage {
         Self { id, role, metadata: Map::new(), parts, has_failed: false, reasoning_since: None }
     }
 
-    /// One whose stream is not at hand.
-    pub fn said_at(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
+    /// Returns a stored message, without the chunks of its stream.
+    pub fn of_stored(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
         let mut message = Self::new(id, role, parts);
-        message.merge(json!(Metadata { created_at: Some(created_at), ..Metadata::default() }));
+        message.merge(json!(UiMetadata { created_at: Some(created_at), ..UiMetadata::default() }));
         message
     }
 
-    /// Says which of several versions it is.
+    /// Adds the number of this version, if the message has several.
     pub fn with_version(mut self, version: Option<&Version>) -> Self {
         if let Some(version) = version {
             self.merge(json!({"version": version}));
@@ -55,9 +56,9 @@ impl UiMessage {
         self
     }
 
-    /// Applies the next event that is part of the message.
-    pub fn push(&mut self, view: &View, before: Before, event: &Event) {
-        for chunk in chunks(view, before, event) {
+    /// Applies the next event of the message.
+    pub fn push(&mut self, view: &View, position: LogPosition, event: &Event) {
+        for chunk in chunks(view, position, event) {
             self.time_reasoning(&chunk, event.at_ms);
             self.apply(chunk);
         }
@@ -66,7 +67,7 @@ impl UiMessage {
         }
     }
 
-    /// Keeps how long the model reasoned, which a client that comes later cannot measure.
+    /// Keeps the duration of the reasoning, which a client of the history cannot measure.
     fn time_reasoning(&mut self, chunk: &Chunk, at_ms: i64) {
         match chunk {
             Chunk::ReasoningStart { .. } => self.reasoning_since = Some(at_ms),
@@ -142,7 +143,7 @@ impl UiMessage {
         }
     }
 
-    /// The newest part of a type.
+    /// Returns the newest part of a type.
     fn newest(&mut self, kind: &str) -> Option<&mut Map<String, Value>> {
         self.parts.iter_mut().rev().filter_map(Value::as_object_mut).find(|part| part["type"] == kind)
     }
@@ -170,14 +171,13 @@ impl UiMessage {
         }
     }
 
-    /// What is known of a call, in place of what was known before.
+    /// Sets the state of a call, and adds its part if there is none.
     fn tool(&mut self, tool: &UiTool, state: Value) {
         if self.call(&tool.tool_call_id).is_none() {
-            self.parts.push(match tool.dynamic {
-                true => {
-                    json!({"type": "dynamic-tool", "toolName": tool.tool_name, "toolCallId": tool.tool_call_id})
-                }
-                false => json!({"type": format!("tool-{}", tool.tool_name), "toolCallId": tool.tool_call_id}),
+            self.parts.push(if tool.dynamic {
+                json!({"type": "dynamic-tool", "toolName": tool.tool_name, "toolCallId": tool.tool_call_id})
+            } else {
+                json!({"type": format!("tool-{}", tool.tool_name), "toolCallId": tool.tool_call_id})
             });
         }
         if let Some(part) = self.call(&tool.tool_call_id) {
@@ -189,12 +189,12 @@ impl UiMessage {
     fn data(&mut self, part: Value) {
         let same = |other: &&mut Value| other["type"] == part["type"] && other["id"] == part["id"];
         match self.parts.iter_mut().find(same).filter(|_| part["id"].is_string()) {
-            Some(known) => *known = part,
+            Some(existing) => *existing = part,
             None => self.parts.push(part),
         }
     }
 
-    /// What the client knows that has answered.
+    /// Adds the decision, which the answering client knows without a chunk.
     fn resolve(&mut self, resolved: ApprovalResolved<'_>) {
         let mut approval =
             json!({"id": resolved.approval_id, "approved": resolved.decision == ApprovalStatus::Approved});
@@ -207,7 +207,7 @@ impl UiMessage {
         }
     }
 
-    /// The SDK's own approval has no field for this, so the part beside it says it.
+    /// Marks the `data-question` part, because the SDK's own approval has no field for an edited input.
     fn mark_edited(&mut self, approval_id: Uuid) {
         let id = approval_id.to_string();
         let question = self.parts.iter_mut().find(|part| part["type"] == "data-question" && part["id"] == id.as_str());
@@ -225,20 +225,20 @@ mod tests {
     };
 
     use super::*;
-    use crate::wire::{Shows, Wire};
+    use crate::wire::{Detail, Wire};
 
-    /// The message of these events, each at its second.
-    fn folded(events: &[(i64, EventBody<'_>)]) -> UiMessage {
+    /// Returns the message of these events, each with its time in seconds.
+    fn message_of(events: &[(i64, EventBody<'_>)]) -> UiMessage {
         let created_at = DateTime::UNIX_EPOCH;
         let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
-        let shows = Shows::Everything;
-        let view = View { wire: Wire::AiSdk, shows, run_id, conversation_id, message_id, created_at, context: None };
-        let (mut message, mut before) = (UiMessage::new(String::new(), "assistant", Vec::new()), Before::START);
+        let detail = Detail::All;
+        let view = View { wire: Wire::AiSdk, detail, run_id, conversation_id, message_id, created_at, context: None };
+        let (mut message, mut position) = (UiMessage::new(String::new(), "assistant", Vec::new()), LogPosition::START);
         for (index, (second, body)) in events.iter().enumerate() {
             let at = DateTime::from_timestamp(*second, 0).unwrap();
             let event = Event::new(format!("1-{}", index + 1).parse().unwrap(), at, body);
-            message.push(&view, before, &event);
-            before = Before::behind(&event);
+            message.push(&view, position, &event);
+            position = LogPosition::after(&event);
         }
         message
     }
@@ -248,18 +248,19 @@ mod tests {
     }
 
     #[test]
-    fn a_history_tells_how_long_the_model_reasoned() {
+    fn the_history_has_the_duration_of_the_reasoning() {
         let message_id = Uuid::nil();
-        let thought = |text: &'static str| EventBody::ReasoningDelta(ReasoningDelta { message_id, text: text.into() });
-        let said = EventBody::MessageDelta(MessageDelta { message_id, text: "Six.".into() });
-        let message = folded(&[(10, thought("The tide")), (11, thought(" turns")), (13, said)]);
+        let reasoning =
+            |text: &'static str| EventBody::ReasoningDelta(ReasoningDelta { message_id, text: text.into() });
+        let text = EventBody::MessageDelta(MessageDelta { message_id, text: "Six.".into() });
+        let message = message_of(&[(10, reasoning("The tide")), (11, reasoning(" turns")), (13, text)]);
         assert_eq!(newest(&message, "reasoning")["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
     }
 
     #[test]
-    fn a_history_tells_that_a_human_changed_the_input() {
+    fn the_history_marks_an_edited_input() {
         let (approval_id, call_id) = (Uuid::max(), "call");
-        let asked = EventBody::ApprovalRequested(ApprovalRequested {
+        let requested = EventBody::ApprovalRequested(ApprovalRequested {
             approval_id,
             call_id: call_id.into(),
             kind: ApprovalKind::Policy,
@@ -277,9 +278,9 @@ mod tests {
                 edited_input,
             })
         };
-        let edited = folded(&[(1, asked.clone()), (2, resolved(Some(json!({"amount": 1}).into())))]);
+        let edited = message_of(&[(1, requested.clone()), (2, resolved(Some(json!({"amount": 1}).into())))]);
         assert_eq!(newest(&edited, "data-question")["data"]["edited"], true);
-        let unchanged = folded(&[(1, asked), (2, resolved(None))]);
+        let unchanged = message_of(&[(1, requested), (2, resolved(None))]);
         assert_eq!(newest(&unchanged, "data-question")["data"]["edited"], Value::Null);
     }
 }

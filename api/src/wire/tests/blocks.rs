@@ -1,41 +1,41 @@
-//! The AI SDK's wire: blocks that open and close, from wherever it begins.
+//! The AI SDK's wire opens and closes blocks, wherever a projector starts.
 
 use holdfast_shared::event::ReasoningDelta;
 
 use super::*;
 
-fn thought(text: &str) -> EventBody<'_> {
+fn reasoning(text: &str) -> EventBody<'_> {
     EventBody::ReasoningDelta(ReasoningDelta { message_id: Uuid::nil(), text: text.into() })
 }
 
-fn a_log() -> Vec<Event> {
+fn log() -> Vec<Event> {
     let first = vec![
-        queued(),
-        attempt("0-1"),
+        run_queued(),
+        attempt_started("0-1"),
         EventBody::StepStarted(StepStarted { step: 1 }),
-        thought("hm"),
-        thought("m"),
+        reasoning("hm"),
+        reasoning("m"),
         delta("a"),
         delta("b"),
-        called(),
-        answered(None, Some("too slow")),
+        call_started(),
+        call_completed(None, Some("too slow")),
         EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }),
         delta("c"),
     ];
-    let second = [attempt("1-9"), delta("d"), run_completed()];
+    let second = [attempt_started("1-9"), delta("d"), run_completed()];
     let event = |attempt, n: usize, body| Event::new(EventId::new(attempt, n as u32 + 1), DateTime::UNIX_EPOCH, body);
     let first = first.iter().enumerate().map(|(n, body)| event(1, n, body));
     first.chain(second.iter().enumerate().map(|(n, body)| event(2, n, body))).collect()
 }
 
 #[test]
-fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
-    let view = view(Wire::AiSdk, Shows::Everything);
-    let mut before = Before::START;
+fn the_ai_sdks_wire_opens_and_closes_blocks() {
+    let view = view(Wire::AiSdk, Detail::All);
+    let mut position = LogPosition::START;
     let mut types = Vec::new();
-    for event in a_log() {
-        types.extend(ai_sdk::chunks(&view, before, &event).iter().map(|chunk| json!(chunk)["type"].clone()));
-        before = Before::behind(&event);
+    for event in log() {
+        types.extend(ai_sdk::chunks(&view, position, &event).iter().map(|chunk| json!(chunk)["type"].clone()));
+        position = LogPosition::after(&event);
     }
     assert_eq!(
         json!(types),
@@ -70,15 +70,15 @@ fn the_ai_sdks_wire_opens_what_it_says_and_closes_it() {
 }
 
 #[test]
-fn the_ai_sdks_wire_says_the_same_from_wherever_it_begins() {
-    let (view, log) = (view(Wire::AiSdk, Shows::Everything), a_log());
-    let told = |from: usize| {
-        let before = from.checked_sub(1).map_or(Before::START, |last| Before::behind(&log[last]));
-        let (mut projector, mut buffer) = (Projector::after(before, view.clone()), Vec::new());
+fn the_ai_sdks_wire_is_equal_from_every_position() {
+    let (view, log) = (view(Wire::AiSdk, Detail::All), log());
+    let frames_from = |from: usize| {
+        let position = from.checked_sub(1).map_or(LogPosition::START, |last| LogPosition::after(&log[last]));
+        let (mut projector, mut buffer) = (Projector::after(position, view.clone()), Vec::new());
         log[from..].iter().for_each(|event| projector.frame(&mut buffer, event));
         String::from_utf8(buffer).unwrap()
     };
-    let whole = told(0);
-    assert!(whole.ends_with("data: [DONE]\n\n"));
-    assert!((0..log.len()).all(|from| whole.ends_with(&told(from))));
+    let complete = frames_from(0);
+    assert!(complete.ends_with("data: [DONE]\n\n"));
+    assert!((0..log.len()).all(|from| complete.ends_with(&frames_from(from))));
 }

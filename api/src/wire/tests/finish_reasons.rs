@@ -1,10 +1,10 @@
-//! Why an answer ended, on every wire.
+//! The finish reason of an answer on every wire.
 
 use holdfast_shared::finish_reason::FinishReason;
 
 use super::*;
 
-fn ended_by(reason: FinishReason) -> EventBody<'static> {
+fn completed_by(reason: FinishReason) -> EventBody<'static> {
     EventBody::RunCompleted(RunCompleted {
         message_id: Uuid::nil(),
         usage: Usage::default(),
@@ -13,9 +13,9 @@ fn ended_by(reason: FinishReason) -> EventBody<'static> {
 }
 
 #[test]
-fn every_wire_says_why_the_model_ended_the_answer() {
+fn every_wire_has_the_finish_reason() {
     let check = |wire, reason, expected: &str| {
-        let found = frames(wire, Shows::Everything, ("1-4", "1-5"), &ended_by(reason));
+        let found = frames(wire, Detail::All, ("1-4", "1-5"), &completed_by(reason));
         assert!(found.contains(expected), "{found}");
     };
     check(Wire::Native, FinishReason::Length, r#""finish_reason":"length""#);
@@ -26,9 +26,9 @@ fn every_wire_says_why_the_model_ended_the_answer() {
     check(Wire::AiSdk, FinishReason::ContentFilter, r#""finishReason":"content-filter""#);
     check(Wire::AiSdk, FinishReason::ContentFilter, r#""finish_reason":"content_filter""#);
     check(Wire::AiSdk, FinishReason::ToolCalls, r#""finishReason":"other""#);
-    let stopped = frames(Wire::Text, Shows::Everything, ("1-4", "1-5"), &ended_by(FinishReason::Stop));
+    let stopped = frames(Wire::Text, Detail::All, ("1-4", "1-5"), &completed_by(FinishReason::Stop));
     assert_eq!(stopped, "id: 1-5\ndata: [DONE]\n\n");
     // An older version wrote no reason.
-    let old = frames(Wire::AiSdk, Shows::Everything, ("1-4", "1-5"), &run_completed());
+    let old = frames(Wire::AiSdk, Detail::All, ("1-4", "1-5"), &run_completed());
     assert!(old.contains(r#""finishReason":"stop""#) && !old.contains("finish_reason"), "{old}");
 }

@@ -1,5 +1,5 @@
-//! An answer whose events are past their time, from what is kept for longer: its trace and its calls. Its reasoning is gone, and
-//! so are the parts that say what went on.
+//! An answer whose events have expired, from its trace and its calls, which the database keeps for longer. It lacks the
+//! reasoning and the data parts.
 
 use holdfast_shared::{
     event::ToolCallCompleted,
@@ -9,34 +9,33 @@ use holdfast_shared::{
 };
 
 use super::{
-    Chunk, TEXT, UiMessage,
-    chunk::{Metadata, UiTool, is_a_servers},
-    completed,
+    Chunk, TEXT, UiMessage, call_completed,
+    chunk::{UiMetadata, UiTool, is_server_tool},
 };
 
-/// `None` for an answer that has left no trace.
-pub fn recalled(run: &Run, trace: Vec<TraceMessage>, calls: &[ToolCall]) -> Option<UiMessage> {
+/// Returns the answer of a run, or `None` if the run has no trace.
+pub fn answer_from_trace(run: &Run, trace: Vec<TraceMessage>, calls: &[ToolCall]) -> Option<UiMessage> {
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
-    let mut steps = trace.into_iter().filter(|said| said.role == TraceRole::Assistant).peekable();
+    let mut steps = trace.into_iter().filter(|step| step.role == TraceRole::Assistant).peekable();
     steps.peek()?;
     message.apply(Chunk::Start { message_id: run.output_message_id, message_metadata: metadata(run) });
-    for said in steps {
+    for step in steps {
         message.apply(Chunk::StartStep);
-        if !said.content.is_empty() {
+        if !step.content.is_empty() {
             message.apply(Chunk::TextStart { id: TEXT });
-            message.apply(Chunk::TextDelta { id: TEXT, delta: said.content });
+            message.apply(Chunk::TextDelta { id: TEXT, delta: step.content });
             message.apply(Chunk::TextEnd { id: TEXT });
         }
-        for asked in said.tool_calls {
-            let Some(call) = calls.iter().find(|call| call.call_id == asked.call_id) else { continue };
-            made(call).into_iter().for_each(|chunk| message.apply(chunk));
+        for request in step.tool_calls {
+            let Some(call) = calls.iter().find(|call| call.call_id == request.call_id) else { continue };
+            chunks_of_call(call).into_iter().for_each(|chunk| message.apply(chunk));
         }
     }
     Some(message)
 }
 
-fn metadata(run: &Run) -> Metadata {
-    Metadata {
+fn metadata(run: &Run) -> UiMetadata {
+    UiMetadata {
         run_id: Some(run.id),
         conversation_id: Some(run.conversation_id),
         created_at: Some(run.created_at),
@@ -47,12 +46,12 @@ fn metadata(run: &Run) -> Metadata {
     }
 }
 
-fn made(call: &ToolCall) -> Vec<Chunk> {
-    let provider_executed = is_a_servers(&call.name);
+fn chunks_of_call(call: &ToolCall) -> Vec<Chunk> {
+    let provider_executed = is_server_tool(&call.name);
     let tool = UiTool::new(call.call_id.clone(), call.name.clone());
     let mut chunks = vec![Chunk::ToolInputAvailable { tool, input: call.input.clone(), provider_executed }];
     if call.status == ToolCallStatus::Completed {
-        chunks.extend(completed(ToolCallCompleted {
+        chunks.extend(call_completed(ToolCallCompleted {
             base: None,
             call_id: call.call_id.as_str().into(),
             name: call.name.as_str().into(),
