@@ -14,18 +14,19 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
-      // The edition for browsers has `innerHTML` read the names of characters (`&amp;`), which Trusted Types forbid.
+      // The package's browser edition decodes the names of characters (`&amp;`) with `innerHTML`, which Trusted Types
+      // forbid.
       { find: /^decode-named-character-reference$/, replacement: here("src/messages/markdown/characters.ts") },
     ],
   },
   build: {
-    // What the page's Content-Security-Policy forbids: data: URLs of scripts and styles, and an inline polyfill.
+    // The page's Content-Security-Policy forbids both: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  // However busy the machine is.
+  // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },
-  // `npm run dev` shows the page with what is being written, on a server that runs.
+  // `npm run dev` serves the page from the current source, against a running server.
   server: { proxy: { "/api": server, "/v1": server, "/readyz": server } },
 });
 
@@ -33,14 +34,19 @@ function here(path: string): string {
   return new URL(path, import.meta.url).pathname;
 }
 
-/** The script chooses between light and dark; the browser is to paint nothing before that, where it can be told so. */
+/**
+ * The script chooses between light and dark; the browser must paint nothing before that, where it supports the
+ * attribute.
+ */
 function paintedOnce(): Plugin {
   const blocking = (html: string) => html.replace('<script type="module"', '<script type="module" blocking="render"');
   return { name: "painted-once", transformIndexHtml: { order: "post", handler: blocking } };
 }
 
-/** Beside each file of the page, the same in Brotli and in gzip: the server compresses nothing. The same source makes the same
- * bytes: gzip by a compressor in JavaScript, because that of Node differs between processors. */
+/**
+ * Writes a Brotli and a gzip copy beside each file of the page, because the server compresses nothing. Equal source
+ * gives equal bytes: gzip uses a compressor in JavaScript, because Node's output differs between processors.
+ */
 function compressed(): Plugin {
   let folder = "";
   return {

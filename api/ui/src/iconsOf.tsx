@@ -1,6 +1,6 @@
-// Icons: lines of the text's colour on a grid of 24. They say nothing to a screen reader; what they stand on has a name.
+// Icons are lines of the text's colour on a grid of 24. A screen reader skips them; the element around them has a name.
 
-/** A component that draws whichever of these. */
+/** Returns a component that draws one of these icons. */
 export function iconsOf<Name extends string>(paths: Record<Name, string>) {
   return function Icon({ name }: { name: Name }) {
     return (

@@ -1,9 +1,11 @@
-// Parts of the page whose code is loaded when they are first shown.
+// The page loads the code of some parts when it first shows them.
 import { type ComponentType, useEffect, useState } from "react";
 
 import { words } from "./i18n";
 
-/** A component whose code arrives later. Where it cannot be loaded, as that of another version, the page says so. */
+/**
+ * Returns a component whose code arrives later. If the load fails, for example after a new version, the page says so.
+ */
 export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let arrived: ComponentType<Props> | undefined;
   return function Later(props: Props) {

@@ -7,7 +7,7 @@ import { applyTheme } from "./shell/theme";
 import "./theme.css";
 import "./print.css";
 
-// Before the first paint: the page has no other content than what is drawn here.
+// The theme must be set before the first paint: the page has no content but React's.
 applyTheme();
 document.documentElement.lang = language;
 

@@ -5,19 +5,19 @@ import { object, safeParse, string } from "./noSchemas";
 type Chain = Record<string, () => Chain> & (() => Chain);
 const anything = object as unknown as Chain;
 
-test("whatever is described is nothing again", () => {
+test("every description returns the stub itself", () => {
   expect(anything().optional!().describe!()).toBe(string);
 });
 
-test("it is no promise, which would never be kept", async () => {
+test("the stub is no promise, which would never resolve", async () => {
   expect(await anything).toBe(anything);
 });
 
-test("it cannot be gone through", () => {
+test("the stub is not iterable", () => {
   expect(() => [...(anything as unknown as string[])]).toThrow("iterable");
 });
 
-test("what is to be judged by it is refused", () => {
+test("the stub refuses to validate", () => {
   expect(() => (safeParse as unknown as Chain)()).toThrow("no schemas");
   expect(() => anything().parse!()).toThrow("no schemas");
 });

@@ -1,11 +1,12 @@
-// In place of zod, in which the SDK describes what may be sent and received. Only its own transports and validators read these
-// descriptions, and the page has neither: they would be a fifth of its script, and be made anew at every start. It is part of
-// the build (`vite.config.ts` puts it there), and no other file imports it.
+// This stub replaces zod, in which the SDK describes its inputs and outputs. Only the SDK's own transports and
+// validators read these descriptions, and the page has neither. Zod would be a fifth of the page's script, and would
+// build the descriptions at every start. `vite.config.ts` puts the stub into the build, and no other file imports it.
 
-/** Whatever is described with it is again nothing; what comes to be judged by it is a mistake of ours, and is told so. */
+/** Every description returns the stub itself; a validation with it is a bug in the page, and throws. */
 const nothing: never = new Proxy(function () {} as never, {
   get: (_, name) => {
-    // It is no promise, which would be waited for without end, and nothing that the language knows by a symbol.
+    // It is no promise, which `await` would wait for without end, and it has no property that the language reads by a
+    // symbol.
     if (name === "then" || typeof name === "symbol") return undefined;
     return /parse|validate/i.test(name) ? refuse : nothing;
   },

@@ -1,13 +1,13 @@
-// Where the focus goes when what had it is no longer there. Left alone it falls to the beginning of the page, and whoever has
-// only a keyboard, or hears the page, has lost their place.
+// This file moves the focus when the focused element disappears. By default the browser moves it to the beginning of
+// the page. A reader with a keyboard or a screen reader then loses their position.
 import { type RefObject, useLayoutEffect, useRef } from "react";
 
 type Place = () => HTMLElement | null | undefined;
 
-/** The message field; the messages themselves where a focus would bring a keyboard up over the page. */
+/** Returns the message field, or the messages where a focus would open an on-screen keyboard over the page. */
 export const messageField: Place = () => document.querySelector<HTMLElement>(matchMedia("(hover: hover)").matches ? "[data-command=compose]" : "[role=log]");
 
-/** To a place that is there as soon as the page is drawn again, unless the reader has gone elsewhere meanwhile. */
+/** Moves the focus to an element that exists after the next render, unless the reader has moved it meanwhile. */
 export function refocus(place: Place): void {
   requestAnimationFrame(() => {
     const { activeElement, body } = document;
@@ -16,7 +16,7 @@ export function refocus(place: Place): void {
   });
 }
 
-/** For what may go away by itself, with the focus in it: the focus goes to the place then. */
+/** Moves the focus to the given place when an element that may disappear by itself has it. */
 export function useRefocus<Gone extends HTMLElement>(place: Place): RefObject<Gone | null> {
   const element = useRef<Gone>(null);
   const newest = useRef(place);
@@ -25,7 +25,7 @@ export function useRefocus<Gone extends HTMLElement>(place: Place): RefObject<Go
   });
   useLayoutEffect(() => {
     const gone = element.current;
-    // It is still in the page then, and has its focus.
+    // The element is still in the page then, and has its focus.
     return () => {
       if (gone?.contains(document.activeElement)) refocus(newest.current);
     };

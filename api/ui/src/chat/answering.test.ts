@@ -14,9 +14,9 @@ const APPROVE = { decision: "approve" } as const;
 
 describe("an answer to a card", () => {
   it.each<[string, string, (response: ServerResponse) => void]>([
-    ["that counts", "done", (response) => json({})(undefined, response)],
-    ["that comes second", "answered elsewhere", (response) => refuse(response, 409, "already_decided")],
-  ])("%s does not interrupt what is said instead", async (_, outcome, end) => {
+    ["a first answer", "done", (response) => json({})(undefined, response)],
+    ["a second answer", "answered elsewhere", (response) => refuse(response, 409, "already_decided")],
+  ])("%s does not interrupt a message that the reader sends instead", async (_, outcome, end) => {
     const { state, speaking, answering, shown, asked } = chatWith([question, requesting]);
     let [decided, accepted] = [undefined, undefined] as (ServerResponse | undefined)[];
     routes[APPROVAL] = (_, response) => void (decided = response);
@@ -33,13 +33,13 @@ describe("an answer to a card", () => {
     answers("All right.")(undefined, accepted!);
     await until(() => expect(shown().slice(2)).toEqual(["never mind", "All right."]));
     expect(state.now).toMatchObject({ unsent: undefined, problem: undefined });
-    // What has become of the card is read when that is told.
+    // The page reads the card's outcome after the stream.
     await until(() => expect(asked(MESSAGES)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
     expect(asked(STREAM)).toHaveLength(0);
   });
 
-  it("has the run followed, also while the page reads", async () => {
+  it("makes the page follow the run, also while the page reads", async () => {
     const { state, reading, answering, shown, asked } = chatWith([question, asking]);
     has([question], RUN);
     let told: ServerResponse | undefined;
@@ -59,7 +59,7 @@ describe("an answer to a card", () => {
     expect(asked(STREAM)).toHaveLength(2);
   });
 
-  it("opens no stream in a chat that was left", async () => {
+  it("opens no stream in a closed chat", async () => {
     const { chat, answering, asked } = chatWith([question, requesting]);
     let decided: ServerResponse | undefined;
     routes[APPROVAL] = (_, response) => void (decided = response);
@@ -73,7 +73,7 @@ describe("an answer to a card", () => {
     expect(asked(STREAM)).toHaveLength(0);
   });
 
-  it("is one's own when only its receipt was lost", async () => {
+  it("is the reader's own when only its receipt was lost", async () => {
     const { answering } = chatWith([question, requesting]);
     has([question, requesting]);
     routes[APPROVAL] = (_, response) => void response.socket?.resetAndDestroy();
@@ -82,7 +82,7 @@ describe("an answer to a card", () => {
     expect(await answering.decide(requesting, "p", APPROVE)).toBe("done");
   });
 
-  it("takes back a stop that has not arrived", async () => {
+  it("drops a stop that has not arrived", async () => {
     const { speaking, answering, shown, asked } = chatWith([question, requesting]);
     routes[STOP] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
     const stopped = speaking.stop();
@@ -90,13 +90,13 @@ describe("an answer to a card", () => {
     routes[APPROVAL] = json({});
     routes[STREAM] = answers("Done.");
     await answering.decide(requesting, "p", APPROVE);
-    // It is over before its next try.
+    // The stop ends before its next try.
     await stopped;
     await until(() => expect(shown().at(-1)).toBe("Done."));
     expect(asked(STOP)).toHaveLength(1);
   });
 
-  it("is known better than what was asked of the server before", async () => {
+  it("wins over an older response of the server", async () => {
     const known = { type: "dynamic-tool", toolName: "x", toolCallId: "c0", state: "output-available", input: {}, output: "o", approval: { id: "p0" } };
     const both = { ...requesting, parts: [known, ...requesting.parts] } as typeof requesting;
     const { state, reading, answering } = chatWith([question, both]);
@@ -113,7 +113,7 @@ describe("an answer to a card", () => {
     expect(state.now.verdicts.get("p")).toEqual({ approved: true });
   });
 
-  it("ends the complaint about a reading that failed", async () => {
+  it("clears the problem of a failed read", async () => {
     const { state, reading, answering, shown } = chatWith([question, requesting]);
     has([question], RUN);
     routes[STREAM] = (_, response) => refuse(response, 403, "forbidden");

@@ -1,5 +1,5 @@
-// Answering what a run asks: its approvals, and its calls of the front end's tools. An answer counts once; whoever comes second
-// is told so.
+// This file answers the questions of a run: its approvals, and its calls of the front end's tools. The first answer
+// counts. A reader whose answer comes second sees that another page has answered the card.
 import { Problem } from "../client/problem";
 import { bringToolResult, decideApproval } from "../client/server";
 import type { Decision, Outcome, ToolAnswer } from "./chat";
@@ -10,7 +10,7 @@ import type { Reading } from "./reading";
 import type { Speaking } from "./speaking";
 
 export class Answering {
-  /** What was answered from here, and nobody knows whether that has arrived. */
+  /** The answers that this page has sent without learning whether they arrived. */
   readonly #unsure = new Set<string>();
 
   constructor(
@@ -43,7 +43,7 @@ export class Answering {
     );
   }
 
-  /** Gives an answer, and goes on with the run if nothing else is open. */
+  /** Sends an answer, and follows the run if no other question is open. */
   async #give({ metadata }: ChatMessage, asked: string, give: (runId: string) => Promise<unknown>, keep: () => void): Promise<Outcome> {
     const { live } = this;
     const runId = metadata?.runId;
@@ -58,7 +58,7 @@ export class Answering {
     }
     keep();
     live.tell();
-    // Who answers wants the run to go on.
+    // A reader that answers wants the run to continue.
     this.speaking.dropStop();
     const last = live.shown.at(-1);
     if (!last || !isWaiting(withVerdicts(last, live.now.verdicts))) void this.reading.resume(runId);

@@ -1,10 +1,13 @@
-// Somebody who comes back to the page after a while.
+// This file detects a reader that returns to the page after a while.
 import { onWake } from "../client/wake";
 
-/** After this long in the background, much may have happened. */
+/** After this long in the background, the chat may have changed much. */
 const LONG_MS = 5_000;
 
-/** Calls when the page is looked at again after a while, and when the network is back; gives back how to end it. */
+/**
+ * Calls the listener when the reader returns after a while, and when the network returns. Returns a function that stops
+ * it.
+ */
 export function onReturn(listener: () => void): () => void {
   let leftAt = Infinity;
   const leave = () => {

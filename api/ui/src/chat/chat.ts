@@ -1,12 +1,13 @@
-// What a view needs of a chat. `useConversation` provides it; nothing below `shell/` and `messages/` knows of streams.
+// This file declares the chat that a view needs. `useConversation` provides it; no file in `shell/` or `messages/`
+// knows of streams.
 import type { Problem } from "../client/problem";
 import type { ChatMessage } from "./message";
 
 export type Progress =
-  /** The history is being read. */
+  /** The page is reading the history. */
   | "loading"
   | "idle"
-  /** Sent, and nothing has come yet. */
+  /** The page has sent a message, and no chunk has arrived yet. */
   | "submitted"
   | "streaming"
   /** The run waits for an approval or for an answer. */
@@ -16,73 +17,89 @@ export type Decision = { decision: "approve"; editedInput?: unknown } | { decisi
 
 export type ToolAnswer = { output: unknown } | { error: string };
 
-/** How a question was answered elsewhere, where it was no longer open. */
+/** "answered elsewhere" means that another page had closed the question. */
 export type Outcome = "done" | "answered elsewhere";
 
-/** What has failed, and so what a retry does again. */
+/** Names the failed operation, which a retry repeats. */
 export type Failed =
-  /** The history could not be read, or the stream is lost, and what has become of the run is not known. */
+  /** The page failed to read the history or lost the stream, and it does not know the run's outcome. */
   | "reading"
-  /** What was said last was refused, or never arrived. What is shown is what was there before; its text is in `unsent`. */
+  /**
+   * The server refused the newest message, or never received it. The page shows the earlier messages; the text is in
+   * `unsent`.
+   */
   | "sending"
-  /** The run itself; the question is answered anew. */
+  /** The run itself has failed; a retry answers the question again. */
   | "run";
 
-/** What was said last, as long as the server does not have it. */
+/** The newest message, as long as the server does not have it. */
 export interface Unsent {
-  /** Nothing where only another answer is wanted. */
+  /** It is undefined if the reader wants only another answer. */
   text?: string;
-  /** The message that it was to be said instead of. */
+  /** The message that this text replaces. */
   instead?: string;
-  /** Whether it is still on its way, and shown as said. Else it was refused, and is no longer among the messages. */
+  /**
+   * Whether the message is still in flight, and shown among the messages. Otherwise the server refused it, and the page
+   * has removed it.
+   */
   isUnderway: boolean;
 }
 
 export interface Chat {
-  /** The conversation's id, or the name that the page has given it before there was one. */
+  /** The conversation's id, or the name that the page gave it before the conversation existed. */
   id: string;
-  /** The server's name for it, as soon as it is known; what a deep link has. */
+  /** The server's id of the conversation, as soon as the page knows it; a deep link has it. */
   conversationId?: string;
   messages: ChatMessage[];
   progress: Progress;
-  /** Whether the connection was lost and is being made again. */
+  /** Whether the page has lost the connection and is reconnecting. */
   isReconnecting: boolean;
-  /** When it is tried next, in ms since the epoch, where that takes a while. */
+  /** The time of the next try, in ms since the epoch, if the pause is long. */
   nextTryAt?: number;
-  /** What the agent says that it is doing, such as `executing_plan`. */
+  /** The agent's own word for its current activity, such as `executing_plan`. */
   doing?: string;
-  /** A worker was lost: the next attempt, of so many. */
+  /** A worker was lost: the number of the next attempt, and the most attempts. */
   retrying?: { attempt: number; of: number };
-  /** Why the newest answer is not whole, or why something was refused. */
+  /** Says why the newest answer is incomplete, or why the server refused a request. */
   problem?: Problem;
-  /** With a problem: what a retry would do again. */
+  /** With a problem, it names what a retry repeats. */
   failed?: Failed;
   unsent?: Unsent;
-  /** Whether the chat has taken it: not while it answers, nor a blank text. What it does not take is still the writer's. */
+  /**
+   * Returns whether the chat has taken the text: it takes none while it answers, and no blank text. The writer keeps a
+   * text that the chat does not take.
+   */
   send(text: string): boolean;
-  /** Cancels the run; what was said stays. */
+  /** Cancels the run; the text so far stays. */
   stop(): void;
   /** Tries now to reach the server. */
   tryNow(): void;
-  /** Forgets what was refused, because its writer has changed it. */
+  /** Forgets the refused message, because its writer has changed it. */
   dismiss(): void;
-  /** Does again what has failed: sends, or has the newest message answered again. */
+  /** Repeats the failed operation: sends, or has the newest message answered again. */
   retry(): void;
-  /** Answers the message before this answer again, instead of it. */
+  /** Makes a run answer the message before this answer again, and replace this answer. */
   regenerate(messageId: string): void;
-  /** Says it differently: what follows is superseded. */
+  /** Replaces the text of a message and supersedes the messages after it. */
   edit(messageId: string, text: string): void;
   /**
-   * Makes a version of a message part of the conversation again, with what followed it; the shown one is superseded. `versionId` is
-   * the server's. A chat that is not idle does nothing. Rejects with a `Problem` if the server refuses.
+   * Makes a version of a message part of the conversation again, with the messages that followed it, and supersedes the
+   * shown version. `versionId` is the server's. A chat that is not idle does nothing. Rejects with a `Problem` if the
+   * server refuses.
    */
   restore(versionId: string): Promise<void>;
-  /** Resolves as soon as nothing is on its way to the server, also after the chat was left; with what it does not have. */
+  /**
+   * Resolves as soon as no message is in flight to the server, also after the reader has left the chat. The result is
+   * the message that the server does not have.
+   */
   settled(): Promise<Unsent | undefined>;
-  /** Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, as of an input that does not fit. */
+  /**
+   * Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, for example an input
+   * that does not fit.
+   */
   decide(message: ChatMessage, approvalId: string, decision: Decision): Promise<Outcome>;
   /** Answers a call of one of the front end's tools. */
   answer(message: ChatMessage, toolCallId: string, answer: ToolAnswer): Promise<Outcome>;
-  /** A new conversation that goes on from this answer; its id. */
+  /** Creates a conversation that continues from this answer, and returns its id. */
   fork(message: ChatMessage): Promise<string>;
 }

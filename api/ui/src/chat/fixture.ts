@@ -1,4 +1,4 @@
-// For tests: a chat on a real server, which does what each test says.
+// For tests, this file makes a chat on a real server, which responds as each test says.
 import type { ServerResponse } from "node:http";
 
 import type { UIMessageChunk } from "ai";
@@ -12,7 +12,7 @@ export const CHAT = "chat";
 export const RUN = "run-1";
 
 export let server: TestServer;
-/** What the server does with a request, by its beginning such as `POST /api/chat`; the longest that fits. */
+/** Maps a request's beginning, such as `POST /api/chat`, to its handler; the server takes the longest match. */
 export let routes: Record<string, (asked: Asked, response: ServerResponse) => void | Promise<void>>;
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** However busy the machine is. */
+/** The time-out also suits a busy machine. */
 export const until = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
 
 export const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
@@ -45,7 +45,7 @@ export const answer: ChatMessage = {
   metadata: { runId: "run-0", conversationId: "conversation", status: "completed" },
   parts: [{ type: "text", text: "Hello to you." }],
 };
-/** What the run has asked the page, and what it has asked for leave to do. */
+/** The run asks the page in `asking`, and asks for permission in `requesting`. */
 export const asking = { ...answer, metadata: { runId: RUN, conversationId: "conversation" }, parts: [{ type: "tool-ask_user", toolCallId: "c", state: "input-available", input: {} }] } as ChatMessage;
 export const requesting = { ...asking, parts: [{ type: "dynamic-tool", toolName: "x", toolCallId: "c", state: "approval-requested", input: {}, approval: { id: "p" } }] } as ChatMessage;
 
@@ -59,7 +59,7 @@ export const answers = (said: string) => (_: unknown, response: ServerResponse) 
 };
 export const limited = (_: unknown, response: ServerResponse) => refuse(response, 429, "rate_limited", { "retry-after": "7" });
 
-/** A server that has these messages, and this run at work. */
+/** Makes the server return these messages, and name this run as live. */
 export const has = (messages: ChatMessage[], runId: string | null = null) => {
   routes["GET /v1/conversations/"] = json({ id: "conversation", agent_id: null, live_run_id: runId, last_message_at: null });
   routes[`GET /api/chat/conversation/messages`] = json(messages);
@@ -75,7 +75,7 @@ export function chatWith(messages: ChatMessage[] = []) {
   return { chat, state, speaking, reading, answering, sdk, shown, asked };
 }
 
-/** Opens a chat as a page does; gives back how to leave it. */
+/** Opens a chat as a page does; returns a function that leaves it. */
 export function open(chat: LiveChat): () => void {
   vi.stubGlobal("document", Object.assign(new EventTarget(), { visibilityState: "visible", cookie: "" }));
   return chat.open();

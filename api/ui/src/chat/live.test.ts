@@ -8,8 +8,8 @@ import { CHAT, END, RUN, answer, answers, asking, begin, chatWith, has, json, li
 import { LiveChat, giveUpUnsent, unsentNewChat } from "./live";
 import type { ChatMessage } from "./message";
 
-describe("what is refused", () => {
-  it("leaves the messages as they were, and is the same when it is said again", async () => {
+describe("a refused message", () => {
+  it("leaves the messages unchanged, and keeps its id and key when the reader repeats it", async () => {
     const { state, speaking, shown, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     expect(speaking.send("more")).toBe(true);
@@ -27,7 +27,7 @@ describe("what is refused", () => {
     expect(JSON.parse(second!.body).message.id).toBe(JSON.parse(first!.body).message.id);
   });
 
-  it("is forgotten for other words", async () => {
+  it("loses its id and key when the reader sends another text", async () => {
     const { state, speaking, shown, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.send("more");
@@ -39,11 +39,11 @@ describe("what is refused", () => {
     expect(new Set(keys).size).toBe(2);
   });
 
-  it("takes no answer away that was to be made again", async () => {
+  it("takes no answer away that the reader wanted again", async () => {
     const { state, speaking, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.regenerate("a");
-    // It is no message, and says nothing of one that was refused before.
+    // It is no message, and does not mention an earlier refused one.
     expect(state.now.unsent).toEqual({ isUnderway: true });
     await until(() => expect(state.now.failed).toBe("sending"));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
@@ -72,7 +72,7 @@ describe("what is refused", () => {
     await until(() => expect(state.progress).toBe("waiting"));
   });
 
-  it("is still to be said when something else is read, and is not when it has arrived", async () => {
+  it("stays unsent after a read, unless the history has it", async () => {
     const { state, speaking, reading } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.send("more");
@@ -87,8 +87,8 @@ describe("what is refused", () => {
   });
 });
 
-describe("what the server cannot take yet", () => {
-  it("stays among the messages, and is sent once when the server is back", async () => {
+describe("a message that the server cannot take yet", () => {
+  it("stays among the messages, and arrives once when the server is back", async () => {
     const { state, speaking, shown, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "0" });
     speaking.send("more");
@@ -100,13 +100,13 @@ describe("what the server cannot take yet", () => {
     expect(new Set(asked("POST /api/chat").map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   });
 
-  it("is the same chat's when somebody leaves and comes back", async () => {
+  it("keeps its chat when the reader leaves and returns", async () => {
     const { chat, state, speaking, shown } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     const leave = open(chat);
     speaking.send("first");
     await until(() => expect(state.now.isReconnecting).toBe(true));
-    // Also for somebody who wants a new chat while this one is open.
+    // A reader that wants a new chat gets this one, too, while it is open.
     expect(unsentNewChat()).toBe(CHAT);
     leave();
     expect(unsentNewChat()).toBe(CHAT);
@@ -120,7 +120,7 @@ describe("what the server cannot take yet", () => {
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
   });
 
-  it("is given up when another reader comes", async () => {
+  it("leaves with its reader when another one signs in", async () => {
     const { chat, state, speaking, asked } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     const leave = open(chat);
@@ -135,7 +135,7 @@ describe("what the server cannot take yet", () => {
   });
 });
 
-describe("what was refused for its length", () => {
+describe("a message that the server refused for its length", () => {
   it("is forgotten when its writer has changed it", async () => {
     const { state, speaking, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 400, "content_too_long");
@@ -148,7 +148,7 @@ describe("what was refused for its length", () => {
   });
 });
 
-describe("a run that fails before it says anything", () => {
+describe("a run that fails before its first chunk", () => {
   it("keeps its question among the messages", async () => {
     const { state, speaking, shown } = chatWith();
     routes["POST /api/chat"] = (asked, response) => {
@@ -164,8 +164,8 @@ describe("a run that fails before it says anything", () => {
   });
 });
 
-describe("what was to be said instead of a message", () => {
-  it("is a message of its own when that is gone", async () => {
+describe("an edit of a message", () => {
+  it("becomes a new message when the history no longer has the old one", async () => {
     const later = [{ ...question, id: "q2" }, { ...answer, id: "a2" }];
     const { state, speaking, reading, shown } = chatWith([question, answer, ...later]);
     routes["POST /api/chat"] = limited;
@@ -181,8 +181,8 @@ describe("what was to be said instead of a message", () => {
   });
 });
 
-describe("a chat that is left", () => {
-  it("lets arrive what is on its way", async () => {
+describe("a chat that the reader leaves", () => {
+  it("lets the message in flight arrive", async () => {
     const { chat, state, speaking } = chatWith();
     let accepted: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (accepted = response);
@@ -197,7 +197,7 @@ describe("a chat that is left", () => {
     await hungUp;
   });
 
-  it("knows what has not arrived", async () => {
+  it("knows the message that has not arrived", async () => {
     const { chat, state, speaking } = chatWith();
     let refused: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (refused = response);
@@ -212,7 +212,7 @@ describe("a chat that is left", () => {
 });
 
 describe("a stop", () => {
-  it("that comes late does not mean what was said since", async () => {
+  it("that arrives late does not cancel a newer message's run", async () => {
     const { state, speaking, shown, asked } = chatWith();
     let end = () => {};
     routes["POST /api/chat"] = async (_, response) => {
@@ -236,7 +236,7 @@ describe("a stop", () => {
     end();
   });
 
-  it("before the server has the message waits until it has", async () => {
+  it("waits until the server has the message", async () => {
     const { state, speaking, asked } = chatWith();
     let accept = () => {};
     routes["POST /api/chat"] = (_, response) => {
@@ -252,7 +252,7 @@ describe("a stop", () => {
     await until(() => expect(state.progress).toBe("idle"));
   });
 
-  it("counts also when the network is lost only then", async () => {
+  it("also takes effect when the network fails after it", async () => {
     const { state, speaking, asked } = chatWith();
     let lost: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (lost = response);
@@ -267,7 +267,7 @@ describe("a stop", () => {
     expect(asked("POST /api/chat")).toHaveLength(1);
   });
 
-  it("while the network is away reaches the run that was begun all the same", async () => {
+  it("during a network failure reaches the run that started nevertheless", async () => {
     const { state, speaking, shown, asked } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => void response.socket?.resetAndDestroy();
@@ -292,8 +292,8 @@ describe("a stop", () => {
   });
 });
 
-describe("an answer that is taken up again", () => {
-  it("stays as it was when that is refused", async () => {
+describe("a resumed answer", () => {
+  it("stays unchanged when the server refuses to resume it", async () => {
     const { state, reading, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => refuse(response, 403, "forbidden");
@@ -303,7 +303,7 @@ describe("an answer that is taken up again", () => {
     expect(state.now).toMatchObject({ failed: "reading", isResuming: false });
   });
 
-  it("stays as it was when its beginning was told anew and no more", async () => {
+  it("stays unchanged when the server repeats only its beginning", async () => {
     const { state, reading, sdk, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
     has([question], RUN);
     let count = 0;
@@ -311,7 +311,7 @@ describe("an answer that is taken up again", () => {
       if ((count += 1) > 1) return refuse(response, 403, "forbidden");
       stream(response, RUN);
       await write(response, begin());
-      // A slow network pauses here, and that is not the end of what is told.
+      // A slow network pauses here, before the replay ends.
       await until(() => expect(sdk.lastMessage?.id).toBe("new"));
       await cut(response);
     };
@@ -321,10 +321,10 @@ describe("an answer that is taken up again", () => {
     expect(shown()).toEqual(["hello", "Hello to you."]);
   });
 
-  it("lets one say something else to a run that waits", async () => {
+  it("allows another message to a run that waits", async () => {
     const { state, reading, speaking, shown } = chatWith([question, asking]);
     has([question], RUN);
-    // It never comes.
+    // The response never arrives.
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
     void reading.read();
     await until(() => expect(state.now.isResuming).toBe(true));
@@ -335,7 +335,7 @@ describe("an answer that is taken up again", () => {
     expect(state.now.isResuming).toBe(false);
   });
 
-  it("lets nobody interrupt it by a message that would get lost", async () => {
+  it("refuses a message that would get lost", async () => {
     const { state, reading, speaking } = chatWith([question, { ...answer, metadata: { runId: RUN } }]);
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
@@ -346,7 +346,7 @@ describe("an answer that is taken up again", () => {
   });
 });
 
-it("a chat is with whom it has begun, and may change its mind as long as nothing was taken", async () => {
+it("a chat keeps its agent, but may change it until the server has taken a message", async () => {
   const { state, speaking, asked } = chatWith();
   state.wantedAgentId = "gone";
   routes["POST /api/chat"] = (_, response) => refuse(response, 400, "agent_not_found");

@@ -1,5 +1,5 @@
-// A chat that lives as long as it is on the screen: the AI SDK's chat on Holdfast's transport, and what keeps it true. It
-// brings together what is said, what is read, and what comes by itself; it knows nothing of React's rendering.
+// A live chat exists as long as it is on the screen: it is the AI SDK's chat on Holdfast's transport. It joins
+// speaking, reading, answering and the stream's events; it knows nothing of React's rendering.
 import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
 
@@ -17,17 +17,17 @@ import { reconnecting, retryingOf } from "./state";
 import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
 
-/** The chat that is open, and those that were left while something was on its way to the server. */
+/** The open chat, and chats that the reader left while a message was in flight to the server. */
 const alive = new Set<LiveChat>();
 
 const isUnderway = ({ state }: LiveChat) => state.said?.isUnderway === true;
 
-/** The new chat whose first message the server does not have yet. */
+/** Returns the new chat whose first message the server does not have yet. */
 export function unsentNewChat(): string | undefined {
   return [...alive].find((chat) => isUnderway(chat) && chat.state.isNew && !chat.state.conversationId)?.sdk.id;
 }
 
-/** Gives up what is on its way: another reader must not send it. */
+/** Drops the messages in flight: another reader must not send them. */
 export function giveUpUnsent(): void {
   alive.forEach((chat) => chat.hangUp());
   alive.clear();
@@ -41,7 +41,7 @@ export class LiveChat {
   readonly speaking: Speaking;
   readonly answering: Answering;
 
-  /** The chat of this id: the one that there is, if something in it is still on its way. */
+  /** Returns the chat of this id: the existing one, if a message in it is still in flight. */
   static of(id: string, isNew: boolean): LiveChat {
     const known = [...alive].find((chat) => isUnderway(chat) && (chat.sdk.id === id || chat.state.conversationId === id));
     return known ?? new LiveChat(id, isNew);
@@ -57,7 +57,7 @@ export class LiveChat {
         if (part.type === "data-state") this.state.set({ doing: part.data.state });
       },
       onFinish: ({ isAbort, isError }) => {
-        // A stream that was let go of goes on in another one.
+        // An aborted stream continues in another one.
         if (isAbort) return;
         this.state.set({ retrying: undefined, isReconnecting: false, nextTryAt: undefined });
         if (!isError && this.state.now.failed === "reading") this.state.set({ problem: undefined, failed: undefined });
@@ -71,7 +71,10 @@ export class LiveChat {
     this.answering = new Answering(this.state, this.reading, this.speaking);
   }
 
-  /** Begins to live; gives back how to end it. The run goes on without us, and what is on its way arrives before. */
+  /**
+   * Opens the chat and returns a function that closes it. The run continues without the page, and the close waits for a
+   * message in flight.
+   */
   open(): () => void {
     const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
     alive.add(this);
@@ -100,7 +103,7 @@ export class LiveChat {
   #transport(): HoldfastTransport<ChatMessage> {
     return new HoldfastTransport<ChatMessage>({
       headers: authorization,
-      // Only agents are given tools: a deployment's plain model may not know what a tool is.
+      // Only agents receive tools: a deployment's plain model may not know tools.
       body: () => (this.state.agentId ? { agentId: this.state.agentId, clientTools } : {}),
       onAccepted: () => this.speaking.accept(),
       isEndless: true,
@@ -112,7 +115,7 @@ export class LiveChat {
       onTakenBack: (attempt) => {
         this.reading.hold();
         this.state.set({ retrying: retryingOf(attempt) });
-        // Where nobody knows why, everything may be another one.
+        // Without a reason from the server, all messages may have changed.
         void (attempt ? this.reading.resume(this.sdk.lastMessage?.metadata?.runId) : this.reading.read());
       },
       onChunk: (chunk, isPast) => {
@@ -131,7 +134,7 @@ export class LiveChat {
   }
 }
 
-/** Whether something of the answer itself has come. */
+/** Whether the chunk is content of the answer itself. */
 function isContent({ type }: UIMessageChunk): boolean {
   return type.endsWith("-delta") || type.startsWith("tool-");
 }

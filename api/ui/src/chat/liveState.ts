@@ -1,5 +1,5 @@
-// What the parts of a live chat share: the AI SDK's chat, the state beside it, and which of the things that were begun is the
-// newest, because what comes of an older one is of no interest.
+// The parts of a live chat share this state: the AI SDK's chat, the state beside it, and a count of operations. The
+// count shows which operation is the newest, because the page ignores the result of an older one.
 import type { Chat as SdkChat } from "@ai-sdk/react";
 
 import type { Progress, Unsent } from "./chat";
@@ -9,10 +9,10 @@ import { initially, progressOf, type State } from "./state";
 import { chatTabs } from "./tabs";
 import type { Utterance } from "./utterance";
 
-/** How often a view hears of new text, in ms. */
+/** The interval in ms at which a view receives new text. */
 export const THROTTLE_MS = 50;
 
-/** What is no longer so when something new begins. */
+/** These fields lose their values when a new operation begins. */
 export const QUIET: Partial<State> = {
   isLoading: false,
   doing: undefined,
@@ -24,11 +24,11 @@ export const QUIET: Partial<State> = {
 };
 
 export class LiveState {
-  /** What was said last, as long as nobody knows that the server has it. */
+  /** The newest utterance, as long as the page does not know that the server has it. */
   said: Utterance | undefined;
-  /** Whom a new chat is to be with. */
+  /** The agent that the reader has chosen for a new chat. */
   wantedAgentId: string | undefined;
-  /** Whom it is with, from the first message on. */
+  /** The chat's agent, from the first message on. */
   agentId: string | undefined;
   #state: State;
   #listeners = new Set<() => void>();
@@ -55,7 +55,7 @@ export class LiveState {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Resolves as soon as nothing is on its way to the server; with what it does not have. */
+  /** Resolves as soon as no message is in flight to the server, with the message that the server does not have. */
   settled(): Promise<Unsent | undefined> {
     return new Promise((resolve) => {
       const check = () => {
@@ -68,19 +68,19 @@ export class LiveState {
     });
   }
 
-  /** Begins something; gives back how to know whether it is still the newest. */
+  /** Begins an operation; returns a function that says whether it is still the newest. */
   begin(): () => boolean {
     const mine = (this.#newest += 1);
     return () => mine === this.#newest;
   }
 
-  /** Whether what is the newest now still is, whenever that is asked. */
+  /** Returns a function that says whether the operation that is the newest now still is. */
   watch(): () => boolean {
     const newest = this.#newest;
     return () => newest === this.#newest;
   }
 
-  /** The messages as they are shown, but for what is known of their approvals. */
+  /** The shown messages, without the known verdicts of their approvals. */
   get shown(): ChatMessage[] {
     return this.#state.held ?? this.sdk.messages;
   }
@@ -99,7 +99,7 @@ export class LiveState {
     return this.#state.conversationId ?? told?.metadata?.conversationId;
   }
 
-  /** Tells the other tabs that something has happened here. */
+  /** Notifies the other tabs of a change in this chat. */
   tell(): void {
     const { id } = this.sdk;
     chatTabs.tell({ ids: this.conversationId ? [id, this.conversationId] : [id] });

@@ -1,16 +1,17 @@
-// How an answer has ended, and what the server knows that its stream and its history do not say: how approvals were answered.
+// This file reads how an answer has ended. It also reads a fact that neither stream nor history has: the verdicts of
+// approvals.
 import { Problem, RUN_FAILED } from "../client/problem";
 import { readApprovals } from "../client/server";
 import type { ChatMessage } from "./message";
 import { hasUnknownVerdicts, type Verdicts } from "./questions";
 
-/** Why an answer is not whole; `undefined` if it is, or if that was somebody's wish. */
+/** Returns why an answer is incomplete, or `undefined` if it is complete or a reader cancelled it. */
 export function failureOf(message: ChatMessage | undefined): Problem | undefined {
   const { status, error } = message?.metadata ?? {};
   return status === "failed" ? new Problem(0, error?.code ?? RUN_FAILED, error?.message ?? "") : undefined;
 }
 
-/** All that is known of approvals, with what a message lacks. */
+/** Returns all known verdicts of approvals, with the ones that a message lacks. */
 export async function verdictsWith(message: ChatMessage | undefined, known: Verdicts): Promise<Verdicts> {
   const runId = message?.metadata?.runId;
   if (!message || !runId || !hasUnknownVerdicts(message, known)) return known;

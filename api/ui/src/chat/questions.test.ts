@@ -15,11 +15,11 @@ describe("a run waits", () => {
     ["for an approval", true, answer({ state: "approval-requested", approval: { id: "a" } })],
     ["for the page's own tool", true, answer({ state: "input-available" })],
     ["not for a call that a worker makes", false, answer({ state: "input-available", providerExecuted: true })],
-    ["not for a call that is being written", false, answer({ state: "input-streaming" })],
-    ["not for an approval that was given", false, answer({ state: "approval-responded", approval: { id: "a", approved: true } })],
-    ["not for an approval that something else was said instead of", false, answer({ state: "approval-requested", approval: { id: "a", approved: false } })],
+    ["not for a call that the model writes", false, answer({ state: "input-streaming" })],
+    ["not for an approved call", false, answer({ state: "approval-responded", approval: { id: "a", approved: true } })],
+    ["not for an approval that another message replaced", false, answer({ state: "approval-requested", approval: { id: "a", approved: false } })],
     ["not when it has ended", false, answer({ state: "approval-requested", approval: { id: "a" } }, { usage })],
-    ["not in what the user says", false, { ...answer({ state: "input-available" }), role: "user" }],
+    ["not in a user message", false, { ...answer({ state: "input-available" }), role: "user" }],
   ])("%s", (_, waits, message) => expect(isWaiting(message)).toBe(waits));
 
   it("not without a message", () => expect(isWaiting(undefined)).toBe(false));
@@ -34,7 +34,7 @@ describe("a verdict", () => {
     expect(isWaiting(message)).toBe(false);
   });
 
-  it("is kept beside the outcome", () => {
+  it("stays beside the outcome", () => {
     const message = withVerdicts(answer({ state: "output-denied", approval: { id: "a" } }), verdicts);
     expect(message.parts[1]).toMatchObject({ state: "output-denied", approval: { approved: false } });
   });
@@ -45,7 +45,7 @@ describe("a verdict", () => {
     }
   });
 
-  it("is looked for where an answered approval does not say how", () => {
+  it("is missing where an answered approval does not have it", () => {
     const answered = answer({ state: "output-available", approval: { id: "b" } });
     expect(hasUnknownVerdicts(answered, new Map())).toBe(true);
     expect(hasUnknownVerdicts(answered, new Map([["b", { approved: true }]]))).toBe(false);
@@ -53,7 +53,7 @@ describe("a verdict", () => {
   });
 });
 
-it("what is said instead of an answer closes the question", () => {
+it("a message instead of an answer closes the question", () => {
   const before = [answer({ state: "approval-requested", approval: { id: "a" } })];
   expect(withoutQuestions(before).at(-1)!.parts[1]).toMatchObject({ approval: { id: "a", approved: false } });
   expect(withoutQuestions([])).toEqual([]);

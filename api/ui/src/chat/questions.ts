@@ -1,22 +1,25 @@
-// What a message asks of its reader: approvals, and calls of the front end's tools. And how approvals were answered, which a
-// stream does not say.
+// A message may ask its reader: by approvals, and by calls of the front end's tools. This file also adds the approvals'
+// verdicts, which a stream does not have.
 import { isToolUIPart } from "ai";
 
 import type { ChatMessage, Part } from "./message";
 
 export type Verdict = { approved: boolean; reason?: string; isEdited?: boolean };
 
-/** By the approval's id. */
+/** The key is the approval's id. */
 export type Verdicts = ReadonlyMap<string, Verdict>;
 
-/** A call as far as this file cares. The SDK's types tie `approved` to the state more closely than its own folding does. */
+/**
+ * This type has the fields of a call that this file needs. The SDK's types tie `approved` to the state more closely
+ * than its own folding does.
+ */
 type Call = { toolCallId: string; state: string; providerExecuted?: boolean; approval?: { id: string; approved?: boolean } };
 
 function callOf(part: Part): Call | undefined {
   return isToolUIPart(part) ? (part as Call) : undefined;
 }
 
-/** Whether the run waits for its reader: a run that has ended has its usage, and asks nothing any more. */
+/** Whether the run waits for its reader: an ended run has its usage, and has no more questions. */
 export function isWaiting(message: ChatMessage | undefined): boolean {
   return message?.role === "assistant" && !message.metadata?.usage && message.parts.some(isOpen);
 }
@@ -27,7 +30,7 @@ export function isOpen(part: Part): boolean {
   return call?.state === "input-available" && !call.providerExecuted;
 }
 
-/** Whether somebody has answered an approval of a message, and nobody here knows how. */
+/** Whether a reader has answered one of the message's approvals, and the page does not know the verdict. */
 export function hasUnknownVerdicts(message: ChatMessage, verdicts: Verdicts): boolean {
   return message.parts.some((part) => {
     const call = callOf(part);
@@ -36,7 +39,7 @@ export function hasUnknownVerdicts(message: ChatMessage, verdicts: Verdicts): bo
   });
 }
 
-/** The message with what is known of its approvals; itself, if that is nothing. */
+/** Returns the message with the known verdicts of its approvals, or the message itself if none is known. */
 export function withVerdicts(message: ChatMessage, verdicts: Verdicts): ChatMessage {
   if (verdicts.size === 0 || message.role !== "assistant") return message;
   const parts = message.parts.map((part) => judged(part, verdicts));
@@ -51,7 +54,10 @@ function judged(part: Part, verdicts: Verdicts): Part {
   return { ...part, state, approval: { ...call.approval, ...verdict } } as Part;
 }
 
-/** The messages with the questions of the newest one closed, because something else was said instead of an answer. */
+/**
+ * Returns the messages with the newest one's questions closed, because the reader sent another message instead of an
+ * answer.
+ */
 export function withoutQuestions(messages: ChatMessage[]): ChatMessage[] {
   const last = messages.at(-1);
   if (!last || !isWaiting(last)) return messages;
@@ -63,7 +69,7 @@ export function withoutQuestions(messages: ChatMessage[]): ChatMessage[] {
   return [...messages.slice(0, -1), { ...last, parts }];
 }
 
-/** The messages with the outcome of a call that the reader has answered. */
+/** Returns the messages with the outcome of a call that the reader has answered. */
 export function withOutcome(messages: ChatMessage[], callId: string, outcome: { output: unknown } | { error: string }): ChatMessage[] {
   const known = "error" in outcome ? { state: "output-error", errorText: outcome.error } : { state: "output-available", ...outcome };
   const isIt = (part: Part) => callOf(part)?.toolCallId === callId;

@@ -13,8 +13,8 @@ const CONVERSATION = "GET /v1/conversations/conversation";
 const other: ChatMessage = { id: "q2", role: "user", parts: [{ type: "text", text: "from elsewhere" }] };
 const unfinished: ChatMessage = { ...answer, metadata: { runId: RUN, conversationId: "conversation" }, parts: [{ type: "text", text: "Half" }] };
 
-describe("what was said elsewhere", () => {
-  it("is read when the answer that is being made here has ended", async () => {
+describe("a message from another page", () => {
+  it("waits for the current answer's end before the page reads it", async () => {
     const { state, speaking, reading, shown, asked } = chatWith();
     let told: ServerResponse | undefined;
     routes["POST /api/chat"] = async (_, response) => {
@@ -30,7 +30,7 @@ describe("what was said elsewhere", () => {
     reading.hear();
     await write(told!, frame({ type: "text-delta", id: "t", delta: " and half" }));
     await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
-    // What was asked before this would be there now.
+    // An earlier request would be there now.
     await fetch("/v1/conversations/conversation");
     expect(asked(CONVERSATION)).toHaveLength(1);
 
@@ -40,7 +40,7 @@ describe("what was said elsewhere", () => {
     expect(asked(MESSAGES)).toHaveLength(1);
   });
 
-  it("is read, too, when it is heard of at the very end of an answer", async () => {
+  it("also causes a read if its notice arrives at the very end of an answer", async () => {
     const { state, reading, shown, asked } = chatWith([question]);
     has([question, answer, other]);
     routes[STREAM] = answers("Whole.");
@@ -51,7 +51,7 @@ describe("what was said elsewhere", () => {
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere"]));
   });
 
-  it("waits for its turn behind the answer that is shown", async () => {
+  it("waits until the shown answer has ended", async () => {
     const { state, reading, shown, asked } = chatWith([question, unfinished]);
     has([question, other], RUN);
     let told: ServerResponse | undefined;
@@ -67,7 +67,7 @@ describe("what was said elsewhere", () => {
     has([question, answer, other], "run-2");
     const next = begin("a2", "run-2") + frame({ type: "start-step" }) + text("To you");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(next + END));
-    // It has begun, so the first one is whole.
+    // The second answer has begun, so the first one is complete.
     await write(told!, frame({ type: "start-step" }));
     await until(() => expect(state.sdk.lastMessage?.parts).toHaveLength(1));
     await write(told!, text("To you"));
@@ -76,7 +76,7 @@ describe("what was said elsewhere", () => {
     expect(asked(MESSAGES)).toHaveLength(2);
   });
 
-  it("is read once, however fast the next answer comes", async () => {
+  it("causes one read, however fast the next answer comes", async () => {
     const { state, reading, shown, asked } = chatWith([question, unfinished]);
     has([question, other], RUN);
     let told: ServerResponse | undefined;
@@ -103,7 +103,7 @@ describe("what was said elsewhere", () => {
     expect(asked(CONVERSATION)).toHaveLength(2);
   });
 
-  it("hides no answer that nobody here has seen", async () => {
+  it("hides no answer that this page has not shown", async () => {
     const { state, reading, shown } = chatWith();
     has([question, other], RUN);
     routes[STREAM] = (_, response) => {
@@ -118,7 +118,7 @@ describe("what was said elsewhere", () => {
   });
 });
 
-it("the next answer is not taken for one that waits for its turn", async () => {
+it("the page does not mistake the next answer for one that waits for its turn", async () => {
   const { state, speaking, reading, shown, asked } = chatWith([question, unfinished]);
   const whole: ChatMessage = { ...answer, metadata: { ...unfinished.metadata, status: "completed" } };
   has([question, whole]);
@@ -127,7 +127,7 @@ it("the next answer is not taken for one that waits for its turn", async () => {
     response.end(begin("a") + text("Hello to you.") + frame({ type: "finish", messageMetadata: { status: "completed" } }) + "data: [DONE]\n\n");
   };
   routes["POST /api/chat"] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("There.") + END));
-  // The messages are held for a moment after the history was read.
+  // The page holds the messages for a moment after it has read the history.
   const stop = state.subscribe(() => {
     if (!state.now.held || state.now.isResuming || asked(MESSAGES).length === 0) return;
     stop();
@@ -139,7 +139,7 @@ it("the next answer is not taken for one that waits for its turn", async () => {
   expect(asked(CONVERSATION)).toHaveLength(1);
 });
 
-it("a reading that nobody wants any more complains of nothing", async () => {
+it("an outdated read reports no trouble", async () => {
   const { state, speaking, reading, shown, asked } = chatWith([question, answer]);
   let lost: ServerResponse | undefined;
   routes[CONVERSATION] = (_, response) => void (lost = response);
@@ -151,14 +151,14 @@ it("a reading that nobody wants any more complains of nothing", async () => {
   speaking.send("more");
   await until(() => expect(accepted).toBeDefined());
   lost!.socket?.resetAndDestroy();
-  // Its second try comes after the complaint.
+  // The second try of the read comes after its report.
   await until(() => expect(asked(CONVERSATION)).toHaveLength(2));
   expect(state.now.isReconnecting).toBe(false);
   answers("Whole.")(undefined, accepted!);
   await until(() => expect(shown().at(-1)).toBe("Whole."));
 });
 
-it("nothing is tried again once the run was cancelled", async () => {
+it("a cancelled run ends the retry notice", async () => {
   const { state, speaking, shown } = chatWith([question, answer]);
   routes["POST /api/chat"] = async (_, response) => {
     stream(response, RUN);
@@ -177,7 +177,7 @@ it("nothing is tried again once the run was cancelled", async () => {
   expect(state.now.retrying).toBeUndefined();
 });
 
-it("a stop that failed is no fault of an answer that came to its end", async () => {
+it("a failed stop leaves no problem on a complete answer", async () => {
   const { state, speaking, shown } = chatWith();
   let told: ServerResponse | undefined;
   routes["POST /api/chat"] = async (_, response) => {

@@ -1,5 +1,5 @@
-// Reading what the server has of a chat: its history, and the answer that is being made, from its beginning. What is on the
-// screen stays there until what is read can take its place.
+// This file reads the server's state of a chat: its history, and the current answer from its beginning. The screen
+// keeps its messages until the new ones can replace them.
 import { patiently } from "../client/patience";
 import { problemFrom } from "../client/problem";
 import { type Conversation, readConversation, readMessages } from "../client/server";
@@ -9,18 +9,18 @@ import { failureOf, verdictsWith } from "./outcome";
 import { type State, reconnecting, withAnswer } from "./state";
 
 export class Reading {
-  /** Whether the newest stream was there, and how often one after the other it was not, or was of another answer. */
+  /** Whether the newest stream existed, and how many consecutive streams were missing or had another answer. */
   hasStream = false;
   #vain = 0;
-  /** The run whose answer a resumed stream is to tell, as long as its messages are held. */
+  /** The run whose answer a resumed stream must bring, as long as the page holds its messages. */
   #wanted: string | undefined;
-  /** Whether a reading is the newest: it puts all messages in place itself. */
+  /** Whether a read is the newest operation: it replaces all messages itself. */
   #isReading = () => false;
-  /** The conversation as it was when its history was read. */
+  /** The conversation's version when the page read its history. */
   #seen: string | undefined;
-  /** Whether something has happened that was not read yet. */
+  /** Whether the page has not yet read a change. */
   #isBehind = false;
-  /** The run whose versions were read, or are to be read, after its end. */
+  /** The run whose versions the page has read, or will read, after the run's end. */
   #ended: string | undefined;
   #closed = new AbortController();
 
@@ -35,14 +35,14 @@ export class Reading {
     this.#closed.abort(new DOMException("the chat was left", "AbortError"));
   }
 
-  /** Reads the history, and takes up what is being answered. */
+  /** Reads the history, and resumes the current answer. */
   async read(): Promise<void> {
     const { live } = this;
     this.#isBehind = true;
     if (this.#isUntimely) return;
     const isNewest = (this.#isReading = live.begin());
     try {
-      // Order matters: a run that ends between the two is in the history then.
+      // Order matters: the history then includes a run that ends between the two requests.
       const conversation = await this.#conversation(isNewest);
       const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? live.sdk.id), isNewest);
       if (!isNewest()) return;
@@ -55,7 +55,7 @@ export class Reading {
       const held = runId ? withAnswer(messages, live.shown, runId) : messages;
       live.sdk.messages = messages;
       live.set({ ...this.#quietAfter(messages), conversationId: conversation?.id, held });
-      // A chat that has no name yet may be at work all the same, if its newest answer has not ended.
+      // Even a chat without a name may have a live run, if its newest answer has not ended.
       if (runId || (!conversation && messages.length > 0 && !messages.at(-1)?.metadata?.status)) return void this.resume(runId ?? undefined);
       this.release(isNewest);
       const failure = failureOf(messages.at(-1));
@@ -69,7 +69,7 @@ export class Reading {
     }
   }
 
-  /** Has the newest answer told once more from its beginning: this run's, unless another one waits for its turn already. */
+  /** Replays the newest answer from its beginning: this run's, unless another answer already waits for its turn. */
   async resume(runId?: string): Promise<void> {
     const { live } = this;
     if (this.#isUntimely) return void (this.#isBehind = true);
@@ -81,7 +81,7 @@ export class Reading {
     this.hasStream = false;
     await live.sdk.resumeStream();
     if (!isNewest()) return;
-    // It has ended since one has looked, and the history has it.
+    // The answer has ended since the last look, and the history has it.
     const isThere = this.hasStream && (!runId || live.sdk.lastMessage?.metadata?.runId === runId);
     const isOver = !isThere && live.sdk.status === "ready" && this.#vain < 2;
     this.#vain = isOver ? this.#vain + 1 : 0;
@@ -92,14 +92,17 @@ export class Reading {
     this.release(isNewest);
   }
 
-  /** Shows what is shown now while the messages are rebuilt. */
+  /** Keeps the current messages on the screen while the SDK rebuilds them. */
   hold(): void {
     this.live.set({ held: this.live.shown, isResuming: true });
   }
 
-  /** Shows the messages again, unless the newest says less than it did: a slow network may pause in the middle of the past. */
+  /**
+   * Shows the messages again, unless the newest is shorter than before: a slow network may pause in the middle of the
+   * past.
+   */
   catchUp(): void {
-    // Each chunk would begin the reading again, and none would end before the stream.
+    // Each chunk would restart the read, and no read would end before the stream.
     if (this.#isReading()) return;
     const { now, sdk } = this.live;
     const held = now.held?.at(-1);
@@ -110,12 +113,15 @@ export class Reading {
     if (!isBehind || now.retrying) this.release(this.live.watch());
   }
 
-  /** Another answer waits for its turn behind the one that is shown. When it has begun, that one is whole, and in the history. */
+  /**
+   * Another answer waits for its turn after the shown one. When it has begun, the shown one is complete, and the
+   * history has it.
+   */
   #takeTurns(next: ChatMessage | undefined): void {
     if (next?.role === "assistant" && next.parts.length > 0) void this.read();
   }
 
-  /** Shows the messages again, as soon as the view has heard of the newest. */
+  /** Shows the messages again, as soon as the view has received the newest one. */
   release(isNewest: () => boolean): void {
     this.#wanted = undefined;
     void this.#learnVerdicts();
@@ -126,11 +132,11 @@ export class Reading {
     }, THROTTLE_MS + 10);
   }
 
-  /** Whether the chat is still what it was. A stream that is open looks after itself. */
+  /** Reads the chat if it has changed. An open stream needs no look. */
   async look(): Promise<void> {
     const { live } = this;
     const { failed, problem } = live.now;
-    // Nobody knows whether the server has what could not be sent.
+    // The page does not know whether the server has the unsent message.
     if (failed === "reading" || (failed === "sending" && problem?.status === 0)) return this.read();
     const id = live.conversationId;
     if (!id || live.isAsking || live.said?.isUnderway) return;
@@ -140,39 +146,43 @@ export class Reading {
     await this.read();
   }
 
-  /** Something has happened elsewhere. What is said or told here goes first. */
+  /** The chat has changed elsewhere. The messages and answers of this page come first. */
   hear(): Promise<void> {
     this.#isBehind = true;
     return this.catchUpWithOthers();
   }
 
-  /** Reads what has happened elsewhere while something was said or told here. */
+  /** Reads the changes from elsewhere, which had to wait for a message or an answer of this page. */
   async catchUpWithOthers(): Promise<void> {
     if (this.#isBehind && !this.live.isAsking) await this.read();
   }
 
-  /** Has the history read next if the newest answer has ended: a stream does not tell the versions of messages. */
+  /**
+   * Marks the history for the next read if the newest answer has ended: a stream does not have the versions of
+   * messages.
+   */
   missVersions(): void {
     const { runId, status } = this.live.sdk.lastMessage?.metadata ?? {};
-    // A server may name an ended run as live for a while: the page reads once for each run, and not without end.
+    // A server may name an ended run as live for a while. The page therefore reads once for each run, and does not
+    // repeat without end.
     if (!status || runId === this.#ended) return;
     this.#ended = runId;
     this.#isBehind = true;
   }
 
-  /** Whether what is being said here goes first, or nobody wants to know any more. */
+  /** Whether a message of this page comes first, or the reader has left the chat. */
   get #isUntimely(): boolean {
     return this.live.said?.isUnderway || this.#closed.signal.aborted;
   }
 
-  /** Nothing for a chat that has only the name that this page has given it. */
+  /** Resolves with nothing for a chat that has only the name that this page has given it. */
   async #conversation(isNewest: () => boolean): Promise<Conversation | undefined> {
     const { live } = this;
     const id = live.conversationId ?? (live.isNew ? undefined : live.sdk.id);
     return id === undefined ? undefined : this.#patiently(() => readConversation(id), isNewest);
   }
 
-  /** What is no longer so when the history was read. What has not arrived is still to be said. */
+  /** Returns the fields that a read of the history resets. It keeps a message that has not arrived. */
   #quietAfter(history: ChatMessage[]): Partial<State> {
     const { live } = this;
     live.said = live.said?.after(history);
@@ -181,7 +191,7 @@ export class Reading {
     return { ...QUIET, unsent: live.said?.unsent, ...(isUnsent ? { problem, failed } : {}) };
   }
 
-  /** What was held is what there is, unless more has come: what should have taken its place did not. */
+  /** Makes the held messages the current ones again, unless the SDK has more: their replacement failed. */
   #keepHeld(): void {
     const { sdk, shown } = this.live;
     if (shown.length >= sdk.messages.length) sdk.messages = shown;
@@ -191,7 +201,7 @@ export class Reading {
     const { live } = this;
     const known = live.now.verdicts;
     const verdicts = await verdictsWith(live.sdk.lastMessage, known).catch(() => known);
-    // What was answered here meanwhile is known better.
+    // A verdict that this page gave meanwhile wins.
     if (verdicts !== known) live.set({ verdicts: new Map([...verdicts, ...live.now.verdicts]) });
   }
 

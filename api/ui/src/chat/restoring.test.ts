@@ -16,10 +16,10 @@ const first = { number: 1, count: 2, previous: null, next: "v2" };
 const second = { number: 2, count: 2, previous: "v1", next: null };
 const edited: ChatMessage = { ...question, metadata: { version: second }, parts: [{ type: "text", text: "hi" }] };
 const original: ChatMessage = { ...question, metadata: { version: first } };
-/** The answer that was made again, as the history has it. */
+/** The repeated answer, as the history has it. */
 const again: ChatMessage = { ...answer, id: "new", metadata: { runId: RUN, conversationId: "conversation", status: "completed", version: second } };
 
-/** How a run ends that has said something. */
+/** The end of a run that has sent text. */
 const ending = (status: ChatMessage["metadata"] & object) => frame({ type: "text-end", id: "t" }) + frame({ type: "finish", messageMetadata: status }) + "data: [DONE]\n\n";
 const answered = (status: ChatMessage["metadata"] & object = { status: "completed" }) => (_: unknown, response: ServerResponse) => {
   stream(response, RUN);
@@ -27,7 +27,7 @@ const answered = (status: ChatMessage["metadata"] & object = { status: "complete
 };
 
 describe("a restoration", () => {
-  it("is posted once, and the history is read after it", async () => {
+  it("posts once, and the page reads the history after it", async () => {
     const { state, reading, shown, asked } = chatWith([edited, answer]);
     routes[RESTORE] = (_, response) => {
       has([original, answer]);
@@ -39,7 +39,7 @@ describe("a restoration", () => {
     expect([asked(RESTORE).length, asked(MESSAGES).length]).toEqual([1, 1]);
   });
 
-  it("is told to the other tabs", async () => {
+  it("notifies the other tabs", async () => {
     const { state, reading } = chatWith([edited, answer]);
     has([original, answer]);
     routes[RESTORE] = json({});
@@ -50,7 +50,7 @@ describe("a restoration", () => {
     tab.close();
   });
 
-  it("that is refused says why, and the history is read all the same", async () => {
+  it("rejects with the server's reason, and the page reads the history nevertheless", async () => {
     const { state, reading, shown, asked } = chatWith([edited, answer]);
     has([question, answer]);
     routes[RESTORE] = (_, response) => refuse(response, 409, "message_not_restorable");
@@ -67,7 +67,7 @@ describe("a restoration", () => {
     expect(asked(RESTORE)).toHaveLength(0);
   });
 
-  it("takes nothing from a message that is sent meanwhile", async () => {
+  it("takes nothing from a message that the reader sends meanwhile", async () => {
     const { state, speaking, reading, shown, asked } = chatWith([edited, answer]);
     let restored: ServerResponse | undefined;
     routes[RESTORE] = (_, response) => void (restored = response);
@@ -91,11 +91,11 @@ describe("a restoration", () => {
   });
 });
 
-describe("the end of another answer", () => {
+describe("the end of a repeated answer", () => {
   it.each([
     ["completed", { status: "completed" as const }],
     ["stopped", { status: "cancelled" as const }],
-  ])("that was %s has the history read once, for its versions", async (_, status) => {
+  ])("that was %s makes the page read the history once, for its versions", async (_, status) => {
     const { state, speaking, asked } = chatWith([question, answer]);
     has([question, again]);
     routes["POST /api/chat"] = answered(status);
@@ -120,7 +120,7 @@ describe("the end of another answer", () => {
     expect(asked(MESSAGES)).toHaveLength(1);
   });
 
-  it("is read once, also where the server still names its run as live", async () => {
+  it("makes one read, even if the server still names its run as live", async () => {
     const { state, speaking, asked } = chatWith([question, answer]);
     has([question], RUN);
     routes["POST /api/chat"] = answered();
@@ -128,12 +128,12 @@ describe("the end of another answer", () => {
     speaking.regenerate("a");
     await until(() => expect(asked(STREAM)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
-    // A further reading would have begun before this one.
+    // A further read would have begun before this one.
     await fetch("/v1/conversations/conversation");
     expect(asked(CONVERSATION)).toHaveLength(2);
   });
 
-  it("that was followed by another tab, or after a reload, is read too", async () => {
+  it("makes the page read, also if another tab sent it, or after a reload", async () => {
     const { state, reading, asked } = chatWith([question, answer]);
     has([question], RUN);
     routes[STREAM] = (asked, response) => {
@@ -147,7 +147,7 @@ describe("the end of another answer", () => {
 });
 
 describe("an edit", () => {
-  it("has the history read once after its answer", async () => {
+  it("makes the page read the history once after its answer", async () => {
     const { state, speaking, shown, asked } = chatWith([question, answer]);
     has([edited, { ...again, metadata: { ...again.metadata, version: undefined } }]);
     routes["POST /api/chat"] = answered();
@@ -157,7 +157,7 @@ describe("an edit", () => {
     expect(asked(MESSAGES)).toHaveLength(1);
   });
 
-  it("that is refused has nothing read", async () => {
+  it("makes the page read nothing if the server refuses it", async () => {
     const { state, speaking, asked } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.edit("q", "hi");
@@ -167,13 +167,13 @@ describe("an edit", () => {
   });
 });
 
-it("the end of a message's first answer has nothing read", async () => {
+it("the end of a message's first answer makes the page read nothing", async () => {
   const { state, speaking, shown, asked } = chatWith([question, answer]);
   routes["POST /api/chat"] = answered();
   speaking.send("more");
   await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "Hello."]));
   await until(() => expect(state.progress).toBe("idle"));
-  // A reading would have begun before the second of these.
+  // A read would have begun before the second of these.
   for (const path of ["/first", "/second"]) await fetch(path);
   expect(asked(CONVERSATION)).toHaveLength(0);
 });

@@ -1,5 +1,5 @@
-// Saying something in a chat, and stopping what answers it. What is refused leaves nothing behind: the messages are then what
-// they were, and the text is the writer's again.
+// This file sends messages in a chat, and stops their answers. A refusal changes nothing: the messages are as they
+// were, and the writer gets the text back.
 import { Problem, RUN_FAILED, UNREACHABLE, problemFrom } from "../client/problem";
 import { type LiveState, QUIET } from "./liveState";
 import { failureOf } from "./outcome";
@@ -56,16 +56,16 @@ export class Speaking {
       live.set({ problem: problemFrom(error), failed: "reading" });
     }
     live.set({ isReconnecting: false, nextTryAt: undefined });
-    // A stream ends by itself, in other tabs too; a run that waited has none.
+    // An open stream ends by itself, in other tabs too; a run that waited has none.
     if (!live.isAsking) this.#readAll();
   }
 
-  /** There is nothing to stop any more, or something else. */
+  /** The run to stop no longer exists, or another one has replaced it. */
   dropStop(): void {
     this.#stopping.drop();
   }
 
-  /** The server has what was said. */
+  /** The server has taken the message. */
   accept(): void {
     const { live } = this;
     const { said } = live;
@@ -81,7 +81,7 @@ export class Speaking {
     const told = isRefusal ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
     if (live.said?.isUnderway) {
       this.#refuse(live.said, told);
-      // The server has the question of a run that has failed, so the history tells the rest.
+      // The server has the question of a failed run, so the page reads the rest from the history.
       if (told.run) void this.reading.hear();
       return;
     }
@@ -97,9 +97,9 @@ export class Speaking {
     live.said = utterance;
     utterance.wantsStop = false;
     utterance.isUnderway = true;
-    // The conversation's name must not go with the answer that has told it.
+    // The state keeps the conversation's id, because the answer that brought it may disappear.
     live.set({ ...QUIET, unsent: utterance.unsent, conversationId: live.conversationId });
-    // A stream that is still open would write on into what comes now.
+    // An open stream would continue to write into the new messages.
     await live.sdk.stop();
     if (!isNewest()) return;
     const { shown } = live;
@@ -111,7 +111,7 @@ export class Speaking {
     void this.reading.catchUpWithOthers();
   }
 
-  /** What is said again in the same words may have arrived the first time. */
+  /** A repeated text may have arrived the first time. */
   #saidBefore(text: string, instead?: string): Utterance | undefined {
     const { said } = this.live;
     return said?.isOf(text, instead) ? said : undefined;
@@ -122,15 +122,15 @@ export class Speaking {
     this.live.set({ problem, failed: "sending", unsent: said.unsent, retrying: undefined, isReconnecting: false, nextTryAt: undefined });
   }
 
-  /** Stops what may or may not have arrived. */
+  /** Stops a message that may or may not have arrived. */
   async #stopUnsent(said: Utterance): Promise<void> {
     const { live } = this;
     said.wantsStop = true;
-    // Nearly always there is a run in a moment, and then it is cancelled.
+    // Nearly always the run starts in a moment, and then the page cancels it.
     if (!live.now.isReconnecting) return;
     this.#refuse(said, new Problem(0, UNREACHABLE, "It was not sent."));
     await live.sdk.stop();
-    // If it has arrived, it is at work there, and nobody waits for it any more.
+    // If the message has arrived, its run works on the server, and no reader wants it.
     if (await this.#stopping.cancel(live.sdk.id).catch(() => false)) this.#readAll();
   }
 
@@ -139,7 +139,7 @@ export class Speaking {
     void this.reading.read();
   }
 
-  /** Whether something was said, or may have been. */
+  /** Whether the chat has sent a message, or may have sent one. */
   get #isBegun(): boolean {
     const { sdk, conversationId, now } = this.live;
     return sdk.messages.length > 0 || conversationId !== undefined || (now.unsent !== undefined && now.problem?.status === 0);

@@ -34,8 +34,8 @@ it("a first crash makes the second try", () => {
   expect(retryingOf(undefined)).toBeUndefined();
 });
 
-describe("a history that is read while an answer is being made", () => {
-  it("has the answer as it was shown", () => expect(withAnswer([question], [question, answer], "run")).toEqual([question, answer]));
-  it("does not have it twice", () => expect(withAnswer([question, answer], [question, answer], "run")).toEqual([question, answer]));
-  it("does not have another one", () => expect(withAnswer([question], [question, answer], "other")).toEqual([question]));
+describe("a history that the page reads during an answer", () => {
+  it("gets the answer as the page showed it", () => expect(withAnswer([question], [question, answer], "run")).toEqual([question, answer]));
+  it("does not get it twice", () => expect(withAnswer([question, answer], [question, answer], "run")).toEqual([question, answer]));
+  it("does not get another run's answer", () => expect(withAnswer([question], [question, answer], "other")).toEqual([question]));
 });

@@ -1,4 +1,4 @@
-// What is known of a chat beside its messages, and what a view is told of both.
+// This file holds the state of a chat beside its messages, and derives a view's progress from both.
 import type { ChatStatus } from "ai";
 
 import type { Problem } from "../client/problem";
@@ -8,14 +8,17 @@ import { isWaiting, type Verdicts } from "./questions";
 
 export interface State {
   isLoading: boolean;
-  /** Shown in place of the messages while these are rebuilt, so that nobody sees them grow again. */
+  /**
+   * The page shows these in place of the messages while the SDK rebuilds them. The reader therefore does not see them
+   * grow again.
+   */
   held?: ChatMessage[];
-  /** Whether an answer is taken up again. */
+  /** Whether the page is resuming an answer. */
   isResuming: boolean;
   isReconnecting: boolean;
-  /** When the next try is made, in ms since the epoch, where that is long enough to be told. */
+  /** The time of the next try, in ms since the epoch, if the pause is long enough to show. */
   nextTryAt?: number;
-  /** What the agent says that it is doing. */
+  /** The agent's own word for its current activity. */
   doing?: string;
   retrying?: { attempt: number; of: number };
   problem?: Problem;
@@ -27,10 +30,10 @@ export interface State {
 
 export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isResuming: false, isReconnecting: false, verdicts: new Map() });
 
-/** `messages` are the ones that are shown. */
+/** `messages` are the shown ones. */
 export function progressOf({ isLoading, isResuming, unsent }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
   if (isLoading) return "loading";
-  // Also before the SDK has heard of it.
+  // This holds even before the SDK knows of the message.
   if (unsent?.isUnderway) return "submitted";
   const last = messages.at(-1);
   // A run that still streams does not wait yet, whatever it has asked: it may be calling other tools at the same time.
@@ -40,7 +43,7 @@ export function progressOf({ isLoading, isResuming, unsent }: State, status: Cha
   return "idle";
 }
 
-/** Whether something may be said now; to a run that waits, it is said instead of an answer. */
+/** Whether the chat takes a message now; a waiting run takes it instead of an answer. */
 export function canSend(progress: Progress): boolean {
   return progress === "idle" || progress === "waiting";
 }
@@ -50,20 +53,20 @@ export function isNotSent({ unsent, isReconnecting }: Pick<State, "unsent" | "is
   return isReconnecting && unsent?.isUnderway === true;
 }
 
-/** A pause that is shorter is not told. */
+/** The page does not show a shorter pause. */
 const TOLD_FROM_MS = 5_000;
 
 export function reconnecting(wait = 0, now = Date.now()): Pick<State, "isReconnecting" | "nextTryAt"> {
   return { isReconnecting: true, nextTryAt: wait < TOLD_FROM_MS ? undefined : now + wait };
 }
 
-/** "Retrying (2 of 3)", of what an attempt tells of itself; older servers tell nothing. */
+/** Returns the numbers for "Retrying (2 of 3)" from an attempt's data; older servers send none. */
 export function retryingOf(attempt: unknown): State["retrying"] {
   const { crashes, maxCrashes } = (attempt ?? {}) as { crashes?: number; maxCrashes?: number };
   return crashes && maxCrashes ? { attempt: crashes + 1, of: maxCrashes } : undefined;
 }
 
-/** A history with the answer that is being made, as it was shown last: a history knows nothing of it. */
+/** Returns a history with the current answer as the page last showed it, because a history does not include it. */
 export function withAnswer(history: ChatMessage[], shown: ChatMessage[], runId: string): ChatMessage[] {
   const last = shown.at(-1);
   const isMissing = last?.role === "assistant" && last.metadata?.runId === runId && !history.some(({ id }) => id === last.id);

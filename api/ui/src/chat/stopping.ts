@@ -1,12 +1,15 @@
-// The wish that what is at work in a chat is cancelled, kept until the server has heard of it. It means what is at work now:
-// whoever says something new drops it, so that it cannot come late and cancel that.
+// A stop cancels the live run of a chat; the page repeats it until the server has received it. It means the current
+// run: a new message drops it, so that a late stop cannot cancel the new run.
 import { patiently } from "../client/patience";
 import { stopChat } from "../client/server";
 
 export class Stopping {
   #wish = new AbortController();
 
-  /** Resolves with whether it was done; `false`, if it was dropped before. Rejects with a `Problem`. */
+  /**
+   * Resolves with whether the server has cancelled; `false` if a caller dropped the stop before. Rejects with a
+   * `Problem`.
+   */
   async cancel(chatId: string, onTrouble?: (wait: number) => void): Promise<boolean> {
     this.drop();
     const { signal } = (this.#wish = new AbortController());

@@ -1,7 +1,7 @@
-// The other tabs of this origin: what one does, the others hear of.
+// Tabs of this origin notify each other of changes.
 import { newId } from "../client/id";
 
-/** A channel's message comes to every other channel of the origin, also to those of the page that has sent it. */
+/** The browser delivers a channel's message to every other channel of the origin, also to those of the sending page. */
 const tab = newId();
 
 export class Tabs<Told extends object> {
@@ -14,7 +14,7 @@ export class Tabs<Told extends object> {
     channel.close();
   }
 
-  /** Calls when another tab has told something; gives back how to end it. */
+  /** Calls the listener for each message of another tab; returns a function that stops it. */
   onTold(listener: (told: Told) => void): () => void {
     if (typeof BroadcastChannel === "undefined") return () => {};
     const channel = new BroadcastChannel(this.channel);
@@ -25,8 +25,8 @@ export class Tabs<Told extends object> {
   }
 }
 
-/** Something was said, answered or stopped in the chat that has these ids. */
+/** A tab sends this after a message, an answer or a stop in the chat that has these ids. */
 export const chatTabs = new Tabs<{ ids: string[] }>("holdfast-chat");
 
-/** Somebody has signed in or out: all tabs have the same cookie. */
+/** A tab sends this after its reader has signed in or out: all tabs share one cookie. */
 export const readerTabs = new Tabs<object>("holdfast-reader");

@@ -1,6 +1,6 @@
-// The tools that this page executes itself, for agents.
+// This page executes these tools itself, for agents.
 
-/** A question to the reader; the messages show it as one. */
+/** This tool asks the reader; the messages show it as a question. */
 export const ASK_USER = "ask_user";
 
 export const clientTools = [

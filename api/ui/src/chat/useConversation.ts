@@ -1,4 +1,5 @@
-// A conversation for a view: the AI SDK's `useChat` on Holdfast's transport, with all that a chat page needs beside it.
+// This hook gives a view its conversation: the AI SDK's `useChat` on Holdfast's transport, with everything else that a
+// chat page needs.
 import { useChat } from "@ai-sdk/react";
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 
@@ -14,21 +15,21 @@ import { restore } from "./restoring";
 import { progressOf } from "./state";
 
 export interface Named {
-  /** The conversation's, or a new UUID for one that is to be. */
+  /** The conversation's id, or a new UUID for a future conversation. */
   id: string;
-  /** Whose conversation a new one will be. */
+  /** The agent of a new conversation. */
   agentId?: string;
-  /** Whether nothing was said in it yet, so that there is nothing to read. */
+  /** Whether the conversation has no message yet, so the page has nothing to read. */
   isNew: boolean;
 }
 
-/** The chat of an id. It begins anew with another id, and with no other change. */
+/** Returns the chat of an id. The hook makes another chat for another id, and for no other change. */
 export function useConversation({ id, agentId, isNew }: Named): Chat {
-  // What was new stays the same chat when it is not new any more.
+  // A new chat stays this chat after its first message.
   const live = useMemo(() => LiveChat.of(id, isNew), [id]);
   useEffect(() => live.open(), [live]);
   useEffect(() => {
-    // Until it has begun, one may change one's mind.
+    // Until the chat has begun, the reader may choose another agent.
     if (isNew) live.state.wantedAgentId = agentId;
   }, [live, isNew, agentId]);
 
@@ -37,7 +38,7 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const messages = useJudged(state.held ?? folded, state.verdicts);
   const does = useMemo(() => actionsOf(live), [live]);
   const progress = progressOf(state, status, messages);
-  // Not `live.conversationId`: what is read while rendering must be what was rendered for, or effects on it can be lost.
+  // Not `live.conversationId`: a render must read only the state that it renders, or React can lose effects on it.
   const conversationId = state.conversationId ?? conversationOf(folded);
   const { isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent } = state;
 
@@ -51,7 +52,7 @@ function conversationOf(messages: ChatMessage[]): string | undefined {
   return messages.findLast((message) => message.metadata?.conversationId)?.metadata?.conversationId;
 }
 
-/** The messages with what is known of their approvals; the same objects as long as nothing of them changes. */
+/** Returns the messages with the known verdicts of their approvals, and keeps unchanged message objects. */
 function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   const known = useRef({ verdicts, judged: new WeakMap<ChatMessage, ChatMessage>() });
   return useMemo(() => {
@@ -86,7 +87,7 @@ function actionsOf({ state, reading, speaking, answering }: LiveChat): Actions {
   };
 }
 
-/** From the last checkpoint of the answer's run: there, all of the answer is told. */
+/** Forks from the last checkpoint of the answer's run, because that one includes the whole answer. */
 async function fork({ metadata }: ChatMessage, known: string | undefined): Promise<string> {
   const conversationId = metadata?.conversationId ?? known;
   for (let cursor: string | undefined; conversationId && metadata?.runId; ) {

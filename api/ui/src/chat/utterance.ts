@@ -1,5 +1,5 @@
-// An utterance: a message, another wording of one, or the wish for another answer, from when it is said until the server has
-// it. As long as nobody knows that, it can be said again without being said twice, and taken back without a trace.
+// An utterance is a message, an edit of one, or a request for another answer, until the server has it. Until the page
+// knows that, it can repeat the utterance without duplicates, and withdraw it without a trace.
 import type { Chat as SdkChat } from "@ai-sdk/react";
 
 import { newId } from "../client/id";
@@ -9,15 +9,15 @@ import { withoutQuestions } from "./questions";
 
 type Sdk = SdkChat<ChatMessage>;
 
-/** What was written; nothing where only another answer is wanted. `id` is the message's, also on the server. */
+/** The reader's text; it is undefined for a request for another answer. `id` is the message's, also on the server. */
 type Written = { id: string; text: string; instead?: string };
 
 export class Utterance {
-  /** Whether it is on its way. Else it was refused, or given up. */
+  /** Whether the utterance is in flight. Otherwise the server refused it, or the page dropped it. */
   isUnderway = false;
-  /** Somebody has stopped the answer before there was one. */
+  /** The reader has stopped the answer before it existed. */
   wantsStop = false;
-  /** The messages as they were, for when it is refused. */
+  /** The earlier messages, which a refusal brings back. */
   #before: ChatMessage[] = [];
 
   private constructor(
@@ -39,20 +39,23 @@ export class Utterance {
     return new Utterance(sdk, ask, { id: messageId, text, instead: messageId });
   }
 
-  /** Without a message, the newest is answered anew. */
+  /** Without a message id, the SDK repeats the newest answer. */
   static regenerate(sdk: Sdk, messageId?: string): Utterance {
     const headers = once();
     return new Utterance(sdk, () => sdk.regenerate({ messageId, headers }));
   }
 
-  /** Says it, after these messages. Resolves when its answer has ended, or it was refused: then they are there again. */
+  /**
+   * Sends the utterance after these messages. Resolves when its answer has ended, or after a refusal: then the page
+   * shows these messages again.
+   */
   async say(before: ChatMessage[]): Promise<void> {
     this.#before = before;
     this.sdk.messages = withoutQuestions(before);
     await this.ask();
   }
 
-  /** Whether the server makes another version of a message of it: of the question, or of the answer. */
+  /** Whether the server makes another version of a message from it: of the question, or of the answer. */
   get isVersion(): boolean {
     return !this.written || this.written.instead !== undefined;
   }
@@ -66,13 +69,15 @@ export class Utterance {
     return { text: this.written?.text, instead: this.written?.instead, isUnderway: this.isUnderway };
   }
 
-  /** Whether it is these words, said instead of the same message. */
+  /** Whether it has this text and replaces this message. */
   isOf(text: string, instead?: string): boolean {
     return this.written !== undefined && this.written.text === text && this.written.instead === instead;
   }
 
-  /** What is still to be said: nothing, if the server has it after all. Of another answer its history shows all that there is
-   * to know. What was to be said instead of a message that is gone is a message of its own. */
+  /**
+   * Returns the utterance that is still unsent, or nothing if the history has it. For a request for another answer, the
+   * history shows everything. An edit of a message that is gone becomes a new message.
+   */
   after(history: ChatMessage[]): Utterance | undefined {
     const { written } = this;
     const said = history.find(({ id }) => id === written?.id);
@@ -81,7 +86,7 @@ export class Utterance {
   }
 }
 
-/** One key for all tries. */
+/** All tries share one key. */
 function once(): Record<string, string> {
   return { "idempotency-key": newId() };
 }

@@ -12,7 +12,7 @@ it("a client that has waited for four minutes asks twice a minute", () => {
   expect([0, 1].map((random) => delayAfter(200, 240_000, random))).toEqual([15_000, 30_000]);
 });
 
-it("a pause ends for somebody who has gone", async () => {
+it("an abort ends a pause", async () => {
   const gone = new AbortController();
   const pausing = pause(60_000, gone.signal);
   gone.abort(new Error("gone"));

@@ -1,13 +1,13 @@
-// A fingerprint of the chunks that were received, to know whether a replay begins with the very same ones.
+// A fingerprint of the received chunks shows whether a replay begins with exactly these chunks.
 
-/** Two 32-bit FNV-1a sums with different starts: short, and good enough against chance. */
+/** It uses two 32-bit FNV-1a sums with different starts: they are short, and a collision by chance is improbable. */
 export class Fingerprint {
   #one = 0x811c9dc5;
   #two = 0x050c5d1f;
 
   add(text: string): void {
     for (let index = 0; index < text.length; index += 1) this.#mix(text.charCodeAt(index));
-    // Between two texts, so that where they were cut counts.
+    // This mark separates two texts, so that the fingerprint depends on where the chunks begin.
     this.#mix(0x1ffff);
   }
 

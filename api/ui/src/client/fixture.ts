@@ -1,10 +1,10 @@
-// For tests: a real server on a free port of this machine, whose sockets can be cut.
+// For tests, this file starts a real server on a free port of this machine. A test can reset its sockets.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface Asked {
   method: string;
-  /** With the query. */
+  /** The path includes the query. */
   path: string;
   headers: IncomingMessage["headers"];
   body: string;
@@ -20,7 +20,7 @@ export class TestServer {
     this.#server = server;
   }
 
-  /** Each request gets the next of the handlers; the last one serves all that come after. */
+  /** Each request gets the next of the handlers; the last handler serves all later requests. */
   static async start(...handlers: Handler[]): Promise<TestServer> {
     const server = createServer();
     const test = new TestServer(server);
@@ -46,18 +46,18 @@ export class TestServer {
   }
 }
 
-/** Begins an event stream. */
+/** Starts an event stream. */
 export function stream(response: ServerResponse, streamId = "run-1"): void {
   response.writeHead(200, { "content-type": "text/event-stream", "x-workflow-run-id": streamId });
   response.write("retry: 1000\n\n");
 }
 
-/** Writes, and waits until it is written. */
+/** Writes the text and resolves when the socket has taken it. */
 export function write(response: ServerResponse, text: string): Promise<void> {
   return new Promise((written) => response.write(text, () => written()));
 }
 
-/** Lets what was written arrive, and resets the connection. */
+/** Lets the written bytes arrive, then resets the connection. */
 export async function cut(response: ServerResponse): Promise<void> {
   await new Promise((arrived) => setTimeout(arrived, 20));
   response.socket?.resetAndDestroy();

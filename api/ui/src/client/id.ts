@@ -1,6 +1,9 @@
-// Ids that a page makes: of a chat that the server does not know yet, of a message, of a request.
+// The page makes these ids: of a chat that the server does not know yet, of a message, of a request.
 
-/** A UUID, version 4. `crypto.randomUUID` is there on secure pages only, and a server at home has plain HTTP. */
+/**
+ * Returns a UUID, version 4. Browsers offer `crypto.randomUUID` on secure pages only, and a server at home has plain
+ * HTTP.
+ */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;

@@ -1,5 +1,5 @@
-// A line: one stream of chunks over as many connections as it takes. Whoever reads it notices nothing of a network that was
-// lost, a server that was started anew, or a laptop that slept.
+// A line carries one stream of chunks over as many connections as it needs. Its reader does not notice a lost network,
+// a restarted server, or a laptop that slept.
 import type { UIMessageChunk } from "ai";
 
 import { delayAfter, pause } from "./backoff";
@@ -12,36 +12,39 @@ import { TIMEOUT_MS, follow } from "./processor";
 import type { Frame } from "./sse";
 import { onWake } from "./wake";
 
-/** Where the chunks come from. */
+/** The source says where the chunks come from. */
 export interface Source {
-  /** The request for the chunks from this one on. */
+  /** Returns the request for the chunks from this index on. */
   request(from: number): { url: string; init: RequestInit };
-  /** Whether every answer begins with the first chunk, wherever one wants to go on. */
+  /** Whether every response begins with the first chunk, wherever the line wants to continue. */
   isReplay: boolean;
   onOpen?(response: Response): void;
-  /** Whether asking again would be useless, or not what the user wants. */
+  /** Whether another request would be useless, or against the user's wish. */
   isFinal(problem: Problem): boolean;
 }
 
 export interface LineOptions {
   fetch?: typeof fetch;
-  /** Milliseconds without a byte after which a connection is dead; `SILENCE_MS` unless told. */
+  /** The line drops a connection after this many milliseconds without a byte; the default is `SILENCE_MS`. */
   silence?: number;
-  /** Milliseconds without a byte, over all connections, after which it is given up. */
+  /** The line fails after this many milliseconds without a byte, over all connections. */
   patience?: number;
-  /** Whether patience has no end while the server is away. The line then asks less often. */
+  /** Whether the line waits without a deadline while the server is away. It then asks less often. */
   isEndless?: boolean;
-  /** With the milliseconds until the next try. */
+  /** `wait` is the number of milliseconds until the next try. */
   onConnection?(state: "connected" | "reconnecting", wait?: number): void;
-  /** What was given is no longer the answer: a worker was lost, or the answer is another one. The stream ends here, and a
-   * new replay has what counts. Without this, chunks are only ever appended. */
+  /**
+   * The line calls it when its chunks are no longer the answer: a worker was lost, or the server has another answer.
+   * The stream ends here, and a new replay has the valid chunks. Without this callback, the line only ever appends
+   * chunks.
+   */
   onTakenBack?(attempt?: unknown): void;
-  /** Each chunk as it comes; `isPast`, if a replay has brought it. */
+  /** The line calls it for each new chunk; a chunk that a replay brings has `isPast`. */
   onChunk?(chunk: UIMessageChunk, isPast: boolean): void;
   delay?(failures: number, waited: number): number;
 }
 
-/** How long what is known may take to come once more. */
+/** A new connection must repeat the known chunks within this time. */
 const PASSAGE_MS = 5_000;
 
 const DONE = "[DONE]";
@@ -50,13 +53,13 @@ type End = "done" | "nothing" | "taken back" | "cut off";
 
 export class Line {
   #known = new Known();
-  /** What a replay brings at once, over all connections. */
+  /** The chunks that a replay brings at once, over all connections. */
   #past: Past | undefined;
-  /** What one piece of the network has brought. */
+  /** The chunks of one network read. */
   #piece: UIMessageChunk[] = [];
-  /** For a byte, over all connections. */
+  /** Measures the wait for a byte, over all connections. */
   #waiting = new Waiting();
-  /** What the attempt that has taken something back says of itself. */
+  /** The data of the attempt that has taken chunks back. */
   #attempt: unknown;
   #controller!: ReadableStreamDefaultController<UIMessageChunk>;
   #hangUp = new AbortController();
@@ -75,7 +78,7 @@ export class Line {
     });
   }
 
-  /** Resolves when the first connection is made; with `null`, if there is nothing to come. */
+  /** Resolves when the first connection is open, or with `null` if the stream has no chunks. */
   open(): Promise<ReadableStream<UIMessageChunk> | null> {
     const stream = new ReadableStream<UIMessageChunk>({
       start: (controller) => {
@@ -93,7 +96,7 @@ export class Line {
         (error: unknown) => {
           reject(error);
           this.#past?.end();
-          // An error takes along what nobody has read yet.
+          // An error discards unread chunks, so the line delays it.
           setTimeout(() => this.#finish(() => this.#controller.error(error)));
         },
       );
@@ -111,14 +114,14 @@ export class Line {
         if (end !== "cut off") return end;
       } catch (error) {
         if (this.#hangUp.signal.aborted || !(error instanceof Problem)) throw error;
-        // The server knows that what was counted is not there any more.
+        // The server knows that the counted chunks no longer exist.
         if (error.code === "chunks_superseded") break;
         problem = error;
       }
       const waited = this.#waiting.after(silence + wait);
       const wish = (problem.retryAfter ?? 0) * 1000;
       const isEndless = this.options.isEndless && isAway(problem);
-      // Nor is a server waited for that says "in an hour".
+      // The line does not wait for a server that says "in an hour", either.
       const isTooLong = !isEndless && waited + wish >= (this.options.patience ?? TIMEOUT_MS);
       if (isTooLong || this.source.isFinal(problem)) throw problem;
       failures = this.#known.count > count ? 1 : failures + 1;
@@ -132,7 +135,7 @@ export class Line {
     return "taken back";
   }
 
-  /** One connection, to its end. */
+  /** Runs one connection to its end. */
   async #connect(silence: number, onOpen: () => void): Promise<End> {
     const { isReplay } = this.source;
     const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
@@ -192,11 +195,12 @@ export class Line {
       past?.interrupt();
       this.#flush();
     }
-    // What could be had once cannot be had again: the run was cancelled meanwhile, or is long over.
+    // The server had this stream before and has it no longer: a caller cancelled the run meanwhile, or it ended long
+    // ago.
     return end === "nothing" && this.#known.count > 0 ? "taken back" : end;
   }
 
-  /** Ends a connection with the line, and when the network is another one: then it may never say another word. */
+  /** Ends a connection with the line, and when the network changes: an old connection may stay silent for ever. */
   #hold(connection: AbortController): () => void {
     const hangUp = () => connection.abort(this.#hangUp.signal.reason);
     this.#hangUp.signal.addEventListener("abort", hangUp);
@@ -209,14 +213,14 @@ export class Line {
     };
   }
 
-  /** What comes at once is given in as few chunks as will do: a page that folds thousands one by one stands still. */
+  /** The line merges chunks that arrive at once: a page that folds thousands of chunks one by one freezes. */
   #flush(): void {
     if (!this.#hangUp.signal.aborted) merged(this.#piece).forEach((chunk) => this.#controller.enqueue(chunk));
     this.#piece = [];
   }
 
   #finish(end: () => void): void {
-    // A stream that was cancelled has no end of its own.
+    // A cancelled stream needs no end.
     if (!this.#hangUp.signal.aborted) end();
   }
 }

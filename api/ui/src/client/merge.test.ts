@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 import { merged } from "./merge";
 
-it("only neighbouring pieces of the same thing are put together", () => {
+it("merging joins only neighbouring pieces of one text, reasoning or call", () => {
   const text = (delta: string, id = "text"): UIMessageChunk => ({ type: "text-delta", id, delta });
   const input = (inputTextDelta: string, toolCallId: string): UIMessageChunk => ({ type: "tool-input-delta", toolCallId, inputTextDelta });
   const chunks: UIMessageChunk[] = [

@@ -1,8 +1,8 @@
-// Fewer chunks that say the same. A replay of a long answer has ten thousand pieces, and a page that folds them one by one
-// is busy for seconds.
+// Merging makes fewer chunks with equal content. A replay of a long answer has ten thousand pieces, and a page that
+// folds them one by one is busy for seconds.
 import type { UIMessageChunk } from "ai";
 
-/** The same stream with neighbouring pieces of one text, one reasoning, or one call's arguments put together. */
+/** Returns the stream with neighbouring pieces of one text, one reasoning, or one call's arguments joined. */
 export function merged(chunks: readonly UIMessageChunk[]): UIMessageChunk[] {
   const fewer: UIMessageChunk[] = [];
   for (const chunk of chunks) {

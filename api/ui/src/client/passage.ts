@@ -1,12 +1,14 @@
-// The way through the chunks that are known already, when a stream is taken up again: they must be the very same. A server
-// that was killed may have kept less than what it had said, and then the chunks behind a number are others.
+// A resumed stream repeats chunks that the line has, and a passage checks that they are identical. A killed server may
+// have kept less than it had sent. Then other chunks follow a given index.
 import { Fingerprint } from "./fingerprint";
 
-/** What has come so far, in as much as one needs to find the place again. */
+/** The record of the received chunks, as far as the line needs it to find its position again. */
 export class Known {
   count = 0;
   #all = new Fingerprint();
-  /** The newest chunk with an event's id, and what came from there on: the same words may be said twice, an id is not. */
+  /**
+   * The newest chunk with an event's id, and the chunks from it on: a model may repeat its words, but an id is unique.
+   */
   #marked = { id: undefined as string | undefined, index: 0, print: new Fingerprint() };
 
   add(id: string | undefined, data: string): void {
@@ -16,7 +18,7 @@ export class Known {
     this.#marked.print.add(marked(id, data));
   }
 
-  /** Where to go on, so that the first that comes shows that it is the right place. */
+  /** The index from which the line continues, so that the first repeated chunk proves the position. */
   get from(): number {
     return this.#marked.index;
   }
@@ -33,7 +35,7 @@ export class Known {
 export class Passage {
   #seen = 0;
   #print = new Fingerprint();
-  /** What has come is not what is known. */
+  /** Whether the repeated chunks differ from the known ones. */
   differs = false;
 
   constructor(
@@ -41,7 +43,7 @@ export class Passage {
     readonly expected: string,
   ) {}
 
-  /** Whether this chunk is one of those that are known. */
+  /** Whether this chunk is one of the known ones. */
   passes(id: string | undefined, data: string): boolean {
     if (this.isThrough) return false;
     this.#seen += 1;

@@ -18,7 +18,7 @@ function replay() {
   return { past: made, given, piece };
 }
 
-it("what comes at once is given at once, after a pause", () => {
+it("the past gives its chunks in one piece after a pause", () => {
   const { given, piece } = replay();
   piece(100);
   vi.advanceTimersByTime(20);
@@ -31,7 +31,7 @@ it("what comes at once is given at once, after a pause", () => {
   expect(given[0]!.at(-1)!.type).toBe(CAUGHT_UP);
 });
 
-it("a network that is slow to begin is no past that has lasted long", () => {
+it("a slow first byte does not count as a long past", () => {
   const { given, piece } = replay();
   vi.advanceTimersByTime(3_000);
   piece(100);
@@ -42,7 +42,7 @@ it("a network that is slow to begin is no past that has lasted long", () => {
   expect(given[0]).toHaveLength(201);
 });
 
-it("it is given after a while, even if more and more comes", () => {
+it("the past gives its chunks after a limit even if more arrive", () => {
   const { past, given, piece } = replay();
   for (let ms = 0; ms < 600 && !past.isOver; ms += 20) {
     piece(100);
@@ -51,7 +51,7 @@ it("it is given after a while, even if more and more comes", () => {
   expect(given).toHaveLength(1);
 });
 
-it("pieces as small as a model's are no past", () => {
+it("pieces as small as a model's end the past", () => {
   const { past, piece } = replay();
   piece(50);
   for (const words of [1, 1]) piece(words);
@@ -60,13 +60,13 @@ it("pieces as small as a model's are no past", () => {
   expect(past.isOver).toBe(true);
 });
 
-it("nothing is given of nothing", () => {
+it("an empty past gives nothing", () => {
   const { past, given } = replay();
   past.end();
   expect(given).toEqual([]);
 });
 
-it("a cut is no end: what was brought is given with the rest", () => {
+it("a lost connection does not end the past: its chunks come with the later ones", () => {
   const { past, given, piece } = replay();
   piece(100);
   past.interrupt();
@@ -77,7 +77,7 @@ it("a cut is no end: what was brought is given with the rest", () => {
   expect(given[0]).toHaveLength(201);
 });
 
-it("a cut behind which nothing new comes is no end either, but a pause is", () => {
+it("a connection that repeats only known chunks does not end the past, but a pause does", () => {
   const { past, given } = replay();
   past.push(word);
   past.interrupt();

@@ -1,34 +1,37 @@
-// The past: what a replay brings at once before it goes on with what is new. It is kept together, so that whoever shows it
-// shows it whole.
+// The past is the part of a stream that a replay brings at once, before new chunks arrive. This class keeps it
+// together, so that a view shows it in one step.
 import type { UIMessageChunk } from "ai";
 
-/** It comes in large pieces without a pause: it is over after a pause, after pieces as small as a model's, or anyway. */
+/**
+ * The past arrives in large pieces without a pause. It ends after a pause, after pieces as small as a model's, or at
+ * the latest after this time.
+ */
 const PAUSE_MS = 25;
 const SMALL_PIECE = 2;
 const AT_LATEST_MS = 400;
 
-/** Stands behind the past; never part of a message, because it is transient. */
+/** This chunk follows the past; it is transient, so it is never part of a message. */
 export const CAUGHT_UP = "data-caught-up";
 const CHUNK_CAUGHT_UP: UIMessageChunk = { type: CAUGHT_UP, data: null, transient: true };
 
 export class Past {
   #chunks: UIMessageChunk[] = [];
-  /** When its first chunk came: until then it is the network that is slow. */
+  /** The time of the first chunk; until then the network is slow, not the past long. */
   #since: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Chunks in the newest piece, and how many small ones came one after the other. */
+  /** The number of chunks in the newest piece, and of consecutive small pieces. */
   #inPiece = 0;
   #smallPieces = 0;
   isOver = false;
 
   constructor(readonly give: (chunks: UIMessageChunk[]) => void) {}
 
-  /** The network brings another piece. */
+  /** The line calls this when the network brings another piece. */
   beginPiece(): void {
     this.#smallPieces = this.#inPiece > 0 && this.#inPiece <= SMALL_PIECE ? this.#smallPieces + 1 : 0;
     this.#inPiece = 0;
     if (this.#smallPieces > 1) this.end();
-    // What is known already comes once more after a cut, and nothing may be behind it.
+    // After a lost connection the server repeats known chunks, and perhaps no new chunk follows them.
     else if (this.#chunks.length > 0) this.#wait();
   }
 
@@ -38,7 +41,7 @@ export class Past {
     this.#wait();
   }
 
-  /** The connection is lost; what it has brought is kept until the next one has brought the rest. */
+  /** The connection is lost. The past keeps its chunks until the next connection has brought the later ones. */
   interrupt(): void {
     clearTimeout(this.#timer);
     this.#since = undefined;

@@ -6,7 +6,7 @@ import { Problem, UNREACHABLE } from "./problem";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("who waits does not sleep", () => {
+it("a sleeping computer does not count as waiting", () => {
   const waiting = new Waiting();
   vi.setSystemTime(Date.now() + 30_000);
   expect(waiting.after(SILENCE_MS)).toBe(30_000);
@@ -29,7 +29,7 @@ it("a computer that slept asks again", async () => {
   expect(await asked).toBe("there");
 });
 
-it("patience has no end for a server that is away, and the tries become rare", async () => {
+it("an endless caller keeps asking a server that is away, and its tries become rare", async () => {
   const waits: number[] = [];
   const ask = vi.fn().mockRejectedValue(away);
   const gone = new AbortController();
@@ -41,14 +41,14 @@ it("patience has no end for a server that is away, and the tries become rare", a
   expect(Math.min(...waits.slice(-50))).toBeGreaterThanOrEqual(15_000);
 });
 
-it("patience has an end with a server that answers and fails", async () => {
+it("an endless caller gives up on a server that responds and fails", async () => {
   const broken = new Problem(500, "internal_error", "It is broken.");
   const asked = expect(patiently(vi.fn().mockRejectedValue(broken), { signal, isEndless: true })).rejects.toBe(broken);
   await vi.runAllTimersAsync();
   await asked;
 });
 
-it("patience has an end", async () => {
+it("a caller gives up at its deadline", async () => {
   const ask = vi.fn().mockRejectedValue(away);
   const asked = expect(patiently(ask, { signal, patience: 60_000 })).rejects.toBe(away);
   await vi.runAllTimersAsync();

@@ -1,33 +1,37 @@
-// How long somebody waits. And asking until there is an answer, for questions that do no harm when they are put twice.
+// This file measures how long a caller waits. It also retries a request until it succeeds, for requests that a caller
+// can safely repeat.
 import { delayAfter, pause } from "./backoff";
 import { Problem, isAway, mayPass } from "./problem";
 import { TIMEOUT_MS } from "./processor";
 
-/** After this long without a byte a connection is dead: three heartbeats. */
+/** A connection without a byte for this long is dead: the server missed three heartbeats. */
 export const SILENCE_MS = 45_000;
 
 export interface Patience {
   signal: AbortSignal;
-  /** Called after each try that has failed, where another one follows after so many milliseconds. */
+  /** `patiently` calls it after each failed try, if another try follows after `wait` milliseconds. */
   onTrouble?(wait: number): void;
-  /** Milliseconds. */
+  /** The deadline in milliseconds. */
   patience?: number;
-  /** Whether patience has no end while the server is away. */
+  /** Whether the caller waits without a deadline while the server is away. */
   isEndless?: boolean;
 }
 
-/** How long one waits in vain. A computer that sleeps does not wait: whatever it waits for cannot come. */
+/**
+ * Measures how long a caller has waited without success. A sleeping computer does not count as waiting, because nothing
+ * can reach it.
+ */
 export class Waiting {
   #ms = 0;
   #since = Date.now();
 
-  /** There was a sign of life. */
+  /** The caller saw a sign of life. */
   restart(): void {
     this.#ms = 0;
     this.#since = Date.now();
   }
 
-  /** The milliseconds so far, after a try that takes so long at most; what is above that was sleep. */
+  /** Returns the milliseconds so far, after a try of at most `longest`; any time above that was sleep. */
   after(longest: number): number {
     const now = Date.now();
     this.#ms += Math.min(now - this.#since, longest);
@@ -46,7 +50,7 @@ export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, p
       if (signal.aborted || !(error instanceof Problem) || !mayPass(error)) throw error;
       const waited = waiting.after(SILENCE_MS + wait);
       wait = Math.max(delayAfter(failures, waited), (error.retryAfter ?? 0) * 1000);
-      // A server that says "in an hour" is told of, and not waited for.
+      // The caller fails on a server that says "in an hour", and does not wait for it.
       if (waited + wait >= patience && !(isEndless && isAway(error))) throw error;
       onTrouble?.(wait);
       await pause(wait, signal);

@@ -1,16 +1,16 @@
-// What went wrong between the page and the server, in one form for whoever shows it.
+// A problem says in one form what went wrong between the page and the server.
 
-/** What the server says when it refuses (RFC 9457), or what stands for it when it said nothing. */
+/** It holds the server's refusal (RFC 9457), or a substitute if the server sent none. */
 export class Problem extends Error {
   constructor(
-    /** The HTTP status; 0 without an answer. */
+    /** The HTTP status; 0 if no response arrived. */
     readonly status: number,
-    /** Stable and lower case, such as `conversation_busy`. */
+    /** The code is stable and lower case, such as `conversation_busy`. */
     readonly code: string,
     detail: string,
-    /** Seconds until one may try again. */
+    /** Seconds until the client may try again. */
     readonly retryAfter?: number,
-    /** The run that has failed. The server has its question. */
+    /** The failed run. The server has its question. */
     readonly run?: string,
   ) {
     super(detail);
@@ -18,18 +18,18 @@ export class Problem extends Error {
   }
 }
 
-/** Nothing came for too long. */
+/** The connection was silent for too long. */
 export const SILENT = "silent";
-/** The connection could not be made, or broke. */
+/** The page failed to open the connection, or lost it. */
 export const UNREACHABLE = "unreachable";
-/** The stream ended where its end was not to be. */
+/** The stream ended before its last chunk. */
 export const CUT_OFF = "cut_off";
-/** What a replay brings is not what was there before. */
+/** The replay differs from the chunks that the page has. */
 export const SUPERSEDED = "superseded";
-/** The run has failed, and nobody could say why. */
+/** The run has failed, and the server gave no reason. */
 export const RUN_FAILED = "run_failed";
 
-/** What an answer that is no success says; it reads the answer's body. */
+/** Returns the problem of an unsuccessful response; it reads the response's body. */
 export async function problemOf(response: Response): Promise<Problem> {
   const retryAfter = secondsUntil(response.headers.get("retry-after"));
   const said = await bodyOf(response);
@@ -38,18 +38,18 @@ export async function problemOf(response: Response): Promise<Problem> {
   return new Problem(response.status, code, detail, retryAfter, textIn(said, "run"));
 }
 
-/** Anything that was thrown, as a problem. What `fetch` throws says nothing that a reader could use. */
+/** Converts any thrown value to a problem. An error of `fetch` says nothing that helps a reader. */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;
   return new Problem(0, UNREACHABLE, error instanceof Error ? error.message : String(error));
 }
 
-/** Whether the same might succeed in a while. */
+/** Whether a later request might succeed. */
 export function mayPass({ status }: Problem): boolean {
   return status === 0 || status === 408 || status === 429 || status >= 500;
 }
 
-/** Whether the server, or what it needs, cannot be reached for now. */
+/** Whether the server, or a service that it needs, is unreachable for now. */
 export function isAway({ status }: Problem): boolean {
   return status === 0 || (status >= 502 && status <= 504);
 }
@@ -59,13 +59,13 @@ export function isTooLong({ code }: Problem): boolean {
   return code === "content_too_long" || code === "body_too_large";
 }
 
-/** The most bytes that the server takes; its sentence names the number last. */
+/** Returns the most bytes that the server takes; its sentence names the number last. */
 export function limitOf({ message }: Problem): number | undefined {
   const most = /at most (\d+)/.exec(message)?.[1];
   return most === undefined ? undefined : Number(most);
 }
 
-/** `Retry-After` is a number of seconds, or a date. */
+/** Returns the seconds of a `Retry-After` header, which holds a number of seconds or a date. */
 export function secondsUntil(header: string | null, now = Date.now()): number | undefined {
   if (!header) return undefined;
   const seconds = /^\s*\d+\s*$/.test(header) ? Number(header) : (Date.parse(header) - now) / 1000;

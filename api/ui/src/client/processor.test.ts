@@ -9,7 +9,7 @@ import { follow, type Answer, type Following, type Progress } from "./processor"
 let server: TestServer | undefined;
 afterEach(() => server?.stop());
 
-/** What a caller is told of one request. */
+/** Returns everything that the callbacks of one request receive. */
 async function told(handler: Handler, following: Following = {}) {
   server = await TestServer.start(handler);
   const progress: Progress[] = [];
@@ -27,7 +27,7 @@ async function told(handler: Handler, following: Following = {}) {
   return { progress, problems, answers, thrown };
 }
 
-it("an event stream is told event by event, and its end", async () => {
+it("a caller receives an event stream event by event, and its end", async () => {
   const { progress, answers, thrown } = await told(async (_, response) => {
     stream(response);
     await write(response, "id: 1-1\ndata: a\n\ndata: b");
@@ -41,7 +41,7 @@ it("an event stream is told event by event, and its end", async () => {
   expect([answers, thrown]).toEqual([[{ kind: "events" }], undefined]);
 });
 
-it("a text is told as it grows, and whole", async () => {
+it("a caller receives a text as it grows, and complete", async () => {
   const { progress, answers } = await told(async (_, response) => {
     response.writeHead(200, { "content-type": "text/plain; charset=utf-8" });
     const [first, second] = [Buffer.from("grüße").subarray(0, 3), Buffer.from("grüße").subarray(3)];
@@ -52,7 +52,7 @@ it("a text is told as it grows, and whole", async () => {
   expect(answers).toEqual([{ kind: "text", text: "grüße" }]);
 });
 
-it("JSON is told when it is whole", async () => {
+it("a caller receives JSON when it is complete", async () => {
   const { progress, answers } = await told((_, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end('{"a": [1]}');
@@ -60,7 +60,7 @@ it("JSON is told when it is whole", async () => {
   expect([progress, answers]).toEqual([[], [{ kind: "json", value: { a: [1] } }]]);
 });
 
-it("no content is an answer", async () => {
+it("a response without content is a success", async () => {
   const { answers } = await told((_, response) => void response.writeHead(204).end());
   expect(answers).toEqual([{ kind: "nothing" }]);
 });
@@ -73,7 +73,7 @@ it("a refusal is a problem", async () => {
   expect(answers).toEqual([]);
 });
 
-it("a connection that is reset is a problem, and what came before it stays", async () => {
+it("a connection reset is a problem, and the earlier progress stays", async () => {
   const { progress, thrown } = await told(async (_, response) => {
     stream(response);
     await write(response, "data: a\n\ndata: {\"half\":");
@@ -83,7 +83,7 @@ it("a connection that is reset is a problem, and what came before it stays", asy
   expect(thrown).toMatchObject({ status: 0, code: UNREACHABLE });
 });
 
-it("nobody there is a problem", async () => {
+it("a server that does not listen is a problem", async () => {
   server = await TestServer.start(() => {});
   const { url } = server;
   await server.stop();
@@ -118,7 +118,7 @@ it("heartbeats are no silence", async () => {
   expect(onLife.mock.calls.length).toBeGreaterThan(5);
 });
 
-it("who hangs up is not told of a problem, and the server notices", async () => {
+it("an aborting caller receives no problem, and the server sees the hang-up", async () => {
   const caller = new AbortController();
   let closed: Promise<unknown> | undefined;
   const { problems, thrown } = await told(

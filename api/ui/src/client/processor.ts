@@ -1,25 +1,25 @@
-// The stream processor: follows the answer to one request to its end, over one connection, and gives up when it falls silent.
-// Coming back is the transport's affair.
+// The stream processor follows one response to its end, over one connection, and fails when it falls silent. The
+// transport reconnects, not this file.
 import { Problem, SILENT, UNREACHABLE, problemOf } from "./problem";
 import { type Frame, FrameReader } from "./sse";
 import { onWake } from "./wake";
 
-/** What comes while it comes: an event of an event stream, or a piece of a text. */
+/** Progress reports an event of an event stream, or a piece of a text, as it arrives. */
 export type Progress = { kind: "event"; frame: Frame } | { kind: "text"; text: string };
 
-/** What it was in the end. An event stream is nothing more than its events. */
+/** The complete response. An event stream has only its events. */
 export type Answer = { kind: "events" } | { kind: "json"; value: unknown } | { kind: "text"; text: string } | { kind: "nothing" };
 
 export interface Following {
-  /** Milliseconds of silence after which it is given up; heartbeats are no silence. */
+  /** The processor fails after this many milliseconds of silence; heartbeats are no silence. */
   timeout?: number;
   signal?: AbortSignal;
-  /** The head has come, and it is a success. */
+  /** The head of a successful response has arrived. */
   onOpen?(response: Response): void;
-  /** Something has come, be it a heartbeat. */
+  /** A byte has arrived, possibly of a heartbeat. */
   onLife?(): void;
   onProgress?(progress: Progress): void;
-  /** All that one piece of the network has brought was told. */
+  /** The caller has received all progress of one network read. */
   onPieceEnd?(): void;
   onError?(problem: Problem): void;
   onComplete?(answer: Answer): void;
@@ -28,7 +28,10 @@ export interface Following {
 
 export const TIMEOUT_MS = 240_000;
 
-/** Resolves with the whole answer; rejects with a `Problem`, or with the signal's reason, of which `onError` is not told. */
+/**
+ * Resolves with the complete response. Rejects with a `Problem`, or with the signal's reason, which `onError` does not
+ * receive.
+ */
 export async function follow(url: string, init: RequestInit, following: Following = {}): Promise<Answer> {
   const watchdog = new Watchdog(following.timeout ?? TIMEOUT_MS, following);
   try {
@@ -77,7 +80,7 @@ async function read(url: string, init: RequestInit, following: Following, watchd
 async function eachPiece(body: ReadableStream<Uint8Array>, watchdog: Watchdog, take: (bytes: Uint8Array) => void): Promise<void> {
   const reader = body.getReader();
   const leave = () => void reader.cancel().catch(() => {});
-  // Not every engine ends a reading whose request was given up just when its last bytes came.
+  // Some engines do not end a read if the abort comes together with its last bytes.
   watchdog.signal.addEventListener("abort", leave);
   try {
     for (;;) {
@@ -88,12 +91,12 @@ async function eachPiece(body: ReadableStream<Uint8Array>, watchdog: Watchdog, t
       take(value);
     }
   } finally {
-    // Whatever ended the reading, a connection that nobody reads must not stay open.
+    // After the read ends for any reason, an unread connection must not stay open.
     leave();
   }
 }
 
-/** What the network throws is one problem, whatever a browser calls it; what a callback throws is not. */
+/** Any error of the network becomes one problem, whatever a browser calls it; an error of a callback does not. */
 async function reached<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;
@@ -115,7 +118,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Ends a request that has been silent for too long. The clock counts, not the timer: a laptop's sleep stops timers. */
+/**
+ * The watchdog ends a request that has been silent for too long. It compares clock times, because a laptop's sleep
+ * stops timers.
+ */
 class Watchdog {
   #abort = new AbortController();
   #fedAt = Date.now();

@@ -1,9 +1,9 @@
-// The calls of a chat page, typed. All of them reject with a `Problem`.
+// These are the typed calls of a chat page. All of them reject with a `Problem`.
 import { call, path, query } from "./call";
 
 export interface Page<T> {
   items: T[];
-  /** The `cursor` of the page behind it. */
+  /** The `cursor` of the next page. */
   next: string | null;
 }
 
@@ -12,16 +12,16 @@ export interface Me {
   kind: "developer" | "jwt" | "anonymous";
   operator: boolean;
   default_session: string;
-  /** The anonymous user's conversations, which the signed-in caller may take over. */
+  /** The anonymous user's conversations, which the signed-in caller may claim. */
   claimable?: { conversations: number } | null;
 }
 
 export interface ServerInfo {
   version?: string;
-  /** The model of the deployment; agents may have another one. */
+  /** The deployment's model; an agent may have another model. */
   model: { provider: string; name: string; is_real: boolean } | null;
   storage?: string;
-  /** A sentence about what may happen to conversations here. */
+  /** A sentence about the fate of conversations on this server. */
   warning?: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface Agent {
   id: string;
   name: string;
   description?: string | null;
-  /** Its own model, if it has one. */
+  /** The agent's own model, if it has one. */
   model?: { name?: string | null } | null;
 }
 
@@ -51,14 +51,14 @@ export interface Conversation {
   id: string;
   title: string | null;
   agent_id: string | null;
-  /** The run that is at work, waits for an answer, or is next. */
+  /** The run that works, waits for an answer, or is next. */
   live_run_id: string | null;
   forked_from: string | null;
-  /** The conversation that it continues. Older servers do not tell it. */
+  /** The conversation that this one continues. Older servers omit it. */
   forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;
-  /** Of a search: the message that has what was searched for. */
+  /** A search sets it: the message that contains the searched text. */
   found?: { message_id: string; client_id?: string; excerpt: string } | null;
 }
 
@@ -86,7 +86,7 @@ export interface Checkpoint {
 
 type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
 
-/** Who one is; 401 where somebody has to sign in. */
+/** Returns the caller's identity; rejects with 401 where the caller must sign in. */
 export const me = (asked: { asNobody?: boolean; as?: string } = {}) => call<Me>("/v1/users/me", asked);
 
 /** Gives the anonymous user's conversations to the signed-in caller. */
@@ -94,25 +94,28 @@ export const claimConversations = (asked: { as?: string } = {}) => call<{ conver
 
 export const readServer = () => call<ServerInfo>("/v1/server");
 
-/** What the server has to say about itself, such as that what it keeps may not last. Not ready is not a warning. */
+/**
+ * Returns the server's warnings about itself, such as that it may lose its data. A server that is not ready does not
+ * warn.
+ */
 export const readWarnings = async (): Promise<string[]> => (await call<{ warnings?: string[] }>("/readyz")).warnings ?? [];
 
 export const readAgents = ({ cursor, limit, signal }: Listing = {}) =>
   call<Page<Agent>>(`/v1/agents${query({ cursor, limit })}`, { signal });
 
-/** Newest activity first; `q` finds a text in titles and messages. */
+/** Newest activity comes first; `q` finds a text in titles and messages. */
 export const readConversations = ({ q, cursor, limit, signal }: Listing & { q?: string } = {}) =>
   call<Page<Conversation>>(`/v1/conversations${query({ q, cursor, limit })}`, { signal });
 
-/** Newest first. */
+/** The newest run comes first. */
 export const readRuns = ({ status, limit }: { status?: Run["status"]; limit?: number }) => call<Page<Run>>(`/v1/runs${query({ status, limit })}`);
 
 export const readSessions = ({ limit }: Listing = {}) => call<Page<SessionName>>(`/v1/sessions${query({ limit })}`);
 
-/** Newest first. */
+/** The newest briefing comes first. */
 export const readBriefings = ({ cursor, limit }: Listing = {}) => call<Page<Briefing>>(`/v1/briefings${query({ cursor, limit })}`);
 
-/** The conversation in which the briefing is talked about. */
+/** Returns the conversation in which the reader talks about the briefing. */
 export const talkAboutBriefing = (id: string) =>
   call<{ conversation_id: string }>(path`/v1/briefings/${id}/actions/start_conversation`, { method: "POST" });
 
@@ -120,20 +123,20 @@ export const deleteBriefing = (id: string) => call<void>(path`/v1/briefings/${id
 
 export const readConversation = (id: string) => call<Conversation>(path`/v1/conversations/${id}`);
 
-/** `null` takes the title away. */
+/** `null` removes the title. */
 export const renameConversation = (id: string, title: string | null) =>
   call<Conversation>(path`/v1/conversations/${id}`, { method: "PATCH", body: { title } });
 
 export const deleteConversation = (id: string, { keepalive }: { keepalive?: boolean } = {}) =>
   call<void>(path`/v1/conversations/${id}`, { method: "DELETE", keepalive });
 
-/** What was said in a chat, oldest first, in the AI SDK's form; empty for a chat that nobody knows. */
+/** Returns the messages of a chat, oldest first, in the AI SDK's form. For an unknown chat the list is empty. */
 export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
 
-/** Cancels what is at work in a chat. */
+/** Cancels the live run of a chat. */
 export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
 
-/** Makes a version of a message part of its conversation again, instead of the one that is there now. */
+/** Makes a version of a message part of its conversation again, instead of the current version. */
 export const restoreMessage = (conversationId: string, messageId: string) =>
   call<unknown>(path`/v1/conversations/${conversationId}/messages/${messageId}/restore`, { method: "POST" });
 
@@ -151,6 +154,6 @@ export const bringToolResult = (runId: string, callId: string, body: { output: u
 export const readCheckpoints = (conversationId: string, { cursor, limit }: Listing = {}) =>
   call<Page<Checkpoint>>(`${path`/v1/conversations/${conversationId}/checkpoints`}${query({ cursor, limit })}`);
 
-/** A new conversation that goes on from a checkpoint. */
+/** Creates a conversation that continues from a checkpoint. */
 export const forkConversation = (conversationId: string, checkpointId: string) =>
   call<Conversation>(path`/v1/conversations/${conversationId}/fork`, { method: "POST", body: { checkpoint_id: checkpointId } });

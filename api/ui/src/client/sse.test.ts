@@ -19,8 +19,8 @@ const FRAMES: Frame[] = [
   { id: "1-1", event: undefined, data: " two" },
 ];
 
-describe("frames", () => {
-  it("are the same however the stream is cut", () => {
+describe("the frame reader", () => {
+  it("returns equal frames however the network splits the stream", () => {
     const whole = bytes(STREAM);
     for (let size = 1; size <= whole.length; size += 1) {
       const reader = new FrameReader();
@@ -30,21 +30,21 @@ describe("frames", () => {
     }
   });
 
-  it("that were cut off are none", () => {
+  it("returns no incomplete frame", () => {
     expect(new FrameReader().read(bytes('data: {"a":1}\n\ndata: {"b"'))).toHaveLength(1);
     expect(new FrameReader().read(bytes("data: a\n"))).toEqual([]);
   });
 
-  it("take no longer for coming in many pieces", () => {
+  it("reads a line of many pieces in linear time", () => {
     const reader = new FrameReader();
     const piece = bytes("x".repeat(100));
     expect(reader.read(bytes("data: "))).toEqual([]);
-    // Each of them with all that was there before would be 5 GB to look through.
+    // A reader that searched the whole line at each piece would look through 5 GB.
     for (let n = 0; n < 10_000; n += 1) reader.read(piece);
     expect(reader.read(bytes("\n\n"))[0]?.data).toHaveLength(1_000_000);
   });
 
-  it("may begin with a byte order mark", () => {
+  it("accepts a byte order mark", () => {
     expect(new FrameReader().read(bytes("\uFEFFdata: a\n\n"))[0]?.data).toBe("a");
   });
 });

@@ -1,32 +1,36 @@
-// Server-sent events: bytes in, frames out. Written for streams of `fetch`, because `EventSource` can neither POST nor send
-// headers. Comments are told as well: a heartbeat is a sign of life.
+// This file reads server-sent events: bytes in, frames out. It reads streams of `fetch`, because `EventSource` can
+// neither POST nor send headers. The reader drops comments, but the watchdog counts their bytes: a heartbeat is a sign
+// of life.
 
 export interface Frame {
-  /** The newest `id` of the stream so far, as the standard has it. */
+  /** The newest `id` of the stream so far, as the standard says. */
   id?: string;
   event?: string;
   data: string;
 }
 
-/** LF, CR or CRLF. A CR at the very end waits for what comes, because an LF may belong to it. */
+/** A line ends with LF, CR or CRLF. A CR at the very end waits for the next byte, because an LF may belong to it. */
 const END_OF_LINE = /\r\n|\n|\r(?!$)/g;
 
-/** Takes a stream apart, however it was cut. What has no blank line behind it was cut off, and is no frame. */
+/**
+ * Splits a stream into frames, however the network splits it. A frame without a blank line after it is incomplete, and
+ * the reader drops it.
+ */
 export class FrameReader {
   #decoder = new TextDecoder();
-  /** The pieces of a line that has no end yet. */
+  /** The pieces of the current incomplete line. */
   #rest: string[] = [];
   #data: string[] = [];
   #event: string | undefined;
   #id: string | undefined;
 
-  /** The frames that these bytes complete. */
+  /** Returns the frames that these bytes complete. */
   read(bytes: Uint8Array): Frame[] {
     const frames: Frame[] = [];
     const piece = this.#decoder.decode(bytes, { stream: true });
     const mayEnd = /[\r\n]/.test(piece) || this.#rest.at(-1)?.endsWith("\r");
     this.#rest.push(piece);
-    // A long line is put together once, and not with each of its pieces.
+    // The reader joins a long line once, and not with each of its pieces.
     if (!mayEnd) return frames;
     const text = this.#rest.join("");
     let begin = 0;

@@ -1,8 +1,8 @@
-// The token of who is signed in, where the server asks for one. It is in a cookie, so that all tabs have it and signing out
-// in one is signing out in all; the server reads the header, never this cookie.
+// The token identifies the signed-in reader, where the server requires one. It is in a cookie, so that all tabs share
+// it and one tab signs out all. The server reads the header, never this cookie.
 
 const NAME = "holdfast_token";
-/** Browsers take a cookie of this name only from this very host and over TLS, so that no neighbouring host can plant one. */
+/** Browsers take a cookie of this name only from this very host and over TLS, so no neighbouring host can plant one. */
 const HOST_NAME = `__Host-${NAME}`;
 const YEAR_SECONDS = 31_536_000;
 
@@ -14,7 +14,7 @@ export function token(cookies = document.cookie, isSecure = globalThis.location?
   return undefined;
 }
 
-/** What is not as this page has kept it is no token. */
+/** A value that this page did not encode is no token. */
 function decoded(value: string): string | undefined {
   try {
     return decodeURIComponent(value);
@@ -23,19 +23,22 @@ function decoded(value: string): string | undefined {
   }
 }
 
-/** Without what a copy from a terminal or a header may bring along. */
+/** Removes white space and `Bearer`, which a reader may copy along from a terminal or a header. */
 export function bareOf(given: string): string {
   return given.trim().replace(/^Bearer\s+/i, "");
 }
 
-/** Whether the browser has kept it: it drops cookies above 4 KB, and all of them if that is its reader's wish. */
+/** Whether the browser has kept the token. It drops cookies above 4 KB, and all cookies if its user has set that. */
 export function keepToken(given: string): boolean {
   const bare = bareOf(given);
   document.cookie = cookieOf(bare, lifeOf(bare), location.protocol === "https:");
   return token() === bare;
 }
 
-/** For how many seconds a token is worth keeping: until it expires, if it says when. One that has expired is the server's to refuse. */
+/**
+ * Returns the seconds for which the page keeps a token: until it expires, if it says when. The server refuses an
+ * expired one.
+ */
 export function lifeOf(token: string, now = Date.now()): number {
   try {
     const claims: unknown = JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/")));
@@ -47,7 +50,7 @@ export function lifeOf(token: string, now = Date.now()): number {
 }
 
 export function forgetToken(): void {
-  // An older page may have kept one under the plain name.
+  // An older page may have kept a token under the plain name.
   document.cookie = `${NAME}=; Path=/; Max-Age=0`;
   document.cookie = cookieOf("", 0, location.protocol === "https:");
 }
@@ -61,7 +64,7 @@ function nameOf(isSecure: boolean): string {
   return isSecure ? HOST_NAME : NAME;
 }
 
-/** The header that says who is asking; none without a token. */
+/** Returns the header that identifies the caller; it is empty without a token. */
 export function authorization(): Record<string, string> {
   const known = typeof document === "undefined" ? undefined : token();
   return known ? { authorization: `Bearer ${known}` } : {};

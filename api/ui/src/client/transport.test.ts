@@ -29,7 +29,7 @@ const CHUNKS: UIMessageChunk[] = [
 const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
 const SAME = merged(CHUNKS);
 
-/** Some chunks belong to the event of the next. */
+/** Some chunks share the event of the next chunk. */
 const hasId = (index: number) => index % 3 !== 2;
 const frames = (from: number, to = CHUNKS.length, attempt = 1) =>
   CHUNKS.slice(from, to)
@@ -54,7 +54,7 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   return { send, resume: () => made.reconnectToStream({ chatId: "chat" }), connections };
 }
 
-/** How many pieces a text comes in is not told. */
+/** The result does not show the number of a text's pieces. */
 async function all(stream: ReadableStream<UIMessageChunk> | null): Promise<UIMessageChunk[]> {
   const chunks: UIMessageChunk[] = [];
   for await (const chunk of stream!) chunks.push(chunk);
@@ -66,13 +66,13 @@ const whole: Handler = (_, response) => {
   response.end(frames(0) + DONE);
 };
 
-/** Goes on behind what the request says to have. */
+/** Continues after the chunks that the request claims to have. */
 const rest: Handler = ({ path }, response) => {
   stream(response);
   response.end(frames(Number(new URL(path, "http://x").searchParams.get("startIndex"))) + DONE);
 };
 
-it("a question is the newest message alone, with a key of its own", async () => {
+it("the transport posts only the newest message, with its own idempotency key", async () => {
   const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), body: () => ({ agentId: "a" }) });
   expect(await all(await send())).toEqual(SAME);
   await all(await send({ "idempotency-key": "given" }));
@@ -83,7 +83,7 @@ it("a question is the newest message alone, with a key of its own", async () => 
   expect(second!.headers["idempotency-key"]).toBe("given");
 });
 
-it("the same chunks come out, wherever the stream is cut", async () => {
+it("the reader receives equal chunks wherever the connection breaks", async () => {
   const bytes = Buffer.from(frames(0) + DONE);
   for (let at = 0; at < bytes.length; at += 29) {
     const { send, connections } = await transport([
@@ -101,7 +101,7 @@ it("the same chunks come out, wherever the stream is cut", async () => {
   }
 });
 
-it("a stream that ends without its last word is taken up again", async () => {
+it("the transport resumes a stream that ends without DONE", async () => {
   const { send } = await transport([
     (_, response) => {
       stream(response);
@@ -112,7 +112,7 @@ it("a stream that ends without its last word is taken up again", async () => {
   expect(await all(await send())).toEqual(SAME);
 });
 
-it("a stream that falls silent is taken up again", async () => {
+it("the transport resumes a silent stream", async () => {
   const silent: Handler = async (_, response) => {
     stream(response);
     await write(response, frames(0, 7));
@@ -122,11 +122,11 @@ it("a stream that falls silent is taken up again", async () => {
 });
 
 it.each<[string, Handler]>([
-  ["has another attempt there", (_, response) => (stream(response), void response.end(frames(6, 18, 2) + DONE))],
-  ["has ended before", (_, response) => (stream(response), void response.end(DONE))],
+  ["has another attempt", (_, response) => (stream(response), void response.end(frames(6, 18, 2) + DONE))],
+  ["has a shorter stream", (_, response) => (stream(response), void response.end(DONE))],
   ["is gone", (_, response) => void response.writeHead(204).end()],
-  ["is known to be lost", (_, response) => refuse(response, 409, "chunks_superseded")],
-])("a stream that was kept up to less than what was received, and %s, is told as taken back", async (_, second) => {
+  ["says so", (_, response) => refuse(response, 409, "chunks_superseded")],
+])("a server that lost received chunks, and %s, makes the transport take the answer back", async (_, second) => {
   const taken: unknown[] = [];
   const { send } = await transport(
     [
@@ -143,7 +143,7 @@ it.each<[string, Handler]>([
   expect(taken).toEqual([undefined]);
 });
 
-it("servers that are away, or too busy, are waited for", async () => {
+it("the transport waits for servers that are away or too busy", async () => {
   const { send } = await transport([
     async (_, response) => {
       stream(response);
@@ -160,7 +160,7 @@ it("servers that are away, or too busy, are waited for", async () => {
   expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
 });
 
-it("a question that may not have arrived is put again with the same key", async () => {
+it("the transport repeats a question that may not have arrived, with one key", async () => {
   const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy(), (_, response) => refuse(response, 500, "internal_error"), whole]);
   expect(await all(await send())).toEqual(SAME);
   const keys = server.asked.map(({ method, headers }) => `${method} ${headers["idempotency-key"]}`);
@@ -168,7 +168,7 @@ it("a question that may not have arrived is put again with the same key", async 
   expect(new Set(keys).size).toBe(1);
 });
 
-it("a question that the server cannot take yet is put again when it says so, with the same key", async () => {
+it("the transport repeats a question when a server's Retry-After says so, with one key", async () => {
   const waits: (number | undefined)[] = [];
   const away: Handler = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
   const { send } = await transport([away, whole], { onConnection: (state, wait) => state === "reconnecting" && void waits.push(wait) });
@@ -177,7 +177,7 @@ it("a question that the server cannot take yet is put again when it says so, wit
   expect(new Set(server.asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
 });
 
-it("a question whose run has failed is not put again", async () => {
+it("the transport does not repeat a question whose run has failed", async () => {
   const failed: Handler = (_, response) => {
     response.writeHead(500, { "content-type": "application/problem+json" });
     response.end(JSON.stringify({ status: 500, code: "model_failed", detail: "It failed.", run: "/v1/runs/1" }));
@@ -187,7 +187,7 @@ it("a question whose run has failed is not put again", async () => {
   expect(server.asked).toHaveLength(1);
 });
 
-it("a server that is away has no end of patience, where the reader wants none", async () => {
+it("an endless transport waits past its deadline for a server that is away", async () => {
   let now = Date.now();
   vi.spyOn(Date, "now").mockImplementation(() => now);
   const waited: number[] = [];
@@ -206,13 +206,13 @@ it.each([
   [429, "rate_limited", { "retry-after": "7" }, 7],
   [400, "empty_content", {}, undefined],
   [401, "unauthenticated", {}, undefined],
-])("a question that is refused with %i is not put again", async (status, code, headers, retryAfter) => {
+])("the transport does not repeat a question that the server refuses with %i", async (status, code, headers, retryAfter) => {
   const { send } = await transport([(_, response) => refuse(response, status, code, headers as Record<string, string>)]);
   await expect(send()).rejects.toMatchObject({ status, code, retryAfter });
   expect(server.asked).toHaveLength(1);
 });
 
-it("a stream that is gone for good fails with the reason", async () => {
+it("a stream that is gone fails with the server's reason", async () => {
   const { send } = await transport([
     async (_, response) => {
       stream(response);
@@ -224,7 +224,7 @@ it("a stream that is gone for good fails with the reason", async () => {
   await expect(send().then(all)).rejects.toMatchObject({ status: 410, code: "events_gone" });
 });
 
-it("patience has an end", async () => {
+it("the transport gives up at its deadline", async () => {
   let now = Date.now();
   vi.spyOn(Date, "now").mockImplementation(() => now);
   const delay = () => {
@@ -236,7 +236,7 @@ it("patience has an end", async () => {
   expect(server.asked).toHaveLength(4);
 });
 
-it("a computer that slept is no reason to give up", async () => {
+it("the transport does not give up after a computer's sleep", async () => {
   let response: ServerResponse | undefined;
   const { send, connections } = await transport([
     async (_, first) => {
@@ -254,12 +254,12 @@ it("a computer that slept is no reason to give up", async () => {
   expect(await reading).toEqual(SAME);
 });
 
-it("what is no stream is not taken for one", async () => {
+it("the transport rejects a response that is no event stream", async () => {
   const { send } = await transport([(_, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>Sign in</p>")]);
   await expect(send()).rejects.toMatchObject({ code: "not_a_stream" });
 });
 
-it("a reader who goes away ends the connection", async () => {
+it("a reader that cancels ends the connection", async () => {
   let closed: Promise<unknown> | undefined;
   const { send } = await transport([
     async (_, response) => {
@@ -275,13 +275,13 @@ it("a reader who goes away ends the connection", async () => {
   expect(server.asked).toHaveLength(1);
 });
 
-it("nothing to resume is null", async () => {
+it("resuming returns null if the server has no stream", async () => {
   const { resume } = await transport([(_, response) => void response.writeHead(204).end()]);
   expect(await resume()).toBeNull();
   expect(server.asked[0]!.path).toBe("/api/chat/chat/stream");
 });
 
-it("a replay brings the past in few chunks, says that it has, and goes on", async () => {
+it("a replay brings the past in few chunks, marks its end, and continues", async () => {
   const { resume } = await transport([
     async (_, response) => {
       stream(response);
@@ -295,7 +295,7 @@ it("a replay brings the past in few chunks, says that it has, and goes on", asyn
   expect(chunks.slice(at + 1)).toEqual(merged(CHUNKS.slice(6)));
 });
 
-it("a replay that is cut is replayed, and what is known is passed over", async () => {
+it("the transport replays after a lost connection, and skips the known chunks", async () => {
   const { resume } = await transport([
     async (_, response) => {
       stream(response);
@@ -311,10 +311,10 @@ it("a replay that is cut is replayed, and what is known is passed over", async (
 });
 
 it.each<[string, Handler]>([
-  ["is another one", (_, response) => (stream(response), void response.end(frame({ type: "start", messageId: "other" }) + frames(1) + DONE))],
+  ["differs", (_, response) => (stream(response), void response.end(frame({ type: "start", messageId: "other" }) + frames(1) + DONE))],
   ["is shorter", (_, response) => (stream(response), void response.end(frames(0, 2) + DONE))],
-  ["is over", (_, response) => void response.writeHead(204).end()],
-])("a replay that %s is told as taken back", async (_, second) => {
+  ["is gone", (_, response) => void response.writeHead(204).end()],
+])("a replay that %s makes the transport take the answer back", async (_, second) => {
   const taken: unknown[] = [];
   const { resume } = await transport(
     [
@@ -333,7 +333,7 @@ it.each<[string, Handler]>([
 
 const ATTEMPT: UIMessageChunk = { type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } };
 
-it("a new attempt ends the stream where somebody rebuilds it, and is a chunk where nobody does", async () => {
+it("a new attempt ends the stream if the caller rebuilds it, and is a chunk if not", async () => {
   const handler: Handler = (_, response) => {
     stream(response);
     response.end(frames(0, 5) + frame(ATTEMPT) + frames(5) + DONE);
@@ -347,7 +347,7 @@ it("a new attempt ends the stream where somebody rebuilds it, and is a chunk whe
   expect(await all(await appending.send())).toEqual(merged([...CHUNKS.slice(0, 5), ATTEMPT, ...CHUNKS.slice(5)]));
 });
 
-it("without somebody to rebuild it, a replay that differs fails", async () => {
+it("a replay that differs fails if the caller does not rebuild it", async () => {
   const { resume } = await transport([
     async (_, response) => {
       stream(response);

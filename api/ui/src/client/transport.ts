@@ -1,5 +1,5 @@
-// The transport of `useChat` for Holdfast: a send makes one run however often it has to be repeated, and a stream outlives its
-// connection. What becomes of a run does not depend on this page.
+// This is Holdfast's transport for `useChat`. A send makes one run however often the transport repeats it, and a stream
+// outlives its connection. The run's fate does not depend on this page.
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 
 import { newId } from "./id";
@@ -7,13 +7,13 @@ import { Line, type LineOptions, type Source } from "./line";
 import { CUT_OFF, Problem, mayPass } from "./problem";
 
 export interface TransportOptions extends LineOptions {
-  /** `/api/chat` unless it is elsewhere. */
+  /** The default is `/api/chat`. */
   api?: string;
-  /** For every request, such as who is asking. */
+  /** Returns the headers of every request, such as the caller's authorization. */
   headers?(): Record<string, string>;
-  /** For every question, such as `agentId` and `clientTools`. */
+  /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
   body?(): object;
-  /** The server has taken the question: from now on it is answered, whatever happens here. */
+  /** The server has taken the question: from now on a run answers it, whatever happens to the page. */
   onAccepted?(streamId: string): void;
 }
 
@@ -26,14 +26,14 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
 
   constructor(readonly options: TransportOptions = {}) {}
 
-  /** Rejects with a `Problem` if the question was refused, or nobody could be reached for as long as patience lasts. */
+  /** Rejects with a `Problem` if the server refuses the question, or stays unreachable until the deadline. */
   async sendMessages(sending: Sending<M>): Promise<ReadableStream<UIMessageChunk>> {
     const stream = await new Line(this.#questionOf(sending), this.options, sending.abortSignal).open();
     if (!stream) throw new Problem(204, CUT_OFF, "The answer is no longer there to be streamed.");
     return stream;
   }
 
-  /** The chat's newest answer from its beginning, and what is to come. */
+  /** Returns the stream of the chat's newest answer, from its beginning. */
   async reconnectToStream({ chatId, abortSignal }: Resuming<M>): Promise<ReadableStream<UIMessageChunk> | null> {
     const source: Source = {
       isReplay: true,
@@ -43,10 +43,13 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     return new Line(source, this.options, abortSignal).open();
   }
 
-  /** The question is put until it is taken; then its stream is followed by its own name, from about where it was cut. */
+  /**
+   * The transport posts the question until the server takes it. Then it follows the stream by the stream's id, from
+   * about where the connection broke.
+   */
   #questionOf({ chatId, messages, trigger, messageId, headers, body }: Sending<M>): Source {
     const given = new Headers(headers);
-    // One key for all tries, so that the question that arrived, and whose answer did not, is not put twice.
+    // All tries share one key. The server therefore does not take a question twice if only its response was lost.
     if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
     given.set("content-type", "application/json");
     const said = { id: chatId, message: messages.at(-1), trigger, messageId };
@@ -67,8 +70,8 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
         streamId = named;
         this.options.onAccepted?.(named);
       },
-      // A writer decides what becomes of a message that the server limits; a reader of an answer has nothing to decide.
-      // The run of a question that names one has failed, and the same key would only bring the same failure.
+      // A writer decides about a message that the server limits; a reader of an answer has nothing to decide. A problem
+      // that names a run means a failed run, and a retry with this key would fail again.
       isFinal: (problem) => !mayPass(problem) || (!streamId && (problem.status === 429 || problem.run !== undefined)),
     };
   }

@@ -1,5 +1,5 @@
-// Moments at which a connection that was given up may work again: the network is back, the page is looked at, the laptop
-// was opened. Where there is no page (a program, a test), there are none.
+// A wake is a moment at which a failed connection may work again. The network returns, the reader looks at the page, or
+// the reader opens the laptop. Without a page, in a program or a test, no wake happens.
 
 const wishes = new EventTarget();
 
@@ -8,7 +8,7 @@ export function wake(): void {
   wishes.dispatchEvent(new Event("wish"));
 }
 
-/** Calls at each such moment; gives back how to end it. */
+/** Calls the listener at each wake; returns a function that stops it. */
 export function onWake(listener: (moment: "online" | "visible" | "wish") => void): () => void {
   if (typeof window === "undefined") return () => {};
   const wished = () => listener("wish");

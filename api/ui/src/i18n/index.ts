@@ -1,15 +1,15 @@
-// The page's words. A language is a file that has every key of `en`; only the reader's is loaded.
+// These are the page's words. A language is a file that has every key of `en`; the page loads only the reader's.
 import { en } from "./en";
 
 export type Words = typeof en;
 
-/** By the first part of a language's tag; the tag is what the page says of itself, for fonts and voices. */
+/** The key is the first part of a language's tag; the page declares the tag, for fonts and voices. */
 const languages: Record<string, { tag: string; load(): Promise<Words> }> = {
   en: { tag: "en", load: async () => en },
   zh: { tag: "zh-Hans", load: async () => (await import("./zh")).zh },
 };
 
-/** The words of the first of the browser's languages that there is. */
+/** Returns the words of the first of the browser's languages that the page has. */
 export async function wordsFor(wanted: readonly string[]): Promise<{ language: string; words: Words }> {
   const known = wanted.map((tag) => tag.split("-")[0]!.toLowerCase()).find((tag) => Object.hasOwn(languages, tag));
   const { tag, load } = languages[known ?? "en"]!;
@@ -18,7 +18,7 @@ export async function wordsFor(wanted: readonly string[]): Promise<{ language: s
 
 export const { language, words } = await wordsFor(globalThis.navigator?.languages ?? []);
 
-/** Sentences one after the other; what is not said is left out. In Chinese nothing stands between them. */
+/** Joins the sentences without the missing ones. Chinese needs no space between them. */
 export function inSentences(sentences: readonly (string | false | undefined)[]): string {
   return sentences.filter(Boolean).join(language.startsWith("zh") ? "" : " ");
 }

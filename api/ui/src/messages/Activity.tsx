@@ -1,4 +1,5 @@
-// What the model does between two texts: one line while it goes on and after it, and behind the line every thought and call.
+// An activity is the model's work between two texts: one line during and after it, which opens to every thought and
+// call.
 import { useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
@@ -12,16 +13,16 @@ import { CallDetail, ToolCall } from "./ToolCall";
 
 type Props = {
   items: readonly Item[];
-  /** Whether this is what the run is at. */
+  /** Whether the run is working on this activity. */
   isActive: boolean;
-  /** Whether the run goes on at all. */
+  /** Whether the run has not ended. */
   isLive: boolean;
   state?: string;
   durations: ReadonlyMap<string, number>;
 };
 
 export function Activity({ items, isActive, isLive, state, durations }: Props) {
-  // Of what was under way when the page came, nobody here knows how long it had been.
+  // The page does not know the start of an activity that began before the page opened.
   const [isSeenWhole] = useState(isActive && items.every(isUnderWay));
   const elapsed = useElapsed(isActive && isSeenWhole);
   const calls = items.flatMap((item) => (item.kind === "call" ? [item.call] : []));
@@ -62,12 +63,12 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
   );
 }
 
-/** Whole seconds, once they are worth telling. */
+/** Returns whole seconds, once they are long enough to show. */
 function ticking(elapsed: number): string | undefined {
   return elapsed < 2_000 ? undefined : durationIn(words.duration, Math.floor(elapsed / 1_000) * 1_000);
 }
 
-/** How long it has been active, as this page has seen it; undefined if it has not. */
+/** Returns how long the activity has been active on this page, or undefined if it has not. */
 function useElapsed(isActive: boolean): number | undefined {
   const since = useRef<number>(undefined);
   const [elapsed, setElapsed] = useState<number>();
@@ -84,7 +85,7 @@ function useElapsed(isActive: boolean): number | undefined {
   return elapsed;
 }
 
-/** The run is at work, and there is nothing to show of it yet. As an activity of which nothing can be opened. */
+/** Shown while the run works and has no content yet. It looks like an activity that the reader cannot open. */
 export function Working({ state }: { state?: string }) {
   return (
     <p className="working activity" data-active>

@@ -1,4 +1,4 @@
-// Tells a screen reader that an answer begins and ends, and nothing in between.
+// Announces to a screen reader that an answer begins and ends, and nothing in between.
 import { useEffect, useRef, useState } from "react";
 
 import type { Chat, Progress } from "../chat/chat";

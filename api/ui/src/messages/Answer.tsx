@@ -1,4 +1,4 @@
-// What an answer, or a card, shows: its segments, and at the end what is going on.
+// Shows the segments of an answer, or of a card, and at the end the run's current activity.
 import { useEffect, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
@@ -12,17 +12,17 @@ import { Plan } from "./Plan";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
 
-// Most conversations have neither.
+// The page loads these later, because most conversations have neither.
 const Approval = later(async () => (await import("./Approval")).Approval);
 const Question = later(async () => (await import("./Question")).Question);
 
 type Props = {
   message: ChatMessage;
-  /** Whether its run goes on, or waits. */
+  /** Whether its run works or waits. */
   isLive: boolean;
-  /** Whether something is to come by itself. */
+  /** Whether the run is producing more content. */
   isWorking: boolean;
-  /** What the agent says that it is doing. */
+  /** The agent's own word for its current activity. */
   doing?: string;
   actions: Actions;
 };
@@ -62,7 +62,7 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   );
 }
 
-/** Whether something has lasted so long: what passes in a moment should not be seen to come and go. */
+/** Whether a state has lasted this long: a short state should not flicker. */
 function useLasting(is: boolean, ms: number): boolean {
   const [lasts, setLasts] = useState(is && ms === 0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// A call that a human is asked about: exactly what would be called, and the answers that there are.
+// A card asks a human about a call: it shows exactly the pending call, and the possible answers.
 import { useRef, useState } from "react";
 
 import type { Chat, Decision } from "../chat/chat";
@@ -19,14 +19,14 @@ import { visible } from "./visible";
 type Props = { message: ChatMessage; call: Call; isLive: boolean; decide: Chat["decide"] };
 
 export function Approval({ message, call, isLive, decide }: Props) {
-  // Here, because that somebody else was first is still to be read when the card has gone.
+  // This hook is here, because its note must outlive the card: it says that another page answered first.
   const answer = useAnswer();
   const row = useRef<HTMLDivElement>(null);
   const [draft, setDraft] = useState<string>();
   const approval = approvalOf(call);
   if (!approval) return undefined;
   const isOpen = standingOf(call, isLive) === "asked";
-  // Somebody else has answered while this was being written, so it is given back.
+  // Another page has answered while the reader was writing, so the card returns the text.
   const isLost = !isOpen && draft !== undefined && !answer.isOurs;
   return (
     <div ref={row}>
@@ -57,10 +57,10 @@ export function Approval({ message, call, isLive, decide }: Props) {
 type OpenProps = {
   call: Call;
   answer: ReturnType<typeof useAnswer>;
-  /** What is being written; undefined if that is nothing of the reader's. */
+  /** The reader's draft; undefined if the reader has written nothing. */
   onDraft: (text: string | undefined) => void;
   decide: (decision: Decision) => ReturnType<Chat["decide"]>;
-  /** What stands here when it is answered. */
+  /** Returns the element that takes the card's place after the answer. */
   resolved: () => HTMLElement | null | undefined;
 };
 
@@ -72,7 +72,7 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   const isAgain = wasInterrupted(call);
   const { server, tool } = visibly(nameOf(call));
   const give = (decision: Decision) => void send(() => decide(decision));
-  // Who goes back finds the focus where it was.
+  // A reader who goes back finds the focus where it was.
   const [left, setLeft] = useState<typeof mode>();
   const change = (mode: "editing" | "denying") => {
     if (!isBusy) setMode(mode);
@@ -155,12 +155,12 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   );
 }
 
-/** A name may turn around what stands beside it, too. */
+/** A name may also contain characters that reverse the text beside it. */
 function visibly({ server, tool }: ReturnType<typeof nameOf>): ReturnType<typeof nameOf> {
   return { server: server && visible(server), tool: visible(tool) };
 }
 
-/** What was being written when somebody else answered: to be read, and to be copied. */
+/** Shows the reader's draft after another page has answered, so that the reader can read and copy it. */
 function Unsent({ text }: { text: string }) {
   return (
     <div className="unsent">
@@ -173,7 +173,7 @@ function Unsent({ text }: { text: string }) {
   );
 }
 
-/** How it was answered; the call and its result are behind the line. */
+/** Shows the answer; the line opens to the call and its result. */
 function Resolved({ call, isLive, isEdited }: { call: Call; isLive: boolean; isEdited: boolean }) {
   const standing = standingOf(call, isLive);
   const { tool } = nameOf(call);

@@ -1,4 +1,4 @@
-// A briefing: what somebody is to be told, and may want to talk about.
+// A briefing tells the reader some news, and the reader may want to talk about it.
 import type { ReactNode } from "react";
 
 import type { Data } from "../chat/message";
@@ -7,7 +7,7 @@ import { Icon } from "./icons";
 import { LongText } from "./LongText";
 import { Moment } from "./SaidAt";
 
-/** With what can be done with it, where it stands in a list. */
+/** `children` are its actions, where it stands in a list. */
 export function Briefing({ briefing, children }: { briefing: Data["briefing"]; children?: ReactNode }) {
   return (
     <div className="card briefing" role="group" aria-label={words.briefing.label}>

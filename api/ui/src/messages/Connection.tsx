@@ -1,4 +1,4 @@
-// The one line about a connection that is being made again, and about a message that waits for it.
+// This line says that the page is reconnecting, and whether a message waits for that.
 import type { Chat } from "../chat/chat";
 import { isNotSent } from "../chat/state";
 import { inSentences, words } from "../i18n";

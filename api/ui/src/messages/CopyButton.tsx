@@ -1,4 +1,4 @@
-// A button that copies a text, and shows for a moment that it has.
+// This button copies a text, and shows for a moment that it has.
 import { useEffect, useState } from "react";
 
 import { words } from "../i18n";
@@ -12,7 +12,7 @@ export function CopyButton({ text, label }: { text: () => string; label: string 
     return () => clearTimeout(timer);
   }, [outcome]);
 
-  // Pages that did not come by HTTPS or from this machine have no clipboard.
+  // Browsers offer no clipboard to a page from another machine without HTTPS.
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text());

@@ -1,4 +1,5 @@
-// A line that can be opened. What is in it is not made before it is, so that a closed one costs nothing.
+// A disclosure is a line that the reader can open. It renders its content only when open, so that a closed one costs
+// nothing.
 import { type ReactNode, useId, useState } from "react";
 
 import { Icon } from "./icons";

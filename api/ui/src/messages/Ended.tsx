@@ -1,4 +1,5 @@
-// One quiet line under an answer that is not whole: that somebody stopped it, that the model cut it off, or that it broke off.
+// This quiet line under an incomplete answer says that a reader stopped it, that the model cut it off, or that it broke
+// off.
 import { type ChatMessage, cutOffBy } from "../chat/message";
 import { words } from "../i18n";
 
@@ -27,7 +28,7 @@ export function Ended({ message, isNewest, isLive, goOn }: Props) {
       </div>
     );
   }
-  // Of the newest, a card says why, and offers the way on.
+  // Below the newest answer, a card gives the reason and offers a retry.
   if (status === "failed" && !isNewest) return <div className="ended">{words.message.brokeOff}</div>;
   return undefined;
 }

@@ -1,4 +1,5 @@
-// What stands behind the newest message: that something is to come, is being made again, or has gone wrong.
+// This component follows the newest message: it says that the run works, that the page reconnects, or that an operation
+// has failed.
 import { useEffect, useState } from "react";
 
 import type { Chat } from "../chat/chat";
@@ -22,11 +23,11 @@ export function Ending({ chat }: { chat: Chat }) {
     );
   }
   const isAnswering = progress === "submitted" || progress === "streaming";
-  // What could not be sent has no answer: the newest is another one's.
+  // An unsent message has no answer: the newest answer belongs to another message.
   const isPartSaid = chat.failed !== "sending" && newest?.role === "assistant" && textOf(newest) !== "";
   return (
     <>
-      {/* As an answer that has nothing to show yet, so that nothing jumps when it comes. */}
+      {/* This looks like an empty answer, so that the page does not jump when the answer arrives. */}
       {isAnswering && !isNotSent(chat) && newest?.role !== "assistant" && (
         <div className="message answer">
           <Working />
@@ -44,10 +45,10 @@ export function Ending({ chat }: { chat: Chat }) {
   );
 }
 
-/** So long a reader needs to notice and read a line. */
+/** A reader needs this long to notice and read a line. */
 const SEEN_MS = 2_000;
 
-/** Keeps what goes away sooner than anybody could have read it. */
+/** Keeps a short-lived value long enough for a reader. */
 function useSeen<T>(now: T | undefined): T | undefined {
   const [seen, setSeen] = useState<{ what: T; since: number }>();
   useEffect(() => {

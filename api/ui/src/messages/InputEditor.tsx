@@ -1,4 +1,4 @@
-// Changes the input of a call before it is approved, as JSON.
+// Edits the input of a call as JSON, before the reader approves it.
 import { useId, useState } from "react";
 
 import { words } from "../i18n";
@@ -13,7 +13,7 @@ type Props = {
   kept?: string;
   isBusy: boolean;
   onBack: () => void;
-  /** What has become of the input; undefined if it is as it was. */
+  /** Receives the edited input; undefined if it equals the original. */
   onDraft: (text: string | undefined) => void;
   onApprove: (input: unknown) => void;
 };

@@ -1,4 +1,4 @@
-// A text that is cut where it is long, until the reader asks for all of it.
+// Truncates a long text until the reader asks for all of it.
 import { useState } from "react";
 
 import { words } from "../i18n";
@@ -31,14 +31,17 @@ export function LongText({ text, isCode = false }: { text: string; isCode?: bool
   );
 }
 
-/** As much of a text as is shown at first; all of it unless it is clearly longer, because a button for two lines more is a nuisance. */
+/**
+ * Returns the part of a text that the page shows at first. It returns all of a slightly longer text, because a button
+ * for two more lines is a nuisance.
+ */
 export function startOf(text: string): string {
   const lines = text.split("\n", LINES + 1);
   if (lines.length > LINES && text.split("\n", LINES + 7).length > LINES + 6) return clip(lines.slice(0, LINES).join("\n"));
   return text.length > CHARACTERS + 400 ? clip(text) : text;
 }
 
-/** Never cuts a character that is made of two halves. */
+/** Truncates the text, but never between the two halves of one character. */
 function clip(text: string): string {
   return text.length > CHARACTERS ? text.slice(0, CHARACTERS).replace(/[\uD800-\uDBFF]$/, "") : text;
 }

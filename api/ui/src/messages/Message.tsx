@@ -1,4 +1,4 @@
-// One message: whose it is, what it shows, when it was said, and what can be done with it.
+// Shows one message: its author, its content, its time and its actions.
 import { memo } from "react";
 
 import type { Progress } from "../chat/chat";
@@ -14,21 +14,24 @@ import { VersionSwitch } from "./VersionSwitch";
 
 type Props = {
   message: ChatMessage;
-  /** What was to be said instead of it, and could not be sent. */
+  /** An unsent edit of this message. */
   unsent?: string;
   isNewest: boolean;
   /** Whether a link or a search has led to it. */
   isFound: boolean;
-  /** Far enough behind that it need not be drawn while it is out of sight. */
+  /** Whether so many messages follow it that the browser may skip its rendering while it is out of sight. */
   isOld: boolean;
-  /** The chat's, for its newest message; for others `idle`. */
+  /** The chat's progress for its newest message; `idle` for the others. */
   progress: Progress;
-  /** What the agent says that it is doing now. */
+  /** The agent's own word for its current activity. */
   doing?: string;
   actions: Actions;
 };
 
-/** Drawn again only when it has changed: the SDK makes a new object of a message that it changes, and keeps the others. */
+/**
+ * React renders it again only after a change: the SDK makes a new object of a message that it changes, and keeps the
+ * others.
+ */
 export const Message = memo(function Message({ message, unsent, isNewest, isFound, isOld, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
@@ -50,7 +53,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
   );
 });
 
-/** The line below an answer. A live answer keeps its place from the start, so that its end moves nothing. */
+/** The line below an answer. A live answer reserves its height from the start, so that its end moves nothing. */
 function Foot({ message, isLive, actions }: Pick<Props, "message" | "actions"> & { isLive: boolean }) {
   if (!isLive && textOf(message) !== "") return <MessageActions message={message} actions={actions} />;
   if (!isLive && !message.metadata?.version) return undefined;

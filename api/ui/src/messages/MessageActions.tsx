@@ -1,4 +1,4 @@
-// What can be done with an answer: copy it, have it made again, go on from it in a new conversation, show another version of it.
+// The actions of an answer: the reader copies it, repeats it, forks a conversation from it, or shows another version.
 import { useState } from "react";
 
 import { type ChatMessage, textOf } from "../chat/message";
@@ -23,7 +23,7 @@ export function MessageActions({ message, actions }: { message: ChatMessage; act
     }
   };
   const onRegenerate = () => {
-    // This answer goes away, and its button before it.
+    // This answer disappears, and its button with it.
     messageField()?.focus({ preventScroll: true });
     actions.regenerate(message.id);
   };

@@ -1,4 +1,4 @@
-// The messages of a conversation, newest last, and at their end what is going on. It scrolls by itself.
+// Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
 import { useEffect, useRef } from "react";
 
 import type { Chat } from "../chat/chat";
@@ -15,7 +15,7 @@ import "../shell/controls.css";
 import "./messages.css";
 import "./parts.css";
 
-/** So many messages before the newest one are drawn whether or not they are in sight. */
+/** The browser renders this many messages before the newest one even out of sight. */
 const RECENT = 5;
 
 type Props = {
@@ -34,7 +34,7 @@ export function Messages({ chat, place, onFork }: Props) {
   const first = useGradually(chat.messages.length);
   const newest = chat.messages.length - 1;
   const visited = useRef<typeof place>(undefined);
-  // With each drawing, because the history comes later than the address, and a long one little by little.
+  // The effect runs after every render, because the history arrives later than the address, and a long one gradually.
   useEffect(() => {
     if (!place || visited.current === place) return;
     const message = content.current?.querySelector(`[data-id="${CSS.escape(place.messageId)}"]`);
@@ -48,7 +48,8 @@ export function Messages({ chat, place, onFork }: Props) {
   return (
     <div className="messages">
       <h2 className="unseen">{words.message.list}</h2>
-      {/* A log speaks by itself whenever it changes; an answer changes with every word, so the announcer speaks instead. */}
+      {/* A screen reader announces every change of a log. An answer changes with every word, so the announcer speaks
+          instead. */}
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
         <div className="messages-content" ref={content} data-busy={isBusy || undefined} data-idle={chat.progress === "idle" || undefined}>
           {chat.messages.slice(first).map((message, index) => {

@@ -1,4 +1,4 @@
-// A quiet line about the answer: something that the reader should know, and need not act on.
+// This quiet line tells the reader a fact about the answer that needs no action.
 import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";

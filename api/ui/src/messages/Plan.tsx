@@ -1,4 +1,4 @@
-// A plan: a list of steps that fills in.
+// A plan is a list of steps that fills in.
 import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon, Spinner } from "./icons";

@@ -1,4 +1,4 @@
-// A question of the model to the reader: a call of one of this page's tools, which the reader answers.
+// The model asks the reader a question: it calls one of this page's tools, and the reader answers.
 import { useId, useRef, useState } from "react";
 
 import type { Chat, ToolAnswer } from "../chat/chat";
@@ -54,7 +54,7 @@ type FormProps = {
   isSending: boolean;
   isBusy: boolean;
   give: (answer: ToolAnswer) => void;
-  /** What stands here when it is answered. */
+  /** Returns the element that takes the form's place after the answer. */
   answered: () => HTMLElement | null | undefined;
 };
 
@@ -75,7 +75,7 @@ function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
   };
   const type = (value: string) => {
     setText(value);
-    // Of one answer, the newest counts.
+    // If the question takes one answer, the newest counts.
     if (!asked?.isMultiple && value.trim() !== "") setChosen([]);
   };
   const submit = () => {
@@ -115,7 +115,7 @@ function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
           readOnly={isBusy}
           onChange={(event) => type(event.target.value)}
           onKeyDown={(event) => {
-            // What may be JSON has lines.
+            // An answer that may be JSON can have several lines, so Enter does not send it.
             if (!asked || endKey(event) !== "enter") return;
             event.preventDefault();
             submit();
@@ -135,7 +135,7 @@ function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
   );
 }
 
-/** How it was answered; what was asked is behind the line. */
+/** Shows the answer; the line opens to the question. */
 function Given({ call }: { call: Call }) {
   const isAnswered = call.state === "output-available";
   const answer = isAnswered ? answerIn(call.output) : "";

@@ -1,4 +1,4 @@
-// What the user has said, and its edit in place.
+// Shows the user's message, and its edit in place.
 import { useEffect, useRef, useState } from "react";
 
 import { type ChatMessage, textOf } from "../chat/message";
@@ -15,7 +15,7 @@ import { VersionSwitch } from "./VersionSwitch";
 
 type Props = {
   message: ChatMessage;
-  /** An edit that could not be sent. */
+  /** An edit that the page failed to send. */
   unsent?: string;
   onEdit: (id: string, text: string) => void;
   onRestore: Actions["restore"];
@@ -31,7 +31,7 @@ export function Said({ message, unsent, onEdit, onRestore }: Props) {
   const close = (typed?: string) => {
     setKept(typed);
     setForm(undefined);
-    // The button is there again after the form is gone.
+    // React shows the button again only after it has removed the form.
     requestAnimationFrame(() => editButton.current?.focus());
   };
   if (form !== undefined) {
@@ -72,7 +72,7 @@ type EditProps = {
   text: string;
   note: string;
   onCancel: () => void;
-  /** The writer goes, and may come back to what is typed. */
+  /** The writer leaves the form, and may return to the typed text. */
   onLeave: (typed: string) => void;
   onSend: (text: string) => void;
 };

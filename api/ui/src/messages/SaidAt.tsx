@@ -1,17 +1,17 @@
-// When a message was said: how long ago for the eyes, the moment itself for the pointer and for ears.
+// Shows the time of a message: its age to the eye, the exact time in the tooltip and to a screen reader.
 import type { ChatMessage } from "../chat/message";
 import { language, words } from "../i18n";
 import { agoTime, fullTime } from "./time";
 import { useNow } from "./useNow";
 
-/** As the reader's country writes it, in the language of the page. */
+/** The locale has the format of the reader's country, in the language of the page. */
 const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 
 export function SaidAt({ message }: { message: ChatMessage }) {
   return <Moment at={message.metadata?.createdAt} />;
 }
 
-/** `at` as RFC 3339. */
+/** `at` is in RFC 3339. */
 export function Moment({ at }: { at?: string }) {
   const now = useNow();
   if (!at) return undefined;

@@ -1,4 +1,4 @@
-// A tool call: one line that says how it stands, and behind it what went in and what came out.
+// Shows a tool call: one line with its state, which opens to its input and output.
 import { words } from "../i18n";
 import { type Call, inBrief, nameOf, pretty, standingOf } from "./call";
 import { CopyButton } from "./CopyButton";
@@ -44,7 +44,7 @@ function CallMark({ standing }: { standing: keyof typeof words.call.standing }) 
   }
 }
 
-/** What went in and what came out. */
+/** Shows the input and output of a call. */
 export function CallDetail({ call }: { call: Call }) {
   const input = call.state === "input-streaming" ? (call.rawInput ?? call.input) : call.input;
   return (

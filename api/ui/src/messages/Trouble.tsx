@@ -1,4 +1,4 @@
-// Something went wrong: what, in plain words, and the way on.
+// Shows a problem: the reason in plain words, and a retry.
 import { useMemo } from "react";
 
 import type { Problem } from "../client/problem";
@@ -12,9 +12,9 @@ import { useSecondsUntil } from "./useSecondsUntil";
 
 type Props = {
   problem: Problem;
-  /** Whether the problem is that a message could not be sent. */
+  /** Whether the problem is an unsent message. */
   isUnsent: boolean;
-  /** Whether something was said before it went wrong. */
+  /** Whether the answer has text from before the problem. */
   isPartSaid: boolean;
   onRetry: () => void;
 };

@@ -1,4 +1,4 @@
-// A value that went into a tool or came out of it: formatted, and folded where it is long.
+// Shows a tool's input or output: formatted, and folded if it is long.
 import { type ReactNode } from "react";
 
 import { pretty } from "./call";

@@ -1,4 +1,4 @@
-// The switch between the versions of a message: "‹ 2/3 ›".
+// This switch chooses between the versions of a message: "‹ 2/3 ›".
 import { useEffect, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
@@ -10,7 +10,7 @@ import { neighbourOf, type Step } from "./versions";
 
 type Props = { message: ChatMessage; restore: Actions["restore"] };
 
-/** Nothing for a message of one version. */
+/** Renders nothing for a message of one version. */
 export function VersionSwitch(props: Props) {
   const { version } = props.message.metadata ?? {};
   return version && <Switch number={version.number} count={version.count} {...props} />;
@@ -19,7 +19,7 @@ export function VersionSwitch(props: Props) {
 function Switch({ number, count, message, restore }: Props & { number: number; count: number }) {
   const [pressed, setPressed] = useState<{ step: Step; isFailed: boolean }>();
   useEffect(() => setPressed(undefined), [number]);
-  // Another version of an answer is another element, with the same buttons. Versions of a question share their element.
+  // Another version of an answer is another element, with equal buttons. Versions of a question share their element.
   const group = useRefocus<HTMLDivElement>(() => {
     const { step } = pressed ?? {};
     const id = step && neighbourOf(message, step);

@@ -8,7 +8,7 @@ test.each([
   ["streaming", "idle", "completed", "complete"],
   ["streaming", "idle", "cancelled", "stopped"],
   ["waiting", "idle", "cancelled", "stopped"],
-  // Why is said by whoever shows the reason.
+  // The component that shows the reason announces it.
   ["streaming", "idle", "failed", undefined],
   ["streaming", "waiting", undefined, "waiting"],
   ["loading", "idle", "cancelled", undefined],

@@ -1,12 +1,12 @@
-// What a screen reader is told of a conversation's progress.
+// This file chooses a screen reader's announcements of a conversation's progress.
 import type { Progress } from "../chat/chat";
 import type { Metadata } from "../chat/message";
 
 const isAtWork = (progress: Progress) => progress === "submitted" || progress === "streaming";
 
 /**
- * What one progress after another is worth saying: that an answer begins and ends, and nothing in between. `status` is how
- * the newest answer has ended; why one has failed is said where the reason is known.
+ * Returns the announcement for a change of progress: that an answer begins or ends, and nothing in between. `status` is
+ * the newest answer's outcome. The component that shows a failure announces its reason.
  */
 export function announcementOf(before: Progress, now: Progress, status?: Metadata["status"]): "answering" | "complete" | "stopped" | "waiting" | undefined {
   if (isAtWork(now)) return isAtWork(before) ? undefined : "answering";

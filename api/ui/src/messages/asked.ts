@@ -1,4 +1,4 @@
-// What a call of a tool of the front end asks the reader.
+// This file reads the question to the reader from a call of a front end's tool.
 import { ASK_USER } from "../chat/tools";
 import { type Call, nameOf } from "./call";
 
@@ -6,13 +6,15 @@ export type Question = {
   question: string;
   options: string[];
   isMultiple: boolean;
-  /** What else the input says; undefined if that is nothing. */
+  /** The other fields of the input; undefined if it has none. */
   rest?: Record<string, unknown>;
-  /** Whether it is of this page's own tool, whose answers have a form; others are given what was typed. */
+  /**
+   * Whether the call is of this page's own tool, whose answers have a fixed form. Other tools receive the typed text.
+   */
   isOurs: boolean;
 };
 
-/** Undefined for an input that is no question. */
+/** Returns undefined for an input that is no question. */
 export function questionOf(call: Call): Question | undefined {
   if (typeof call.input !== "object" || call.input === null) return undefined;
   const { question, ...others } = call.input as Record<string, unknown>;
@@ -23,7 +25,7 @@ export function questionOf(call: Call): Question | undefined {
   return { question, options: [...new Set<string>(choices)], isMultiple: multiple === true, isOurs: true };
 }
 
-/** What was answered, in words. */
+/** Returns an answer in words. */
 export function answerIn(output: unknown): string {
   if (typeof output === "string") return output;
   const answer = typeof output === "object" && output !== null && "answer" in output ? output.answer : output;

@@ -1,4 +1,4 @@
-// A tool call as a part of a message: whose it is, and how it stands.
+// A tool call is a part of a message: this file reads its tool, its state and its approval.
 import type { ChatMessage, Part } from "../chat/message";
 
 export type Call = Extract<Part, { toolCallId: string }>;
@@ -7,7 +7,7 @@ export function isCall(part: Part): part is Call {
   return "toolCallId" in part;
 }
 
-/** `server__tool`; the front end's own tools have no server. */
+/** The name is `server__tool`; the front end's own tools have no server. */
 export function nameOf(call: Call): { server?: string; tool: string } {
   const name = call.type === "dynamic-tool" ? call.toolName : call.type.slice("tool-".length);
   const at = name.indexOf("__");
@@ -18,17 +18,17 @@ export type Standing =
   /** The model is still writing its arguments. */
   | "preparing"
   | "running"
-  /** A human, or this page, is to answer. */
+  /** The call waits for a human, or for this page. */
   | "asked"
   | "completed"
   | "failed"
   | "denied"
-  /** Nobody has answered in time. */
+  /** No human has answered in time. */
   | "expired"
   /** The run has ended without an outcome. */
   | "unfinished";
 
-/** How a call stands; `isLive` is whether its run still goes on. */
+/** Returns the state of a call; `isLive` says whether its run has not ended. */
 export function standingOf(call: Call, isLive: boolean): Standing {
   switch (call.state) {
     case "output-available":
@@ -36,12 +36,12 @@ export function standingOf(call: Call, isLive: boolean): Standing {
     case "output-denied":
       return "denied";
     case "output-error":
-      // The question was answered by nobody: that is no failure of the tool.
+      // No human answered the question, so the tool has not failed.
       return approvalOf(call)?.approved === false ? "expired" : "failed";
     case "input-streaming":
       return isLive ? "preparing" : "unfinished";
     case "approval-requested":
-      // A run that was cancelled, or went on without the answer, leaves the question behind.
+      // A cancelled run, or one that continued without the answer, leaves the question open.
       if (approvalOf(call)?.approved === false || !isLive) return "unfinished";
       return "asked";
     case "approval-responded":
@@ -53,45 +53,48 @@ export function standingOf(call: Call, isLive: boolean): Standing {
   }
 }
 
-/** What is known of a call's approval. The history knows more than the SDK's types allow for the state of the part. */
+/**
+ * Returns the known facts of a call's approval. The history knows more than the SDK's types allow for the state of the
+ * part.
+ */
 export function approvalOf(call: Call): { id: string; approved?: boolean; reason?: string; isEdited?: boolean } | undefined {
   return call.approval;
 }
 
 /**
- * Whether the call is of a tool that the front end executes, which means here that it asks the reader. Of those that a
- * worker executes, the server says so, once it does or has been told not to.
+ * Whether the front end executes the call, which on this page means that it asks the reader. The server marks a call
+ * that a worker executes, once the worker starts it or a human denies it.
  */
 export function isQuestion(call: Call): boolean {
   return !call.providerExecuted && !call.approval && call.state !== "input-streaming";
 }
 
 /**
- * Whether the approval is about a call that was begun before its worker was lost: nobody knows whether it took effect.
- * Only calls that a worker has begun are marked as executed by it.
+ * Whether the approval asks about a call that had started before its worker was lost, so that its effect is unknown.
+ * The server marks only a started call as executed by a worker.
  */
 export function wasInterrupted(call: Call): boolean {
   return call.state === "approval-requested" && call.providerExecuted === true;
 }
 
-/** Whether somebody has changed the input before approving it, as the history tells it. */
+/** Whether a human has edited the input before the approval, according to the history. */
 export function wasEdited(message: ChatMessage, approvalId: string): boolean {
   return message.parts.some((part) => part.type === "data-question" && part.data.approvalId === approvalId && part.data.edited === true);
 }
 
-/** How long calls took, by their ids. */
+/** Returns the calls' durations by their ids. */
 export function durationsOf(message: ChatMessage): ReadonlyMap<string, number> {
   const calls = message.parts.filter((part) => part.type === "data-call");
   return new Map(calls.map(({ data }) => [data.toolCallId, data.durationMs]));
 }
 
-/** A value as a person reads it: a text as it is, everything else as indented JSON. */
+/** Formats a value for a person: a text unchanged, every other value as indented JSON. */
 export function pretty(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** An input in one line, for the row of a call. */
+/** Formats an input in one line, for the row of a call. */
 export function inBrief(input: unknown): string {
   if (input === null || typeof input !== "object") return "";
   const fields = Object.entries(input).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);

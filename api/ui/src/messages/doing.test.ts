@@ -11,10 +11,10 @@ const { activity } = messages;
 
 test.each([
   ["one call", [call("kb__search", "input-available")], "Calling search…"],
-  ["one that is being written", [call("search", "input-streaming")], "Preparing search…"],
-  ["two at once", [call("a", "input-available"), call("b", "input-streaming")], "Calling 2 tools…"],
-  ["one of two", [call("a", "output-available"), call("b", "input-available")], "Calling b…"],
-])("while it goes on: %s", (_, items, line) => expect(nowDoing(activity, items, undefined)).toBe(line));
+  ["one call that the model writes", [call("search", "input-streaming")], "Preparing search…"],
+  ["two calls at once", [call("a", "input-available"), call("b", "input-streaming")], "Calling 2 tools…"],
+  ["one call of two", [call("a", "output-available"), call("b", "input-available")], "Calling b…"],
+])("the line of an active activity: %s", (_, items, line) => expect(nowDoing(activity, items, undefined)).toBe(line));
 
 test.each([
   ["one call", [call("a", "output-available")], "Called a"],
@@ -22,9 +22,9 @@ test.each([
   ["a thought and a call that has failed", [thought, call("a", "output-error")], "Thought · a failed"],
   ["two calls, of which one has failed", [call("a", "output-error"), call("b", "output-available")], "2 calls · 1 failed"],
   ["a thought", [thought], "Thought"],
-])("afterwards: %s", (_, items, line) => expect(wasDone(activity, items, undefined)).toBe(line));
+])("the line of an ended activity: %s", (_, items, line) => expect(wasDone(activity, items, undefined)).toBe(line));
 
-test("only a call that stands alone fails as a whole", () => {
+test("an activity fails only if it is a single failed call", () => {
   expect(isFailedCall([call("a", "output-error")])).toBe(true);
   expect(isFailedCall([thought, call("a", "output-error")])).toBe(false);
 });

@@ -1,4 +1,4 @@
-// The one line that says what an activity is, or was, about.
+// This file writes the one line that describes an activity.
 import { nameOf, standingOf } from "./call";
 import type { Item } from "./segments";
 
@@ -16,7 +16,7 @@ export type ActivityWords = {
   failed(n: number): string;
 };
 
-/** While it goes on: `state` is what the agent says that it is doing. */
+/** Returns the line of an active activity. `state` is the agent's own word for its current activity. */
 export function nowDoing(words: ActivityWords, items: readonly Item[], state: string | undefined): string {
   const isThinking = items.at(-1)?.kind === "reasoning";
   const under = items.flatMap((item) => (item.kind === "call" && isUnderWay(item) ? [item.call] : []));
@@ -29,7 +29,7 @@ export function nowDoing(words: ActivityWords, items: readonly Item[], state: st
   return state === "executing_plan" ? words.planning : words.thinking;
 }
 
-/** Afterwards. `thinking` is how long it took, where the page has seen it or the server tells it. */
+/** Returns the line of an ended activity. `thinking` is its duration, if the page measured it or the server sent it. */
 export function wasDone(words: ActivityWords, items: readonly Item[], thinking: string | undefined): string {
   const calls = items.filter((item) => item.kind === "call");
   const failed = calls.filter(hasFailed).length;
@@ -41,7 +41,7 @@ export function wasDone(words: ActivityWords, items: readonly Item[], thinking: 
   return [...thoughts, failed > 0 ? words.callFailed(tool) : words.called(tool)].join(" · ");
 }
 
-/** Whether it is one call, and nothing has come of it. */
+/** Whether the activity is one call, and the call has failed. */
 export function isFailedCall(items: readonly Item[]): boolean {
   return items.length === 1 && hasFailed(items[0]!);
 }

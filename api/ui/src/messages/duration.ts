@@ -1,4 +1,4 @@
-// Durations, in words.
+// This file formats durations in words.
 
 export type DurationWords = {
   milliseconds(n: number): string;
@@ -7,7 +7,7 @@ export type DurationWords = {
   hours(h: number, m: number): string;
 };
 
-/** As exact as a reader needs: 12 ms, 1.4 s, 23 s, 2 min 5 s, 1 h 3 min. */
+/** The precision suits a reader: 12 ms, 1.4 s, 23 s, 2 min 5 s, 1 h 3 min. */
 export function durationIn(words: DurationWords, ms: number): string {
   if (ms < 1_000) return words.milliseconds(Math.round(ms));
   if (ms < 9_950) return words.seconds((Math.round(ms / 100) / 10).toString());

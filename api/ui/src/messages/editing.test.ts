@@ -3,18 +3,18 @@ import { expect, test } from "vitest";
 import { formAfter } from "./editing";
 
 const [OLD, NEW] = ["old", "new"];
-/** What is left of the form after this was told: what the message says, and what could not be said instead. */
+/** Returns the form after these updates: each has the message's text and its unsent edit. */
 const after = (...told: [text: string, unsent?: string][]) => told.reduce<string | undefined>((form, [text, unsent]) => formAfter(form, text, unsent), undefined);
 
-test("an edit that was refused can be mended in its place", () => {
+test("the writer can correct a refused edit in its place", () => {
   expect(after([OLD], [NEW], [NEW, NEW])).toBe(NEW);
   expect(after([OLD], [NEW], [NEW, NEW], [OLD, NEW])).toBe(NEW);
 });
 
-test("an edit that was refused stays there while something else is said", () => expect(after([OLD], [OLD, NEW], [OLD])).toBe(NEW));
+test("a refused edit stays open during another message", () => expect(after([OLD], [OLD, NEW], [OLD])).toBe(NEW));
 
-test("an edit that is sent again, or has arrived, needs no form", () => expect(after([OLD], [OLD, NEW], [OLD], [NEW])).toBeUndefined());
+test("an edit that the writer sends again, or that has arrived, needs no form", () => expect(after([OLD], [OLD, NEW], [OLD], [NEW])).toBeUndefined());
 
-test("an edit outlives another one of the same message", () => expect(after([OLD], [OLD, NEW], ["from elsewhere"])).toBe(NEW));
+test("an edit outlives another edit of its message", () => expect(after([OLD], [OLD, NEW], ["from elsewhere"])).toBe(NEW));
 
-test("a message that nobody edits has no form", () => expect(after([OLD], [NEW])).toBeUndefined());
+test("a message without an edit has no form", () => expect(after([OLD], [NEW])).toBeUndefined());

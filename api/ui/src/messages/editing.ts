@@ -1,9 +1,9 @@
-// The form in which a message is said differently: what it begins with, for as long as it is open.
+// The writer edits a message in this form; this file decides its initial text, for as long as it is open.
 
-/** When the message says this, and that could not be said instead of it. */
+/** Returns the form's text for a message with this text and this unsent edit. */
 export function formAfter(form: string | undefined, text: string, unsent: string | undefined): string | undefined {
-  // It can be mended in its place, whatever is said elsewhere meanwhile.
+  // The writer can correct the edit in its place, even during other messages.
   if (unsent !== undefined) return unsent;
-  // It was sent again from elsewhere, or has arrived after all.
+  // Another component has sent the edit again, or it has arrived.
   return form === text ? undefined : form;
 }

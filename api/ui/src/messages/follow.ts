@@ -1,13 +1,13 @@
-// Follows the end of what grows, unless the reader has gone up; then it stays where they are. What changes above is the
-// browser's to make up for (`overflow-anchor`).
+// Follows the end of a growing list, unless the reader has scrolled up; then it stays there. The browser compensates
+// for changes above (`overflow-anchor`).
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-/** So near to the end, a reader who comes down is taken to be at it: it moves on while they come. */
+/** A reader who scrolls down this near to the end counts as at it, because the end moves on meanwhile. */
 const NEAR = 120;
 
 type Box = RefObject<HTMLElement | null>;
 
-/** `lastSaid` is the reader's newest message: whoever says something wants to see what becomes of it. */
+/** `lastSaid` is the reader's newest message: after sending, a reader wants to see the answer. */
 export function useFollow(scroller: Box, content: Box, lastSaid: string | undefined) {
   const isFollowing = useRef(true);
   const [isAway, setAway] = useState(false);
@@ -19,7 +19,7 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     if (list) list.scrollTop = list.scrollHeight;
   }, [scroller]);
 
-  /** The reader is led elsewhere, and stays there. */
+  /** The page leads the reader to another position, and stays there. */
   const leave = useCallback(() => {
     isFollowing.current = false;
   }, []);
@@ -40,22 +40,23 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     const onScroll = () => {
       const moved = list.scrollTop - top;
       top = list.scrollTop;
-      // The end moves away by growing too, so only who moves up has gone, however little: a finger must not be fought.
+      // Growth also moves the end away, so only an upward scroll leaves it, however short: the page must not fight a
+      // finger.
       if (moved < -1) isFollowing.current = false;
-      // Who comes down to where the end has just been has come to the end.
+      // A reader who scrolls down to the last known end has reached the end.
       settle(moved > 0 ? top > Math.min(end, endOf()) - NEAR : top > endOf() - 1);
     };
-    // The end may run away from a wheel that is turned towards it.
+    // The end may move away from a reader who turns the wheel towards it.
     const onWheel = (event: WheelEvent) => {
       if (event.deltaY > 0 && !isFollowing.current && list.scrollTop + event.deltaY > endOf() - NEAR) goToEnd();
     };
     const onKey = (event: KeyboardEvent) => {
       if (event.key === "End" && event.target === list) goToEnd();
     };
-    // What the reader opens or closes is what they want to look at, so it must not be scrolled away.
+    // The reader wants to look at the element that they open or close, so the page must not scroll it away.
     const onClick = (event: MouseEvent) => {
       if (!(event.target instanceof Element)) return;
-      // Another version comes later, and what follows it may be longer than the page.
+      // Another version arrives later, and the messages after it may be longer than the page.
       if (event.target.closest('.versions [aria-disabled="false"]')) return leave();
       if (!event.target.closest("[aria-expanded]")) return;
       leave();

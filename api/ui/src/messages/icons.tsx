@@ -1,4 +1,4 @@
-// What is drawn in messages.
+// These are the icons of messages.
 import { iconsOf } from "../iconsOf";
 
 export const Icon = iconsOf({
@@ -20,7 +20,7 @@ export const Icon = iconsOf({
   briefing: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
 });
 
-/** Something is going on. */
+/** The spinner shows that an operation is running. */
 export function Spinner() {
   return <span className="spinner" aria-hidden="true" />;
 }

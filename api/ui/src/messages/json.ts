@@ -1,8 +1,8 @@
-// JSON that a person has typed.
+// This file parses JSON that a person has typed.
 
 export type Read = { ok: true; value: unknown } | { ok: false; reason: "not JSON" | "not an object" };
 
-/** The input of a call, which is always an object. */
+/** Parses the input of a call, which is always an object. */
 export function readInput(text: string): Read {
   try {
     const value: unknown = JSON.parse(text);
@@ -13,7 +13,7 @@ export function readInput(text: string): Read {
   }
 }
 
-/** An answer: JSON if it is an object or a list, else the text as it was typed. */
+/** Parses an answer: JSON if it is an object or a list, else the typed text. */
 export function readAnswer(text: string): unknown {
   const typed = text.trim();
   if (!/^[[{]/.test(typed)) return typed;

@@ -1,16 +1,16 @@
-// The keys that end the writing of something.
+// These keys end the writing of a text.
 import type { KeyboardEvent } from "react";
 
 import { isComposing } from "../isComposing";
 
-/** Enter alone, or Escape, which are meant for the page. */
+/** Returns Enter alone, or Escape, if the reader means them for the page. */
 export function endKey(event: KeyboardEvent): "enter" | "escape" | undefined {
   if (isComposing(event)) return undefined;
   if (event.key === "Escape") return "escape";
   return event.key === "Enter" && !event.shiftKey ? "enter" : undefined;
 }
 
-/** What is closed by Escape keeps it from the page, for which Escape is a stop. */
+/** An element that Escape closes hides the key from the page, where Escape stops the run. */
 export function onEscape(close: () => void) {
   return (event: KeyboardEvent) => {
     if (endKey(event) !== "escape") return;

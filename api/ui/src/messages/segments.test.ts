@@ -19,19 +19,19 @@ const own = (fields: object = {}) => ({ type: "tool-ask_user", toolCallId: "q", 
 const kinds = (parts: Part[]) => segmentsOf(parts).map((segment) => segment.kind);
 const message = (parts: Part[]): ChatMessage => ({ id: "m", role: "assistant", parts });
 
-test("what is done between two texts is one activity", () => {
+test("the steps between two texts are one activity", () => {
   const parts: Part[] = [reasoning("a"), { type: "step-start" }, call(), text("\n\n"), call(), text("said"), reasoning("b")];
   expect(kinds(parts)).toEqual(["activity", "text", "activity"]);
   expect(segmentsOf(parts)[0]).toMatchObject({ items: [{ kind: "reasoning" }, { kind: "call" }, { kind: "call" }] });
 });
 
-test("how long a thought took is known from the history", () => {
+test("the history has the duration of a thought", () => {
   const part = { ...reasoning("a"), providerMetadata: { holdfast: { durationMs: 3_000 } } } as Part;
   expect(segmentsOf([part])[0]).toMatchObject({ items: [{ kind: "reasoning", durationMs: 3_000 }] });
   expect(segmentsOf([reasoning("a")])[0]).toEqual({ key: "0", kind: "activity", items: [{ kind: "reasoning", text: "a", isStreaming: false }] });
 });
 
-test("an input that was changed before the approval is known from the history", () => {
+test("the history knows an input that a human edited before the approval", () => {
   const question = (edited?: boolean) => ({ type: "data-question", id: "p", data: { approvalId: "p", callId: "c", kind: "policy", edited } }) as Part;
   expect([wasEdited(message([question(true)]), "p"), wasEdited(message([question()]), "p"), wasEdited(message([]), "p")]).toEqual([true, false, false]);
 });
@@ -41,11 +41,11 @@ test.each([
   [{ finish_reason: "content_filter" }, "content_filter"],
   [{ finish_reason: "stop" }, undefined],
   [{}, undefined],
-])("of an answer that says %j the cut is by %s", (metadata, expected) => {
+])("an answer with %j has the limit %s", (metadata, expected) => {
   expect(cutOffBy({ ...message([]), metadata })).toBe(expected);
 });
 
-test("the limit of a message that is too long is named", () => {
+test("the page names the limit of a message that is too long", () => {
   const tooLong = (detail: string) => reasonFor(en.trouble, new Problem(400, "content_too_long", detail));
   expect(tooLong("The content has 40000 bytes; at most 32768 are taken.")).toBe("The message is too long: the limit is 32 KiB.");
   expect(tooLong("Too long.")).toBe("The message is too long.");
@@ -56,59 +56,59 @@ test("unknown parts leave no trace", () => {
   expect(kinds([reasoning("a"), unknown, call(), { type: "data-state", data: { state: "thinking" } }])).toEqual(["activity"]);
 });
 
-test("a call that a human is asked about stands for itself", () => {
+test("a call with an approval is a segment by itself", () => {
   expect(kinds([call(), call({ state: "approval-requested", approval: { id: "p" } }), call()])).toEqual(["activity", "approval", "activity"]);
 });
 
-test("a call of this page is a question once it is whole", () => {
+test("a call of this page is a question once it is complete", () => {
   expect(kinds([own({ state: "input-streaming" })])).toEqual(["activity"]);
   expect(kinds([own()])).toEqual(["question"]);
   expect(kinds([own({ state: "output-available", output: { answer: "x" } })])).toEqual(["question"]);
   expect(kinds([call({ state: "input-available", providerExecuted: undefined })])).toEqual(["question"]);
 });
 
-test("the keys of segments stay while the message grows", () => {
+test("a segment keeps its key while the message grows", () => {
   const parts = [reasoning("a"), call(), text("b"), own(), text("c")];
   const keys = segmentsOf(parts).map((segment) => segment.key);
   parts.forEach((_, length) => expect(keys.slice(0, kinds(parts.slice(0, length)).length)).toEqual(segmentsOf(parts.slice(0, length)).map((segment) => segment.key)));
 });
 
-test("cards, plans and warnings are shown, and a context only if it was compressed", () => {
+test("the page shows cards, plans and warnings, and a context only if the server compressed it", () => {
   const context = (compressed: boolean): Part => ({ type: "data-context", data: { tokens: 1, budget: 2, compressed } });
   expect(kinds([context(true), context(false), { type: "data-warning", data: { code: "x", message: "y" } }])).toEqual(["compressed", "warning"]);
   expect(kinds([{ type: "data-plan", data: { steps: [] } }, { type: "data-briefing", data: { briefing_id: "b", title: "t", summary: "s" } }])).toEqual(["plan", "briefing"]);
 });
 
-test("what is copied is what was said", () => expect(textOf(message([text(" a "), call(), text("\n\n"), text("b")]))).toBe("a\n\nb"));
-test("durations are found by their calls", () => {
+test("a copy has the message's texts", () => expect(textOf(message([text(" a "), call(), text("\n\n"), text("b")]))).toBe("a\n\nb"));
+test("durations belong to their calls", () => {
   expect(durationsOf(message([call(), { type: "data-call", data: { toolCallId: "c", durationMs: 12 } }])).get("c")).toBe(12);
 });
 
-test("a tool of a server has two names", () => {
+test("a server's tool has two names", () => {
   expect(nameOf(call())).toEqual({ server: "port", tool: "tide" });
   expect(nameOf(own())).toEqual({ tool: "ask_user" });
 });
 
-test("an input is told in one line", () => expect(inBrief({ text: "a\n b", n: 5, list: [1] })).toBe("text: a b, n: 5, list: [1]"));
+test("an input fits in one line", () => expect(inBrief({ text: "a\n b", n: 5, list: [1] })).toBe("text: a b, n: 5, list: [1]"));
 
 const approval = { id: "p" };
 test.each<[string, Call, boolean, string]>([
-  ["arguments are being written", call({ state: "input-streaming" }), true, "preparing"],
+  ["the model writes arguments", call({ state: "input-streaming" }), true, "preparing"],
   ["a call runs", call({ state: "input-available" }), true, "running"],
-  ["a call was cut off", call({ state: "input-available" }), false, "unfinished"],
+  ["a call has no outcome", call({ state: "input-available" }), false, "unfinished"],
   ["a question is open", own(), true, "asked"],
-  ["a question was left", own(), false, "unfinished"],
+  ["a run ended before an answer", own(), false, "unfinished"],
   ["an approval is open", call({ state: "approval-requested", approval }), true, "asked"],
   ["an approval was superseded", call({ state: "approval-requested", approval: { id: "p", approved: false } }), true, "unfinished"],
-  ["an approved call is being made", call({ state: "approval-responded", approval: { id: "p", approved: true } }), true, "running"],
-  ["a call is being denied", call({ state: "approval-responded", approval: { id: "p", approved: false } }), true, "denied"],
-  ["a call was denied", call({ state: "output-denied", approval }), false, "denied"],
-  ["nobody has answered", call({ state: "output-error", approval: { id: "p", approved: false } }), false, "expired"],
+  ["an approved call runs", call({ state: "approval-responded", approval: { id: "p", approved: true } }), true, "running"],
+  ["a human denies a call", call({ state: "approval-responded", approval: { id: "p", approved: false } }), true, "denied"],
+  ["a call is denied", call({ state: "output-denied", approval }), false, "denied"],
+  ["no human has answered", call({ state: "output-error", approval: { id: "p", approved: false } }), false, "expired"],
   ["a tool has failed", call({ state: "output-error", errorText: "no" }), false, "failed"],
   ["a tool has answered", call(), true, "completed"],
 ])("%s", (_, call, isLive, standing) => expect(standingOf(call, isLive)).toBe(standing));
 
-test("a call that a worker had begun is asked about as interrupted", () => {
+test("an approval that repeats a started call counts as interrupted", () => {
   expect(wasInterrupted(call({ state: "approval-requested", approval }))).toBe(true);
   expect(wasInterrupted(call({ state: "approval-requested", approval, providerExecuted: undefined }))).toBe(false);
 });
@@ -121,16 +121,16 @@ test.each<[Item[], string | undefined, string]>([
   [[item(call({ state: "input-streaming" }))], undefined, "Preparing tide…"],
   [[thought, item(call({ state: "input-available" }))], "executing_plan", "Calling tide…"],
   [[item(call()), thought], undefined, "Thinking…"],
-])("what goes on, %#", (items, state, line) => expect(nowDoing(en.activity, items, state)).toBe(line));
+])("the line of an active activity, %#", (items, state, line) => expect(nowDoing(en.activity, items, state)).toBe(line));
 
 test.each<[Item[], string | undefined, string]>([
   [[thought], "4 s", "Thought for 4 s"],
   [[thought], undefined, "Thought"],
   [[item(call())], undefined, "Called tide"],
   [[thought, item(call()), item(call({ state: "output-error", errorText: "no" }))], "4 s", "Thought for 4 s · 2 calls · 1 failed"],
-])("what was done, %#", (items, thinking, line) => expect(wasDone(en.activity, items, thinking)).toBe(line));
+])("the line of an ended activity, %#", (items, thinking, line) => expect(wasDone(en.activity, items, thinking)).toBe(line));
 
-test("a question is read from its call", () => {
+test("the page reads a question from its call", () => {
   expect(questionOf(own({ input: { question: "Which?", options: ["a", "b", "a", 5], multiple: true } }))).toEqual({ question: "Which?", options: ["a", "b"], isMultiple: true, isOurs: true });
   expect(questionOf({ type: "dynamic-tool", toolName: "ask", toolCallId: "1", state: "input-available", input: { question: "Which?", of: 2 } } as Call)).toEqual({
     question: "Which?",
@@ -142,26 +142,26 @@ test("a question is read from its call", () => {
   expect(questionOf(own({ input: { text: "no" } }))).toBeUndefined();
 });
 
-test("an answer is told in words", () => {
+test("the page shows an answer in words", () => {
   expect(answerIn({ answer: "blue" })).toBe("blue");
   expect(answerIn({ answer: ["a", "b"] })).toBe("a, b");
   expect(answerIn("plain")).toBe("plain");
   expect(answerIn({ x: 1 })).toBe('{"x":1}');
 });
 
-test("an input has to be an object", () => {
+test("an input must be an object", () => {
   expect(readInput("{oops")).toEqual({ ok: false, reason: "not JSON" });
   expect(readInput("[1]")).toEqual({ ok: false, reason: "not an object" });
   expect(readInput('{"a":1}')).toEqual({ ok: true, value: { a: 1 } });
 });
 
-test("an answer is JSON where it is written so", () => {
+test("an answer that looks like JSON is JSON", () => {
   expect(readAnswer(' {"a":1} ')).toEqual({ a: 1 });
   expect(readAnswer("{oops")).toBe("{oops");
   expect(readAnswer("5")).toBe("5");
 });
 
-test("only beginnings and ends are announced", () => {
+test("the page announces only beginnings and ends", () => {
   expect(announcementOf("idle", "submitted")).toBe("answering");
   expect(announcementOf("submitted", "streaming")).toBeUndefined();
   expect(announcementOf("streaming", "idle")).toBe("complete");
@@ -175,7 +175,7 @@ test.each([
   [new Problem(0, "scripted_failure", "as told"), "The answer could not be finished.", "as told"],
   [new Problem(418, "teapot", "It is a teapot."), "Something went wrong.", "It is a teapot."],
   [new Problem(500, "constructor", ""), "Something went wrong.", undefined],
-])("a problem is told in plain words, %#", (problem, reason, detail) => {
+])("the page describes a problem in plain words, %#", (problem, reason, detail) => {
   expect(reasonFor(en.trouble, problem)).toBe(reason);
   expect(detailOf(en.trouble, problem)).toBe(detail);
 });

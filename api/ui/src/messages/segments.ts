@@ -1,25 +1,26 @@
-// What a message shows, in order: its parts gathered into segments. What the model does between two texts is one activity.
+// This file gathers the parts of a message into segments, in order. The model's steps between two texts are one
+// activity.
 import type { Data, Part } from "../chat/message";
 import { type Call, isCall, isQuestion } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
 
-/** `key` stays the same while the message grows. */
+/** `key` stays constant while the message grows. */
 export type Segment = { key: string } & (
   | { kind: "text"; text: string; isStreaming: boolean }
   | { kind: "activity"; items: Item[] }
-  /** A call that a human was asked about, whether or not it is answered. */
+  /** A call with an approval, open or not. */
   | { kind: "approval"; call: Call }
   /** A call of a tool of this page. */
   | { kind: "question"; call: Call }
   | { kind: "plan"; plan: Data["plan"] }
   | { kind: "briefing"; briefing: Data["briefing"] }
   | { kind: "warning"; warning: Data["warning"] }
-  /** Older messages were summarised for this answer. */
+  /** The server summarised older messages for this answer. */
   | { kind: "compressed" }
 );
 
-/** Parts that nobody here knows are passed over. */
+/** The page skips unknown parts. */
 export function segmentsOf(parts: readonly Part[]): Segment[] {
   const segments: Segment[] = [];
   parts.forEach((part, index) => {
@@ -43,7 +44,7 @@ function itemOf(part: Part): Item | undefined {
   return undefined;
 }
 
-/** How long it took, as the server's history tells it. */
+/** Returns the duration of a part, if the server's history has it. */
 function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Record<string, unknown>> }): { durationMs?: number } {
   const durationMs = providerMetadata?.holdfast?.durationMs;
   return typeof durationMs === "number" ? { durationMs } : {};
@@ -53,7 +54,7 @@ function segmentOf(part: Part, key: string): Segment | undefined {
   if (isCall(part)) return { key, kind: part.approval ? "approval" : "question", call: part };
   switch (part.type) {
     case "text":
-      // Between what two steps say there are two newlines, which are nothing to show and end no activity.
+      // The server puts two newlines between the texts of two steps; they show nothing and end no activity.
       return part.text.trim() === "" ? undefined : { key, kind: "text", text: part.text, isStreaming: part.state === "streaming" };
     case "data-plan":
       return { key, kind: "plan", plan: part.data };

@@ -13,7 +13,7 @@ test.each<[unknown, object | undefined]>([
   [null, undefined],
 ])("the structure of %j", (value, expected) => expect(structureIn(value)).toEqual(expected));
 
-test("a value of more than sixteen lines is folded", () => {
+test("the page folds a value of more than sixteen lines", () => {
   expect(isFolded(Array.from({ length: 14 }, () => 1))).toBe(false);
   expect(isFolded(Array.from({ length: 15 }, () => 1))).toBe(true);
 });

@@ -1,12 +1,15 @@
-// The structure of a tool's input or output.
+// This file finds the structure of a tool's input or output.
 
-/** Above so many lines, a value is folded. */
+/** The page folds a value of more lines than this. */
 const LINES = 16;
 
-/** Parsing more than this would hold up the page. */
+/** Parsing more characters than this would block the page. */
 const PARSED_CHARACTERS = 200_000;
 
-/** The object or the list: itself, or what a text of JSON says. Undefined for everything else. */
+/**
+ * Returns the object or the list: the value itself, or the content of a JSON text. It returns undefined for every other
+ * value.
+ */
 export function structureIn(value: unknown): object | undefined {
   if (typeof value === "object" && value !== null) return value;
   if (typeof value !== "string" || value.length > PARSED_CHARACTERS || !/^\s*[[{]/.test(value)) return undefined;
@@ -18,7 +21,7 @@ export function structureIn(value: unknown): object | undefined {
   }
 }
 
-/** Whether it has more lines than are shown at once. */
+/** Whether the value has more lines than the page shows at once. */
 export function isFolded(value: object, lines = LINES): boolean {
   return JSON.stringify(value, null, 2).split("\n", lines + 1).length > lines;
 }

@@ -27,8 +27,8 @@ test("half an hour ago is not yesterday", () => {
 });
 test("Chinese has its own words", () => expect(ago(5 * MINUTE, "zh")).toBe("5分钟前"));
 
-test("today is told by the clock", () => expect(short(new Date(2026, 10, 22, 8, 5))).toBe("08:05"));
-test("yesterday is named, however few hours ago", () => expect(short(new Date(2026, 10, 21, 23, 59))).toBe("yesterday 23:59"));
+test("a time of today is a clock time", () => expect(short(new Date(2026, 10, 22, 8, 5))).toBe("08:05"));
+test("yesterday has its name, however few hours ago", () => expect(short(new Date(2026, 10, 21, 23, 59))).toBe("yesterday 23:59"));
 test("older days have their date", () => expect(short(new Date(2026, 10, 19, 8, 5))).toBe("19 Nov 08:05"));
 test("other years have their year", () => expect(short(new Date(2025, 10, 19, 8, 5))).toBe("19 Nov 2025 08:05"));
 test("the clock is the language's", () => expect(short(new Date(2026, 10, 19, 8, 5), "zh")).toBe("11月19日 08:05"));

@@ -1,6 +1,6 @@
-// When something was said: how long ago of today, the day and the clock of what is older, everything in the tooltip.
+// This file formats the time of a message: its age today, the day and clock time later, everything in the tooltip.
 
-/** The text beside a message. A reader whose clock is behind the server's reads of nothing in the future. */
+/** Returns the text beside a message. A reader whose clock is late never sees a time in the future. */
 export function agoTime(at: Date, now: Date, language: string, words: { now: string; yesterday: string }): string {
   const minutes = Math.floor((now.getTime() - at.getTime()) / 60_000);
   if (minutes < 1) return words.now;
@@ -9,7 +9,7 @@ export function agoTime(at: Date, now: Date, language: string, words: { now: str
   return minutes < 60 ? ago.format(-minutes, "minute") : ago.format(-Math.floor(minutes / 60), "hour");
 }
 
-/** The clock, with the day where that is not today. */
+/** Returns the clock time, with the day if that is not today. */
 export function shortTime(at: Date, now: Date, language: string, yesterday: string): string {
   const clock = at.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" });
   const days = Math.round((dayOf(now) - dayOf(at)) / 86_400_000);
@@ -19,12 +19,14 @@ export function shortTime(at: Date, now: Date, language: string, yesterday: stri
   return `${at.toLocaleDateString(language, { day: "numeric", month: "short", year })} ${clock}`;
 }
 
-/** The tooltip. */
+/** Returns the tooltip. */
 export function fullTime(at: Date, language: string): string {
   return at.toLocaleString(language, { dateStyle: "full", timeStyle: "medium" });
 }
 
-/** The day's midnight: two days are compared by it, whatever the clock says; rounding takes care of summer time. */
+/**
+ * Returns the midnight of the day, to compare two days without their clock times; rounding compensates for summer time.
+ */
 function dayOf(at: Date): number {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
 }

@@ -1,5 +1,5 @@
-// What can be done with a message. The functions stay the same for as long as the list is shown, whatever the chat becomes,
-// so that a message is not drawn again because of them.
+// This hook returns the actions of a message. The functions stay identical as long as the list exists, whatever the
+// chat does. React therefore does not render a message again because of them.
 import { useLayoutEffect, useRef, useState } from "react";
 
 import type { Chat } from "../chat/chat";
@@ -7,9 +7,9 @@ import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 
 export type Actions = Pick<Chat, "regenerate" | "edit" | "restore" | "decide" | "answer"> & {
-  /** Opens a new conversation that goes on from this answer. */
+  /** Opens a new conversation that continues from this answer. */
   fork(message: ChatMessage): Promise<void>;
-  /** Asks for the rest of an answer that was cut off. */
+  /** Asks for the rest of a truncated answer. */
   goOn(): void;
 };
 

@@ -1,4 +1,4 @@
-// Sending the answer to a question: once at a time, and with a word about it where it did not count.
+// This hook sends the answer to a question: one at a time, with a note if it did not count.
 import { useState } from "react";
 
 import type { Outcome } from "../chat/chat";
@@ -9,11 +9,11 @@ export function useAnswer() {
   const [outcome, setOutcome] = useState<Outcome>();
   const [note, setNote] = useState<string>();
 
-  // The card goes when the message says so; until then it cannot be answered twice.
+  // The card disappears with the message's next update; until then the reader cannot answer twice.
   const isBusy = isSending || outcome !== undefined;
 
   const send = async (answer: () => Promise<Outcome>) => {
-    // The buttons only look disabled, because one that is loses the focus.
+    // The buttons only look disabled, because a disabled button loses the focus.
     if (isBusy) return;
     setSending(true);
     setNote(undefined);
@@ -30,7 +30,7 @@ export function useAnswer() {
   return {
     isSending,
     isBusy,
-    /** Whether it is this answer that counts, or may be. */
+    /** Whether this answer counts, or may count. */
     isOurs: isSending || outcome === "done",
     note,
     send,

@@ -1,4 +1,4 @@
-// The time, for what tells how long ago something was: a view is drawn again now and then.
+// This hook returns the current time for views that show an age, and renders them again at intervals.
 import { useSyncExternalStore } from "react";
 
 const EVERY_MS = 20_000;

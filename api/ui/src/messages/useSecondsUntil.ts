@@ -1,11 +1,12 @@
-// A countdown to a moment.
+// This hook counts down to a moment.
 import { useEffect, useState } from "react";
 
-/** The whole seconds until then, `at` in ms since the epoch; 0 without one, and when it has passed. */
+/** Returns the whole seconds until `at`, which is in ms since the epoch. It returns 0 without `at`, and afterwards. */
 export function useSecondsUntil(at: number | undefined): number {
   const [left, setLeft] = useState(() => secondsUntil(at));
   useEffect(() => {
-    // By the clock and not by ticks, because the browser does not wake background pages every second.
+    // The hook reads the clock and does not count ticks, because the browser does not wake background pages every
+    // second.
     const count = () => setLeft(secondsUntil(at));
     count();
     if (at === undefined) return;

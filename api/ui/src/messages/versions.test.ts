@@ -12,7 +12,7 @@ it.each([
   [{ number: 1, count: 3, previous: null, next: "b" }, [undefined, "b"]],
   [{ number: 2, count: 3, previous: "a", next: "c" }, ["a", "c"]],
   [{ number: 3, count: 3, previous: "b", next: null }, ["b", undefined]],
-])("a version has those before and after it: %o", (version, expected) => expect(neighbours({ version })).toEqual(expected));
+])("a version has its neighbours before and after: %o", (version, expected) => expect(neighbours({ version })).toEqual(expected));
 
 it.each([undefined, { status: "completed" as const }])("a message of one version has no neighbours: %o", (metadata) => {
   expect(neighbours(metadata)).toEqual([undefined, undefined]);

@@ -10,9 +10,9 @@ test.each([
   ["a\u{e0041}", "a\\udb40\\udc41"],
   ["\u0000\u001b\u009b", "\\u0000\\u001b\\u009b"],
   ["\ufeffä 潮 👩🏽", "\\ufeffä 潮 👩🏽"],
-])("%j is shown as %s", (text, expected) => expect(visible(text)).toBe(expected));
+])("the page shows %j as %s", (text, expected) => expect(visible(text)).toBe(expected));
 
-test("the escaped JSON means the same", () => {
+test("escaping keeps the meaning of the JSON", () => {
   const input = { to: "a\u202eb", more: ["\u{e0041}"] };
   expect(JSON.parse(visible(JSON.stringify(input, null, 2)))).toEqual(input);
 });

@@ -1,9 +1,13 @@
-// Text in which every character can be seen, as the terminal shows it: what turns text around, or has no width, is escaped.
+// This file makes every character of a text visible, as the terminal client does. It escapes characters that reverse
+// text or have no width.
 
-/** Control characters but line breaks and tabs, and the format characters that hide or turn what stands beside them. */
+/**
+ * The pattern matches control characters but line breaks and tabs, and format characters that hide or reverse their
+ * neighbours.
+ */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
-/** Each hidden character becomes `\uXXXX`, which means the same in JSON. */
+/** Each hidden character becomes `\uXXXX`, which has an equal meaning in JSON. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) => character.split("").map(escaped).join(""));
 }

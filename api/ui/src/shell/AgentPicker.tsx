@@ -1,4 +1,4 @@
-// Chooses whom a new chat is with. Without agents there is nothing to choose, and nothing to see.
+// The reader chooses the agent of a new chat here. Without agents the picker shows nothing.
 import { words } from "../i18n";
 import { Icon } from "./icons";
 import { Menu } from "./Menu";

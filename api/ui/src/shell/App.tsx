@@ -1,4 +1,4 @@
-// The page: the list, the chat that is open, and what stands above both.
+// The page has the list, the open chat, and the notices above both.
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { flushSync } from "react-dom";
 
@@ -38,13 +38,13 @@ const anyBriefing = async () => (await readBriefings({ limit: 1 })).items.length
 
 export function App() {
   const who = useSession();
-  // Another reader has other conversations: nothing of the last one's stays.
+  // Another reader has other conversations: the page keeps nothing of the last reader's.
   return <Page key={who.count} who={who} />;
 }
 
 function Page({ who }: { who: ReturnType<typeof useSession> }) {
   const { session, askAgain } = who;
-  // Nothing waits for the answer to who one is, because nearly always anybody may go on.
+  // The page does not wait for the reader's identity, because nearly always the server accepts any caller.
   const isAllowed = session.state !== "refused";
   const { open, place, openConversation, openNew, settle } = useOpen();
   const conversations = useConversations(isAllowed);
@@ -102,7 +102,9 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
     },
     [openNew, openConversation],
   );
-  /** As somebody does who will write next; those who step through the list stay where they are. */
+  /**
+   * Opens a conversation for a reader who will write next; a reader who steps through the list keeps the focus there.
+   */
   const goToWrite = (id: string | undefined, messageId?: string) => {
     goTo(id, messageId);
     focusOnField();
@@ -173,7 +175,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
         {isNarrow && isDrawerOpen && (
           <Dialog as="drawer" title={words.shell.list.name} onClose={() => setIsDrawerOpen(false)}>
             {list}
-            {/* What is outside of a modal dialog cannot be pressed. */}
+            {/* A reader cannot press a button outside of a modal dialog. */}
             <Toasts />
           </Dialog>
         )}
@@ -231,13 +233,13 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
   );
 }
 
-/** Where a focus would bring a keyboard up over the page, it waits until it is asked for. */
+/** Where a focus would open an on-screen keyboard over the page, the page leaves the field alone. */
 function focusOnField() {
-  // It may belong to what is about to be drawn.
+  // React may not have rendered the field yet.
   if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => focusOn("compose"));
 }
 
-/** Whatever is to have the focus must have been drawn. */
+/** React must have rendered the target before. */
 function focusOn(command: "compose" | "search") {
   document.querySelector<HTMLElement>(`[data-command=${command}]`)?.focus();
 }

@@ -1,4 +1,4 @@
-// The briefings: what the reader is to be told, each with the way into a conversation about it.
+// This dialog lists the reader's briefings; each has a button that opens a conversation about it.
 import { useEffect, useState } from "react";
 
 import { Problem } from "../client/problem";

@@ -1,4 +1,4 @@
-// A quiet line above everything while the server says that what it keeps may not last.
+// This quiet line stands above everything while the server says that it may lose its data.
 import { useEffect, useState } from "react";
 
 import { readWarnings } from "../client/server";
@@ -7,7 +7,7 @@ import { words } from "../i18n";
 import { Icon } from "./icons";
 import "./Caution.css";
 
-/** `warning` is what the server says of itself beside its readiness. */
+/** `warning` is the server's warning about itself beside its readiness. */
 export function Caution({ warning }: { warning?: string | null }) {
   const [warnings, setWarnings] = useState<string[]>([]);
   const [isHidden, setIsHidden] = useState(false);
@@ -15,7 +15,7 @@ export function Caution({ warning }: { warning?: string | null }) {
   useEffect(() => {
     const ask = () => void readWarnings().then(setWarnings, () => {});
     ask();
-    // The server may have been restarted meanwhile, and be well.
+    // A restart may have ended the server's warnings meanwhile.
     return onWake(ask);
   }, []);
   const reasons = warning && !warnings.includes(warning) ? [...warnings, warning] : warnings;

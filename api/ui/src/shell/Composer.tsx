@@ -1,4 +1,4 @@
-// The message field. It grows with its text, keeps it over reloads, and knows when Enter belongs to an input method.
+// The message field grows with its text, keeps the text over reloads, and knows when Enter belongs to an input method.
 import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
 import type { Chat } from "../chat/chat";
@@ -16,12 +16,12 @@ import "./Composer.css";
 
 type Props = {
   chat: Chat;
-  /** The name under which the draft is kept. */
+  /** The name of the stored draft. */
   draft: string;
   field: RefObject<HTMLTextAreaElement | null>;
-  /** A text to begin with; each object puts its text into the field once. */
+  /** A suggested text; each object puts its text into the field once. */
   suggestion?: { text: string };
-  /** What stands below the text, at its beginning. */
+  /** The elements below the text, at its beginning. */
   children?: ReactNode;
 };
 
@@ -50,7 +50,7 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
 
   useEffect(() => {
     const { problem } = chat;
-    // Until the field has its text again, nothing in it was changed.
+    // Until the field has its text again, its writer has changed nothing.
     const refused = composing.unsent?.isUnderway === false ? composing.unsent.text : undefined;
     if (refused !== undefined && problem && isTooLong(problem) && fits(text, limitOf(problem), refused)) chat.dismiss();
   }, [chat, composing.unsent, text]);
@@ -129,7 +129,7 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
 }
 
 function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy?: boolean }) {
-  // It goes away when the answer ends, too.
+  // The button also disappears when the answer ends.
   const button = useRefocus<HTMLButtonElement>(messageField);
   return (
     <button
@@ -146,7 +146,7 @@ function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy
   );
 }
 
-/** Whether a text is no longer too long; without a known limit, whether it was changed. */
+/** Whether a text is no longer too long; without a known limit, whether its writer has changed it. */
 function fits(text: string, limit: number | undefined, refused: string): boolean {
   return limit === undefined ? text.trim() !== refused : new TextEncoder().encode(text.trim()).length <= limit;
 }
@@ -156,7 +156,7 @@ function hintWhile({ progress }: Chat, text: string): string {
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
 }
 
-/** Keeps the draft under its name; with a new name, it moves. */
+/** Stores the draft under its name; with a new name, the draft moves. */
 function useKept(name: string, text: string) {
   const last = useRef(name);
   useEffect(() => {
@@ -166,7 +166,7 @@ function useKept(name: string, text: string) {
   }, [name, text]);
 }
 
-/** What is on its way when the chat is left is no draft any more as soon as it has arrived. */
+/** A message in flight when the reader leaves the chat stops being a draft as soon as the server has it. */
 function useLeft(name: string, text: string, chat: Chat) {
   const newest = useRef({ name, text, chat });
   useLayoutEffect(() => {
@@ -184,7 +184,7 @@ function useLeft(name: string, text: string, chat: Chat) {
 
 const growsByItself = CSS.supports("field-sizing", "content");
 
-/** As high as its text, where the browser cannot do that itself; the style sheet says where it ends. */
+/** Makes the field as high as its text, where the browser cannot do that itself; the style sheet has the maximum. */
 function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
   useLayoutEffect(() => {
     const element = field.current;
@@ -194,7 +194,10 @@ function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
   }, [field, text]);
 }
 
-/** Whether the text has more than one line: then the buttons go below it. They stay there, because without them there is more room. */
+/**
+ * Whether the text has more than one line: then the buttons go below it. They stay there, because the text has more
+ * room without them.
+ */
 function useTall(field: RefObject<HTMLTextAreaElement | null>, text: string): boolean {
   const [isTall, setTall] = useState(false);
   useLayoutEffect(() => {

@@ -1,4 +1,4 @@
-// One chat: its header, its messages and the message field.
+// One chat has its header, its messages and the message field.
 import { useEffect, useRef, useState } from "react";
 
 import type { Conversation as About, ServerInfo } from "../client/server";
@@ -23,7 +23,7 @@ type Props = {
   about: About | undefined;
   place?: Place;
   model?: ServerInfo["model"];
-  /** How many conversations wait for the reader. */
+  /** The number of conversations that wait for the reader. */
   waiting: number;
   /** The conversation that this one continues. */
   origin?: { title: string; open(): void };
@@ -35,13 +35,13 @@ type Props = {
   onFork(id: string): void;
   onRename(conversation: About, title: string): void;
   onDelete(id: string, title: string): void;
-  /** The chat has become this conversation. */
+  /** The server has made this conversation of the chat. */
   onSettled(key: string, conversationId: string): void;
-  /** Something that the list shows may have changed. */
+  /** The list may show outdated facts. */
   onChanged(): void;
-  /** Whether it waits for the reader. */
+  /** Receives the conversation's id if it waits for the reader. */
   onWaiting(conversationId: string | undefined): void;
-  /** The server does not take the reader for who they were. */
+  /** The server no longer accepts the reader's token. */
   onRefused(): void;
 };
 
@@ -77,13 +77,13 @@ export function Conversation(props: Props) {
 
   useShortcuts({
     compose: () => field.current?.focus(),
-    // A key does not end what waits for an answer.
+    // A key does not end a run that waits for an answer.
     ...(isBusy ? { stop: chat.stop } : {}),
     copy: () => copy(lastAnswer(chat.messages)),
   });
 
   const agent = agents.agents.find(({ id }) => id === (about ? about.agent_id : open.isNew ? agents.chosen : undefined));
-  // An agent may have a model of its own.
+  // An agent may have its own model.
   const model = agent?.model?.name ? undefined : props.model;
   const tries = isEmpty && <Tries onTry={(text) => setSuggestion({ text })} />;
   return (
@@ -111,7 +111,7 @@ export function Conversation(props: Props) {
       <div className="chat-room">
         {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} />}
       </div>
-      {/* Where the page is small, what there is to try stands above the field, and the field stays at the foot. */}
+      {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}
       <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion}>
         {isEmpty && open.isNew && (agents.areExpected || agents.agents.length > 0) && <AgentPicker {...agents} />}

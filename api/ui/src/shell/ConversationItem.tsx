@@ -1,4 +1,5 @@
-// One conversation of the list: a link, so that it opens in another tab as links do, with its menu and its title's field.
+// One conversation of the list is a link, so that it opens in another tab as links do. It has a menu, and a field for
+// its title.
 import { useEffect, useRef, type MouseEvent } from "react";
 
 import type { Conversation } from "../client/server";
@@ -17,7 +18,7 @@ type Props = {
   isRenaming: boolean;
   onOpen(id: string, messageId?: string): void;
   onBeginRename(): void;
-  /** Without a title, it stays as it is. */
+  /** Without an argument, the title stays unchanged. */
   onRename(title: string | undefined): void;
   onDelete(id: string, title: string): void;
 };
@@ -34,14 +35,14 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
   }, [isCurrent]);
 
   const open = (event: MouseEvent) => {
-    // Ctrl, Command, Shift and the middle button mean another tab or window.
+    // Ctrl, Command, Shift and the middle button open another tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     onOpen(id, place);
   };
 
   const remove = () => {
-    // The focus goes on to what will stand here.
+    // The focus moves to the item that takes this one's place.
     const other = element.current?.nextElementSibling ?? element.current?.previousElementSibling;
     other?.querySelector("a")?.focus();
     onDelete(id, title);
@@ -85,17 +86,17 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
   );
 }
 
-/** Enter and leaving the field keep the new title, Esc the old one. */
+/** Enter and leaving the field keep the new title; Esc keeps the old one. */
 export function TitleField({ title, onDone }: { title: string; onDone(title: string | undefined): void }) {
   const field = useRef<HTMLInputElement>(null);
-  /** The field is left once more when it goes away. */
+  /** The field's removal also blurs it. */
   const isDone = useRef(false);
   const done = (value: string | undefined) => {
     if (isDone.current) return;
     isDone.current = true;
     onDone(value);
   };
-  /** Gives the focus to what stands here again, as soon as it does. */
+  /** Gives the focus to the element that replaces the field, after its render. */
   const giveBack = () => {
     const home = field.current?.closest(".item, .head");
     requestAnimationFrame(() => home?.querySelector<HTMLElement>("a, .menu-button")?.focus());
@@ -117,7 +118,7 @@ export function TitleField({ title, onDone }: { title: string; onDone(title: str
       onBlur={(event) => done(event.target.value)}
       onKeyDown={(event) => {
         if (isComposing(event) || (event.key !== "Enter" && event.key !== "Escape")) return;
-        // Esc is not also the drawer's, or the answer's.
+        // Esc must not also close the drawer, or stop the answer.
         event.preventDefault();
         event.stopPropagation();
         done(event.key === "Enter" ? event.currentTarget.value : undefined);

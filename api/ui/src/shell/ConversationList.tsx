@@ -1,4 +1,5 @@
-// The conversations by day, with search above and who one is below. It stands beside the chat, or in a drawer on a small page.
+// The list has the conversations by day, the search above and the account below. It stands beside the chat, or in a
+// drawer on a small page.
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
 import { language, words } from "../i18n";
@@ -12,19 +13,19 @@ import "./ConversationList.css";
 
 type Props = {
   conversations: Conversations;
-  /** Those that are to be shown no more. */
+  /** The ids that the list must hide. */
   deleted: ReadonlySet<string>;
   current: string | undefined;
-  /** Those that wait for the reader. */
+  /** The ids of conversations that wait for the reader. */
   waiting: ReadonlySet<string>;
   sessions: ReadonlyMap<string, string>;
-  /** Without it, there are no briefings. */
+  /** Without it, the list shows no briefings. */
   onBriefings?: () => void;
   onOpen(id: string, messageId?: string): void;
   onNew(): void;
   onHide(): void;
   onDelete(id: string, title: string): void;
-  /** What stands below the list. */
+  /** The elements below the list. */
   children: ReactNode;
 };
 
@@ -138,10 +139,10 @@ function Search({ conversations: { query, found, search, items, progress } }: { 
   );
 }
 
-/** What follows the last one: more of them, or why there are none. */
+/** Follows the last conversation: it loads more, or says why none is there. */
 function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpty: boolean }) {
   const { progress, found, query, isAway, hasMore, readMore, readAgain } = conversations;
-  // An older list stands below a search that has not found anything yet.
+  // The list keeps older results below a search that has no result yet.
   if (isAway && query.trim() !== "" && found !== query.trim()) {
     return (
       <p className="list-rest" role="status">
@@ -149,7 +150,7 @@ function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpt
       </p>
     );
   }
-  // What was read before is still good; only who sees nothing, or not what they look for, has to be told.
+  // Older results are still good. Only a reader who sees no list, or not the wanted one, needs the notice.
   if (progress === "failed" && (isEmpty || found !== query.trim())) {
     return (
       <div className="list-rest" role="status">
@@ -166,7 +167,7 @@ function Rest({ conversations, isEmpty }: { conversations: Conversations; isEmpt
   return <p className="list-rest">{found ? words.shell.list.nothing(found) : words.shell.list.empty}</p>;
 }
 
-/** Asks for more as soon as the end of the list comes near. */
+/** Loads more as soon as the end of the list comes near. */
 function End({ onReached }: { onReached(): void }) {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {

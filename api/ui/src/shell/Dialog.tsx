@@ -1,4 +1,4 @@
-// A modal dialog: the browser's own, which keeps the focus inside and gives it back afterwards.
+// This modal dialog is the browser's own, which keeps the focus inside and returns it afterwards.
 import { useEffect, useId, useRef, type ReactNode } from "react";
 
 import { words } from "../i18n";
@@ -7,9 +7,9 @@ import "./Dialog.css";
 
 type Props = {
   title: string;
-  /** How it comes: in the middle, or from the side where a line begins. */
+  /** The dialog appears in the middle, or from the side where a line begins. */
   as?: "card" | "drawer";
-  /** Without it, the dialog stays until its matter is settled. */
+  /** Without it, the dialog stays until the reader has settled its matter. */
   onClose?: () => void;
   children: ReactNode;
 };
@@ -30,13 +30,13 @@ export function Dialog({ title, as = "card", onClose, children }: Props) {
       data-as={as}
       aria-labelledby={name}
       onCancel={(event) => {
-        // Closing is the parent's, which takes the dialog away; and a file picker's `cancel` bubbles.
+        // Only the parent removes the dialog; and a file picker's `cancel` bubbles.
         if (event.target !== event.currentTarget) return;
         event.preventDefault();
         onClose?.();
       }}
       onClick={(event) => {
-        // The dialog's own box is covered by its content: only the backdrop is left.
+        // The content covers the dialog's own box, so a click on the dialog itself hits the backdrop.
         if (event.target === event.currentTarget) onClose?.();
       }}
     >

@@ -1,4 +1,4 @@
-// Below the list: who one is, how the page looks, and what the keyboard can do.
+// The foot stands below the list: it has the account, the theme and the shortcuts.
 import { words } from "../i18n";
 import { Icon } from "./icons";
 import { ThemeSwitch } from "./ThemeSwitch";
@@ -33,7 +33,7 @@ export function Foot({ session, onSignIn, onClaim, onSignOut, onShortcuts }: Pro
 }
 
 function Account({ session, onSignIn, onSignOut }: Pick<Props, "session" | "onSignIn" | "onSignOut">) {
-  // In development mode nobody is anybody, and there is nothing to sign in to.
+  // In development mode the server has no users, and the page offers no sign-in.
   if (session.state !== "known" || session.me.kind === "developer") return null;
   const { account } = words.shell;
   const isSignedIn = session.me.kind === "jwt";

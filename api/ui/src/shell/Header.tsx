@@ -1,4 +1,5 @@
-// Above the chat: the conversation's title, whom one talks to, and the way to the list where it is not beside.
+// The header stands above the chat: it has the conversation's title, its agent, and a button for the list where the
+// list is not beside.
 import type { ServerInfo } from "../client/server";
 import { words } from "../i18n";
 import { TitleField } from "./ConversationItem";
@@ -8,7 +9,7 @@ import { ModelSign } from "./ModelSign";
 import "./Header.css";
 
 type Props = {
-  /** None for a chat that has not begun. */
+  /** Undefined for a chat that has not begun. */
   title?: string;
   agent?: string;
   model?: ServerInfo["model"];
@@ -17,7 +18,7 @@ type Props = {
   isListShown: boolean;
   onShowList(): void;
   onNew(): void;
-  /** What can be done with a conversation that is there. */
+  /** The actions of an existing conversation. */
   actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
 };
 

@@ -1,4 +1,5 @@
-// A button that opens a short menu. The browser's popover keeps it above everything, closes it on Esc and on a click elsewhere.
+// This button opens a short menu. The browser's popover keeps it above everything, and closes it on Esc and on a click
+// elsewhere.
 import { useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 
 import { Icon } from "./icons";
@@ -7,9 +8,9 @@ import "./Menu.css";
 type Item = {
   label: string;
   icon?: Parameters<typeof Icon>[0]["name"];
-  /** What more there is to know of it. */
+  /** A further fact about the item. */
   detail?: string;
-  /** For one of several of which one is chosen. */
+  /** Marks the chosen one of several items. */
   isChosen?: boolean;
   isDanger?: boolean;
   run(): void;
@@ -18,7 +19,7 @@ type Item = {
 type Props = {
   label: string;
   items: Item[];
-  /** What the button shows instead of three dots; its menu begins at its beginning. */
+  /** The button shows these instead of three dots; its menu starts at its beginning. */
   children?: ReactNode;
 };
 
@@ -106,7 +107,7 @@ function entries(menu: HTMLElement | null): HTMLElement[] {
   return [...(menu?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
 }
 
-/** Below the button, its edge at the button's; above it where there is no room. */
+/** Puts the menu below the button, its edge at the button's, or above it if the room below is too small. */
 function place(menu: HTMLElement, button: HTMLElement, isAtStart: boolean) {
   const at = button.getBoundingClientRect();
   const { width, height } = menu.getBoundingClientRect();

@@ -1,4 +1,5 @@
-// The messages, as soon as their code has arrived: it is asked for at once, but the page does not wait for it to be usable.
+// Shows the messages as soon as their code has arrived. The page requests the code at once, but is usable before it
+// arrives.
 import { useEffect, useState, type ComponentProps } from "react";
 
 import type { Messages } from "../messages/Messages";
@@ -6,7 +7,7 @@ import { words } from "../i18n";
 
 let arrived: typeof Messages | undefined;
 const arriving = import("../messages/Messages").then((module) => (arrived = module.Messages));
-// Whoever needs it is told below.
+// The component below reports a failure.
 arriving.catch(() => {});
 
 export function MessagesLater(props: ComponentProps<typeof Messages>) {

@@ -1,4 +1,5 @@
-// Which model answers, and in amber that it is none, where one looks before one trusts an answer.
+// This sign names the model that answers, and shows in amber that the model is not real, where a reader looks before
+// trusting an answer.
 import type { ServerInfo } from "../client/server";
 import { words } from "../i18n";
 import "./ModelSign.css";

@@ -1,4 +1,4 @@
-// What stands where a conversation or a page should be and is not.
+// The page shows this in place of a missing conversation or an unknown address.
 import { words } from "../i18n";
 import { Mark } from "./icons";
 import "./Nowhere.css";

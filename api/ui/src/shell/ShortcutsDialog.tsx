@@ -1,4 +1,4 @@
-// What the keyboard can do, and the switch for the letters.
+// This dialog lists the shortcuts and has the switch for the letters.
 import { words } from "../i18n";
 import { Dialog } from "./Dialog";
 import { shortcuts } from "./shortcuts";

@@ -1,4 +1,4 @@
-// Asks for the token of somebody whom the server wants to know. The server checks it; the page only carries it.
+// Asks for a token where the server requires one. The server checks it; the page only carries it.
 import { useId, useState, type FormEvent } from "react";
 
 import { words } from "../i18n";
@@ -7,11 +7,11 @@ import type { SignIn as Outcome } from "./useSession";
 import "./SignIn.css";
 
 type Props = {
-  /** Why the page asks. */
+  /** The reason why the page asks. */
   why: string;
   signIn(token: string): Promise<Outcome>;
   enter(token: string, isClaiming: boolean): Promise<void>;
-  /** Where one may go on as nobody. */
+  /** Forgets the token, where the server also accepts anonymous callers. */
   forget?: () => void;
   onClose?: () => void;
 };
@@ -19,7 +19,7 @@ type Props = {
 export function SignIn({ why, signIn, enter, forget, onClose }: Props) {
   const [token, setToken] = useState("");
   const [isAsking, setIsAsking] = useState(false);
-  /** So many conversations can be taken along. */
+  /** The number of conversations that the reader can claim. */
   const [claimable, setClaimable] = useState<number>();
   const [complaint, setComplaint] = useState<string>();
   const field = useId();

@@ -1,4 +1,4 @@
-// Chooses between light, dark and the system's way.
+// The reader chooses between light, dark and the system's setting here.
 import { useId } from "react";
 
 import { words } from "../i18n";

@@ -1,4 +1,4 @@
-// Where the notices stand. The region is there before them, so that a screen reader hears what comes into it.
+// The notices stand here. The region exists before them, so that a screen reader announces new ones.
 import { messageField, useRefocus } from "../refocus";
 import { type Toast, useToasts } from "./toasts";
 import "./Toasts.css";
@@ -21,7 +21,7 @@ export function Toasts() {
   );
 }
 
-/** It goes away when it is taken, and when its time is over. */
+/** The offer disappears when the reader takes it, and when its time is over. */
 function Offer({ action }: { action: NonNullable<Toast["action"]> }) {
   const button = useRefocus<HTMLButtonElement>(messageField);
   return (

@@ -1,10 +1,10 @@
-// What an empty chat shows: a line, and a few things to try.
+// An empty chat shows this line, and a few suggestions.
 import { words } from "../i18n";
 import { Mark } from "./icons";
 import "./Welcome.css";
 
 type Props = {
-  /** Whether no real model answers. */
+  /** Whether a scripted model answers, not a real one. */
   isScripted: boolean;
 };
 

@@ -16,13 +16,13 @@ test.each([
   expect(parseAddress(path)).toEqual(address);
 });
 
-test("an id comes back out of its path, whatever is in it", () => {
+test("an id survives its path, whatever characters it has", () => {
   for (const id of ["01a2", "a/b", "a b?c#d%", "对话"]) {
     expect(parseAddress(pathOf(id))).toEqual({ at: "conversation", id });
   }
 });
 
-test("a link names a message, and is read again", () => {
+test("a link names a message, and the page reads it back", () => {
   const link = new URL(linkOf("a b", "c#d/é"), "http://x");
   expect([link.pathname, placeIn(link.hash)]).toEqual(["/c/a%20b", "c#d/é"]);
   expect(linkOf("a", undefined)).toBe("/c/a");

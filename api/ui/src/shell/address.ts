@@ -1,4 +1,4 @@
-// The page's addresses: `/` is a new chat, `/c/{id}` a conversation.
+// The page has these addresses: `/` is a new chat, `/c/{id}` a conversation.
 
 export type Address = { at: "new" } | { at: "conversation"; id: string } | { at: "nowhere" };
 
@@ -9,7 +9,7 @@ export function parseAddress(path: string): Address {
   try {
     return { at: "conversation", id: decodeURIComponent(id) };
   } catch {
-    // A percent sign that begins nothing.
+    // A percent sign begins no valid escape.
     return { at: "nowhere" };
   }
 }
@@ -18,17 +18,17 @@ export function pathOf(id: string): string {
   return `/c/${encodeURIComponent(id)}`;
 }
 
-/** The address of a message in its conversation. */
+/** Returns the address of a message in its conversation. */
 export function linkOf(id: string, messageId: string | undefined): string {
   return messageId === undefined ? pathOf(id) : `${pathOf(id)}#${encodeURIComponent(messageId)}`;
 }
 
-/** The message that a link's fragment names. */
+/** Returns the message that a link's fragment names. */
 export function placeIn(hash: string): string | undefined {
   try {
     return decodeURIComponent(hash.slice(1)) || undefined;
   } catch {
-    // A percent sign that begins nothing.
+    // A percent sign begins no valid escape.
     return undefined;
   }
 }

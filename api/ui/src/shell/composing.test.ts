@@ -10,39 +10,39 @@ const refused: Unsent = { text: "hello", isUnderway: false };
 const told = (unsent?: Unsent): Happening => ({ is: "told", unsent });
 const after = (...happenings: Happening[]) => happenings.reduce<Composing>(next, { text: "" });
 
-test("what is sent leaves the field, and is a draft until it has arrived", () => {
+test("a sent message leaves the field, and is a draft until it has arrived", () => {
   const now = after(write("hello"), sent, told(underway));
   expect([now.text, draftIn(now, underway)]).toEqual(["", "hello"]);
   expect(draftIn(next(now, told()), undefined)).toBe("");
 });
 
-test("a field that is opened again has not what is still on its way", () => {
+test("a reopened field does not have the message in flight", () => {
   expect(beginning("hello\n\nand", underway)).toEqual({ text: "and" });
   expect(beginning("hello", refused)).toEqual({ text: "hello" });
   expect(beginning("and", undefined)).toEqual({ text: "and" });
 });
 
-test("what could not be sent comes back once, before what was written meanwhile", () => {
+test("an unsent message returns once, before the newer text", () => {
   const now = after(write("hello"), sent, told(underway), write("and"), told(refused));
   expect(now.text).toBe("hello\n\nand");
   expect(next(now, told(refused)).text).toBe("hello\n\nand");
   expect(draftIn(now, refused)).toBe("hello\n\nand");
 });
 
-test("retrying takes back what had come back, unless it was changed", () => {
+test("a retry takes the returned text back, unless its writer has changed it", () => {
   const now = after(write("hello"), sent, told(underway), told(refused));
   expect(next(now, told(underway)).text).toBe("");
   expect(after(write("hello"), sent, told(underway), told(refused), told(underway), told(refused)).text).toBe("hello");
   expect(next(next(now, write("hello you")), told(underway)).text).toBe("hello you");
 });
 
-test("what has arrived after all leaves the field, unless it was changed", () => {
+test("a message that has arrived leaves the field, unless its writer has changed it", () => {
   const now = after(write("hello"), sent, told(underway), told(refused));
   expect(next(now, told()).text).toBe("");
   expect(next(next(now, write("hello you")), told()).text).toBe("hello you");
 });
 
-test("what could not be sent stays while something else is said", () => {
+test("an unsent message stays during another request", () => {
   const now = after(write("hello"), sent, told(underway), told(refused));
   const edit = { text: "hi", instead: "message", isUnderway: true };
   const again = { isUnderway: true };
@@ -52,7 +52,7 @@ test("what could not be sent stays while something else is said", () => {
   }
 });
 
-test("what was said instead of another message does not come into the field", () => {
+test("an edit of another message does not enter the field", () => {
   const edit = { ...refused, instead: "message" };
   expect(after(write("next"), told({ ...edit, isUnderway: true }), told(edit)).text).toBe("next");
 });

@@ -1,17 +1,17 @@
-// What is in the message field. What has left it comes back when the chat says that it could not be sent.
+// This file computes the text of the message field. A sent text returns when the chat says that it failed to arrive.
 import type { Unsent } from "../chat/chat";
 import { joined } from "./drafts";
 
 export interface Composing {
   text: string;
-  /** What the chat has told last, if it was written here. */
+  /** The chat's latest unsent message, if the reader wrote it in this field. */
   unsent?: OfField;
 }
 
-/** What is said instead of a message is written there, and the wish for another answer nowhere. */
+/** The reader writes an edit in the edited message, and a request for another answer has no text. */
 type OfField = Unsent & { text: string; instead?: undefined };
 
-/** The first content of the field: the draft without the message on its way, which the messages show. */
+/** Returns the first content of the field: the draft without the message in flight, which the messages show. */
 export function beginning(draft: string, unsent: Unsent | undefined): Composing {
   const underway = ofField(unsent);
   if (!underway?.isUnderway || !draft.startsWith(underway.text)) return { text: draft };
@@ -31,14 +31,14 @@ export function next(now: Composing, happening: Happening): Composing {
       return { ...now, text: "" };
     case "told": {
       const unsent = ofField(happening.unsent);
-      // Something else is being said, and says nothing of what is here.
+      // The chat is sending another request, which does not concern this field.
       if (happening.unsent && !unsent) return { text: now.text };
       return { text: textAfter(now, unsent), unsent };
     }
   }
 }
 
-/** What is to be there after a reload: also what may not have arrived. */
+/** Returns the text to keep for a reload: it includes a message that may not have arrived. */
 export function draftIn({ text }: Composing, unsent: Unsent | undefined): string {
   const underway = ofField(unsent);
   return joined(underway?.isUnderway ? underway.text : "", text);
@@ -48,7 +48,7 @@ function textAfter({ text, unsent: before }: Composing, after: OfField | undefin
   const wasRefused = before !== undefined && !before.isUnderway;
   const isRefused = after !== undefined && !after.isUnderway;
   if (isRefused) return wasRefused ? text : joined(after.text, text);
-  // It was sent again from elsewhere, or has arrived after all; what was changed since is another message.
+  // Another component has sent it again, or it has arrived; a text changed since then is another message.
   return wasRefused && text.trim() === before.text.trim() ? "" : text;
 }
 

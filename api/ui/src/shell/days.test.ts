@@ -15,11 +15,11 @@ test.each([
   [new Date(2026, 9, 24), "month"],
   [new Date(2026, 9, 23), "2026-10"],
   [new Date(2025, 11, 31), "2025-12"],
-])("%s stands in %s", (time, name) => {
+])("%s belongs to the group %s", (time, name) => {
   expect(nameOf(groupOf(time, now))).toBe(name);
 });
 
-test("a list is cut where the group changes, and keeps its order", () => {
+test("the grouping splits a list where the group changes, and keeps its order", () => {
   const times = [new Date(2026, 10, 22), new Date(2026, 10, 21, 8), new Date(2026, 10, 21, 7), new Date(2026, 5, 2)];
   const groups = grouped(times, (time) => time, now);
   expect(groups.map(({ group, items }) => [nameOf(group), items.length])).toEqual([

@@ -1,10 +1,10 @@
-// Which group of the list a conversation stands in: by the reader's own days, not by spans of 24 hours.
+// This file assigns a conversation to a group of the list: by the reader's own days, not by spans of 24 hours.
 
 export type Group = { key: "today" | "yesterday" | "week" | "month" } | { key: "older"; year: number; month: number };
 
 export function groupOf(time: Date, now: Date): Group {
   const days = daysBetween(time, now);
-  // A clock that goes behind the server's puts what has just been said into the future.
+  // A clock that is late compared with the server's puts the newest message into the future.
   if (days <= 0) return { key: "today" };
   if (days === 1) return { key: "yesterday" };
   if (days < 7) return { key: "week" };
@@ -12,7 +12,7 @@ export function groupOf(time: Date, now: Date): Group {
   return { key: "older", year: time.getFullYear(), month: time.getMonth() };
 }
 
-/** Cuts a list that is sorted by time, newest first, where the group changes. */
+/** Splits a list that is sorted by time, newest first, where the group changes. */
 export function grouped<T>(items: T[], timeOf: (item: T) => Date, now: Date): { group: Group; items: T[] }[] {
   const groups: { group: Group; items: T[] }[] = [];
   for (const item of items) {
@@ -29,7 +29,7 @@ export function nameOf(group: Group): string {
 }
 
 function daysBetween(earlier: Date, later: Date): number {
-  // Midnights in UTC, because the days on which clocks change have 23 or 25 hours.
+  // The function compares midnights in UTC, because the days on which clocks change have 23 or 25 hours.
   const midnight = (time: Date) => Date.UTC(time.getFullYear(), time.getMonth(), time.getDate());
   return (midnight(later) - midnight(earlier)) / 86_400_000;
 }

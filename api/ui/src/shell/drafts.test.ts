@@ -13,21 +13,21 @@ function storage(): Kept & { kept: Map<string, string> } {
   };
 }
 
-test("each conversation has a draft of its own", () => {
+test("each conversation has its own draft", () => {
   const kept = storage();
   keepDraft("a", "to a", kept);
   keepDraft(NEW_CHAT, "to nobody yet", kept);
   expect([draftOf("a", kept), draftOf(NEW_CHAT, kept), draftOf("b", kept)]).toEqual(["to a", "to nobody yet", ""]);
 });
 
-test("a draft that is blank or sent leaves nothing behind", () => {
+test("a blank or sent draft leaves nothing in storage", () => {
   const kept = storage();
   keepDraft("a", "text", kept);
   keepDraft("a", " \n", kept);
   expect(kept.kept.size).toBe(0);
 });
 
-test("a draft that has arrived is replaced, unless it was changed", () => {
+test("a newer draft replaces an arrived one, unless its writer has changed that", () => {
   const kept = storage();
   keepDraft(NEW_CHAT, "sent\n\nnext", kept);
   replaceDraft(NEW_CHAT, "sent\n\nnext", "next", kept);
@@ -36,21 +36,21 @@ test("a draft that has arrived is replaced, unless it was changed", () => {
   expect(draftOf(NEW_CHAT, kept)).toBe("next");
 });
 
-test("nothing is left for the next reader", () => {
+test("forgetting the drafts leaves nothing for the next reader", () => {
   const kept = storage();
   keepDraft("a", "text", kept);
   forgetDrafts(kept);
   expect(kept.kept.size).toBe(0);
 });
 
-test("a draft leaves after a month", () => {
+test("a draft expires after a month", () => {
   const kept = storage();
   keepDraft("a", "old", kept, 0);
   keepDraft("b", "new", kept, 31 * 86_400_000);
   expect([draftOf("a", kept), draftOf("b", kept)]).toEqual(["", "new"]);
 });
 
-test("what is kept may be broken, or storage refused", () => {
+test("stored drafts may be broken, and storage may fail", () => {
   const kept = storage();
   for (const broken of ["{", "null", '{"a":1}', '{"a":{"text":1,"at":1}}']) {
     kept.setItem("holdfast.drafts", broken);
@@ -65,7 +65,7 @@ test("what is kept may be broken, or storage refused", () => {
   keepDraft("a", "text", full);
 });
 
-test("a text that comes back stands before what was written since", () => {
+test("a returned text stands before the newer text", () => {
   expect(joined("first", "second")).toBe("first\n\nsecond");
   expect(joined(" ", "second")).toBe("second");
   expect(joined("first", "")).toBe("first");

@@ -1,10 +1,10 @@
-// What somebody has begun to write, by conversation, kept over reloads.
+// The browser keeps a writer's drafts by conversation, over reloads.
 import { keep, read, type Kept } from "./kept";
 
-/** The name under which the draft of a chat without a first message is kept. */
+/** The draft of a chat without a first message has this name. */
 export const NEW_CHAT = "new";
 
-/** A draft that was never sent leaves after this time, so that storage does not fill up. */
+/** An unsent draft expires after this time, so that storage does not fill up. */
 const KEPT_FOR_MS = 30 * 86_400_000;
 
 type Drafts = Record<string, { text: string; at: number }>;
@@ -13,7 +13,7 @@ export function draftOf(conversation: string, storage?: Kept): string {
   return all(storage)[conversation]?.text ?? "";
 }
 
-/** Keeps the text; a blank one is forgotten. */
+/** Keeps the text; a blank text removes the draft. */
 export function keepDraft(conversation: string, text: string, storage?: Kept, now = Date.now()): void {
   const drafts = Object.fromEntries(
     Object.entries(all(storage)).filter(([name, { at }]) => name !== conversation && now - at < KEPT_FOR_MS),
@@ -22,17 +22,17 @@ export function keepDraft(conversation: string, text: string, storage?: Kept, no
   keep("drafts", Object.keys(drafts).length > 0 ? JSON.stringify(drafts) : undefined, storage);
 }
 
-/** Keeps the text instead of another one, if that is still there. */
+/** Keeps the text instead of another one, if storage still has the other one. */
 export function replaceDraft(conversation: string, before: string, text: string, storage?: Kept): void {
   if (draftOf(conversation, storage) === before) keepDraft(conversation, text, storage);
 }
 
-/** They belong to who has written them. */
+/** Drafts belong to their writer. */
 export function forgetDrafts(storage?: Kept): void {
   keep("drafts", undefined, storage);
 }
 
-/** The two as one: the second below the first, where there is a first. */
+/** Joins the two texts: the second below the first, if the first is not blank. */
 export function joined(first: string, second: string): string {
   if (first.trim() === "") return second;
   if (second.trim() === "") return first;

@@ -1,4 +1,4 @@
-// What is drawn around the messages.
+// These are the icons around the messages.
 import { iconsOf } from "../iconsOf";
 
 export const Icon = iconsOf({
@@ -24,7 +24,7 @@ export const Icon = iconsOf({
   down: "M7 10l5 5 5-5",
 });
 
-/** The H whose legs hold on to a wave. */
+/** The mark is an H whose legs hold on to a wave. */
 export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">

@@ -1,4 +1,5 @@
-// What this browser keeps for the page. Where storage is refused (private windows), it is kept as long as the page is open.
+// This browser keeps these values for the page. Where it refuses storage (private windows), the page keeps them as long
+// as it is open.
 
 export type Kept = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
@@ -26,6 +27,6 @@ export function keep(key: string, value: string | undefined, storage: Kept = bro
     if (value === undefined) storage.removeItem(`holdfast.${key}`);
     else storage.setItem(`holdfast.${key}`, value);
   } catch {
-    // The quota is used up: the page works on without it.
+    // The quota is exhausted: the page works on without storage.
   }
 }

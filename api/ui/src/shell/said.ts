@@ -1,7 +1,7 @@
-// What was said in a conversation, as somebody would copy it or call it by.
+// This file reads texts from a conversation, to copy or to name it.
 import { type ChatMessage, textOf } from "../chat/message";
 
-/** The newest answer that says something. */
+/** Returns the newest answer that has text. */
 export function lastAnswer(messages: ChatMessage[]): string | undefined {
   const answer = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
   return answer && textOf(answer);

@@ -11,12 +11,12 @@ const press = (key: string, more: Partial<Press> = {}): Press => ({
   ...more,
 });
 
-test("every shortcut is found, and no key stands for two", () => {
+test("every shortcut has a command, and no key has two", () => {
   for (const { command, key } of shortcuts) expect(commandOf(press(key), false, true)).toBe(command);
   expect(new Set(shortcuts.map(({ key }) => key)).size).toBe(shortcuts.length);
 });
 
-test("a capital letter is the same key", () => {
+test("a capital letter is an equal key", () => {
   expect(commandOf(press("N"), false, true)).toBe("newChat");
 });
 
@@ -34,7 +34,7 @@ test.each([
   expect(commandOf(key, isWriting, withLetters)).toBeUndefined();
 });
 
-test("Esc stops the answer without letters, and never while somebody writes", () => {
+test("Esc stops the answer without letters, and never while the reader writes", () => {
   expect(commandOf(press("Escape"), false, false)).toBe("stop");
   expect(commandOf(press("Escape"), true, false)).toBeUndefined();
 });

@@ -1,9 +1,9 @@
-// The page's shortcuts, and which one a key press is. Letters alone, so that they meet neither the browser's keys nor a screen
-// reader's; they are off while somebody writes, and can be turned off altogether.
+// This file maps key presses to the page's shortcuts. They are single letters, so that they collide with neither the
+// browser's keys nor a screen reader's. They are off while the reader writes, and a setting turns them off altogether.
 
 export type Command = "newChat" | "compose" | "search" | "next" | "previous" | "list" | "stop" | "copy" | "help";
 
-/** In the order in which they are shown. `key` is that of the keyboard event. */
+/** The array has the order of the dialog. `key` is that of the keyboard event. */
 export const shortcuts: { command: Command; key: string }[] = [
   { command: "newChat", key: "n" },
   { command: "compose", key: "c" },
@@ -26,7 +26,7 @@ export function commandOf(press: Press, isWriting: boolean, withLetters: boolean
   return found.key === "Escape" || withLetters ? found.command : undefined;
 }
 
-/** Whether keys that are pressed there are text, or choose something. */
+/** Whether a key pressed on the target is text, or chooses something. */
 export function isWritingIn(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable) return true;

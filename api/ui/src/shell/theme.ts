@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; kept in this browser, and put on the page before its first paint.
+// The theme is light, dark, or the system's; this browser keeps it, and the page applies it before its first paint.
 import { useSyncExternalStore } from "react";
 
 import { keep, read } from "./kept";
@@ -35,7 +35,7 @@ function changed() {
 }
 
 function subscribe(listener: () => void): () => void {
-  // Another tab's choice is this one's, too.
+  // This tab also follows another tab's choice.
   if (listeners.size === 0) window.addEventListener("storage", changed);
   listeners.add(listener);
   return () => {

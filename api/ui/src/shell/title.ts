@@ -1,10 +1,10 @@
-// What stands in the browser's tab.
+// The browser's tab shows this title.
 
 /** `waiting` conversations wait for the reader. */
 export function pageTitle(title: string | undefined, isAnswering: boolean, waiting = 0): string {
   const plain = title ? `${shortened(title)} · Holdfast` : "Holdfast";
   const name = waiting > 0 ? `(${waiting}) ${plain}` : plain;
-  // A tab that one has left shows that its answer is still being made.
+  // A background tab shows that its answer is still running.
   return isAnswering ? `● ${name}` : name;
 }
 
@@ -13,7 +13,7 @@ function shortened(title: string): string {
   return characters.length > 60 ? `${characters.slice(0, 59).join("").trimEnd()}…` : characters.join("");
 }
 
-/** What a conversation is called before it has a title: the first words of what was said. */
+/** Returns the name of a conversation without a title: its first words. */
 export function firstWords(text: string): string | undefined {
   const line = text.trim().split("\n", 1)[0]!.trim();
   return line === "" ? undefined : shortened(line);

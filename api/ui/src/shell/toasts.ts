@@ -1,4 +1,5 @@
-// Short notices at the page's foot, from anywhere in the shell. One that offers something stays until its time is over.
+// Any part of the shell can show these short notices at the page's foot. A notice that offers an action stays until its
+// time is over.
 import { useSyncExternalStore } from "react";
 
 export type Toast = { id: number; text: string; action?: { label: string; run: () => void }; forMs: number };
@@ -9,7 +10,7 @@ let toasts: readonly Toast[] = [];
 let newest = 0;
 const listeners = new Set<() => void>();
 
-/** Shows it, and returns what takes it away. */
+/** Shows a notice, and returns a function that removes it. */
 export function showToast(text: string, action?: Toast["action"], forMs = SHOWN_FOR_MS): () => void {
   const id = ++newest;
   const dismiss = () => {

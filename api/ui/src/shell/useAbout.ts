@@ -1,4 +1,4 @@
-// What is known of the open conversation beside its messages, and whether there is one.
+// This hook reads the facts of the open conversation beside its messages, and whether it exists.
 import { useEffect, useState } from "react";
 
 import { Problem } from "../client/problem";
@@ -6,7 +6,7 @@ import { readConversation, type Conversation } from "../client/server";
 
 type Read = { id: string; conversation: Conversation | undefined };
 
-/** Asks the server for one that the list does not have, such as that of a link. */
+/** Asks the server for a conversation that the list does not have, such as that of a link. */
 export function useAbout(id: string | undefined, listed: Conversation | undefined): { about?: Conversation; isMissing: boolean; readAgain(): void } {
   const [last, setLast] = useState<Read>();
   const [count, setCount] = useState(0);
@@ -16,7 +16,7 @@ export function useAbout(id: string | undefined, listed: Conversation | undefine
     let isOver = false;
     readConversation(id).then(
       (conversation) => isOver || setLast({ id, conversation }),
-      // Any other failure will be told where the messages are read.
+      // The read of the messages reports any other failure.
       (error: unknown) => {
         if (!isOver && error instanceof Problem && error.status === 404) setLast({ id, conversation: undefined });
       },

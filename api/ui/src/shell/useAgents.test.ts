@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import { chosenOf } from "./useAgents";
 
-it("the agent that was chosen is kept until the list says that it is gone", () => {
+it("the page keeps the chosen agent until the list no longer has it", () => {
   const agents = [{ id: "chef", name: "Chef" }];
   expect(chosenOf("chef", undefined)).toBe("chef");
   expect(chosenOf("chef", agents)).toBe("chef");

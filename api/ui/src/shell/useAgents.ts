@@ -1,4 +1,4 @@
-// The agents that one may talk to, and the one that was chosen last.
+// This hook reads the agents of the server, and the reader's last choice.
 import { useEffect, useState } from "react";
 
 import { patiently } from "../client/patience";
@@ -8,9 +8,9 @@ import { keep, read } from "./kept";
 
 export function useAgents(isAllowed: boolean): {
   agents: Agent[];
-  /** There were some the last time, so their place is kept until they come. */
+  /** The last read found agents, so the page reserves their space until they arrive. */
   areExpected: boolean;
-  /** The one for the next new chat. */
+  /** The agent of the next new chat. */
   chosen: string | undefined;
   choose(id: string | undefined): void;
 } {
@@ -20,11 +20,11 @@ export function useAgents(isAllowed: boolean): {
     if (!isAllowed) return;
     const left = new AbortController();
     const ask = async () => {
-      // More than a page of them would be no choice.
+      // A reader could not choose from more agents than a page has.
       const { items } = await patiently(() => readAgents({ limit: 200 }), { signal: left.signal });
       if (!left.signal.aborted) setAgents(items);
     };
-    // Where they cannot be had, what was known of them stays.
+    // After a failed read, the known agents stay.
     const again = () => void ask().catch(() => {});
     again();
     const stopListening = onWake(again);
@@ -44,7 +44,9 @@ export function useAgents(isAllowed: boolean): {
   return { agents: agents ?? [], areExpected: !agents && read("agents") !== undefined, chosen: chosenOf(wanted, agents), choose };
 }
 
-/** The agent that was chosen last may be gone by now; as long as nobody says so, one may already write to it. */
+/**
+ * The server may have deleted the chosen agent. Until the page has read the list, the reader may already write to it.
+ */
 export function chosenOf(wanted: string | undefined, agents: Agent[] | undefined): string | undefined {
   return agents && !agents.some(({ id }) => id === wanted) ? undefined : wanted;
 }

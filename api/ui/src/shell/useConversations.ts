@@ -1,4 +1,4 @@
-// The list's conversations: read page by page, searched, and read again when something may have changed.
+// This hook reads the list's conversations page by page, searches them, and reads them again after a possible change.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { chatTabs } from "../chat/tabs";
@@ -11,30 +11,30 @@ import { showToast } from "./toasts";
 import { readWaiting } from "./useWaiting";
 
 const SEARCH_AFTER_MS = 250;
-/** How often the list is read while an answer is being made somewhere. */
+/** The list's poll interval while any run answers. */
 const LIVE_AGAIN_MS = 5_000;
-/** How often a page in the background reads it: the title tells of runs that wait. */
+/** The poll interval of a page in the background, whose title counts the waiting runs. */
 const UNSEEN_AGAIN_MS = 15_000;
-/** An outage passes, and the chat speaks of it; only when the list has failed so often is it worth a word here. */
+/** An outage passes, and the chat reports it; the list reports it only after this many failures. */
 const TOLD_AFTER = 3;
 const AGAIN_AFTER_MS = 2_000;
 const AGAIN_AT_MOST_MS = 15_000;
 
 export interface Conversations {
   items: Listed["items"];
-  /** What `items` are the findings of; empty for all. */
+  /** The search text that `items` match; empty for all. */
   found: string;
-  /** The ids of those that wait for the reader, whatever is searched for. */
+  /** The ids of conversations that wait for the reader, independent of the search. */
   waiting: ReadonlySet<string>;
   query: string;
   search(query: string): void;
   progress: "loading" | "idle" | "failed";
-  /** Whether the server could not be asked the last time. */
+  /** Whether the last request failed to reach the server. */
   isAway: boolean;
   hasMore: boolean;
   readMore(): void;
   readAgain(): void;
-  /** An empty title takes it away. */
+  /** An empty title removes the title. */
   rename(conversation: Conversation, title: string): Promise<void>;
 }
 
@@ -44,9 +44,9 @@ export function useConversations(isAllowed: boolean): Conversations {
   const [listed, setListed] = useState<Listed>({ items: [], next: null });
   const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
   const [isRead, setIsRead] = useState(false);
-  /** How often one after the other it could not be read. */
+  /** The number of consecutive failed reads. */
   const [failures, setFailures] = useState(0);
-  /** Counts the readings, so that an answer that comes late does not overwrite a newer one. */
+  /** This counter of reads keeps a late response from overwriting a newer one. */
   const reading = useRef(0);
   const isReadingMore = useRef(false);
 
@@ -106,7 +106,7 @@ export function useConversations(isAllowed: boolean): Conversations {
       .then((page) => mine === reading.current && setListed((before) => withNextPage(before, page)))
       .catch((error: unknown) => setFailures(oneMore(error)))
       .finally(() => (isReadingMore.current = false));
-    // With `failures`: whoever has failed to read more tries it again when the list can be read again.
+    // It depends on `failures`: a list that failed to read more tries again when the server is back.
   }, [listed.next, found, failures]);
 
   const rename = useCallback(async ({ id, title: before }: Conversation, title: string) => {
@@ -129,7 +129,7 @@ function sameIds(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean 
   return one.size === other.size && [...one].every((id) => other.has(id));
 }
 
-/** Who is not let in is asked to sign in: that is no failure of the list. */
+/** The page asks a refused reader to sign in: a refusal is no failure of the list. */
 function oneMore(error: unknown): (failures: number) => number {
   return (failures) => (error instanceof Problem && error.status === 401 ? failures : failures + 1);
 }

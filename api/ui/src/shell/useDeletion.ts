@@ -1,5 +1,5 @@
-// Deleting a conversation with a way back: it leaves the list at once, and the server is asked when the time to undo is over, or
-// when the page is left.
+// This hook deletes a conversation with an undo. The conversation leaves the list at once. The page sends the request
+// when the time to undo is over, or when the reader leaves the page.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { deleteConversation } from "../client/server";
@@ -11,14 +11,14 @@ import { showToast } from "./toasts";
 const UNDO_FOR_MS = 8_000;
 
 export function useDeletion(onDeleted: () => void): {
-  /** The ids that are to be shown no more. */
+  /** The ids that the list must hide. */
   deleted: ReadonlySet<string>;
   remove(id: string, title: string, onUndone?: () => void): void;
-  /** Undoes none of them any more: while one is still who one was. */
+  /** Completes all pending deletions, while the page still has the current reader's token. */
   settle(): void;
 } {
   const [deleted, setDeleted] = useState<ReadonlySet<string>>(new Set());
-  /** What ends the waiting, by id. */
+  /** The functions that end the wait, by id. */
   const waiting = useRef(new Map<string, () => void>());
 
   const show = useCallback((id: string) => {
@@ -46,7 +46,7 @@ export function useDeletion(onDeleted: () => void): {
       const timer = setTimeout(ask, UNDO_FOR_MS);
       const dismiss = showToast(words.shell.list.deleted(title), { label: words.shell.list.undo, run: undo }, UNDO_FOR_MS);
       waiting.current.set(id, () => (clearTimeout(timer), dismiss()));
-      // The list's next conversation has it by now, if it was deleted there.
+      // The list has already focused its next conversation, if the reader deleted this one there.
       refocus(messageField);
     },
     [onDeleted, show],

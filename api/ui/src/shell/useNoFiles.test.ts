@@ -8,6 +8,6 @@ test.each<[string[], boolean]>([
   [["text/plain", "text/rtf", "Files"], false],
   [["text/plain"], false],
   [[], false],
-])("of what has the types %j the page refuses the files: %s", (types, expected) => {
+])("a transfer of the types %j makes the page refuse files: %s", (types, expected) => {
   expect(bringsOnlyFiles({ types })).toBe(expected);
 });

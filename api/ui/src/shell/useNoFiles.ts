@@ -1,4 +1,4 @@
-// Files that somebody pastes or drops: the page says that it does not take them, and the browser does not open them.
+// A reader may paste or drop files: the page says that it does not take them, and the browser does not open them.
 import { useEffect } from "react";
 
 import { words } from "../i18n";
@@ -6,7 +6,7 @@ import { showToast } from "./toasts";
 
 type Transfer = Pick<DataTransfer, "types">;
 
-/** Whether it brings files and no text. Programs copy a picture of a text along with it. */
+/** Whether the transfer has files and no text. Programs also copy a picture of a text along with it. */
 export function bringsOnlyFiles({ types }: Transfer): boolean {
   return types.includes("Files") && !types.includes("text/plain");
 }
@@ -20,7 +20,7 @@ export function useNoFiles(): void {
     };
     const onPaste = (event: ClipboardEvent) => refuse(event, event.clipboardData) && showToast(words.shell.composer.noFiles);
     const onDrop = (event: DragEvent) => refuse(event, event.dataTransfer) && showToast(words.shell.composer.noFiles);
-    // Without this, the browser opens a dropped file instead of the page.
+    // Without this handler, the browser opens a dropped file instead of the page.
     const onDragOver = (event: DragEvent) => refuse(event, event.dataTransfer);
     window.addEventListener("paste", onPaste);
     window.addEventListener("drop", onDrop);

@@ -1,5 +1,5 @@
-// Which conversation is open, by the page's address. A new chat has an id of the page's own until the server has made its
-// conversation; then the address becomes the conversation's, and what is open stays the same.
+// The page's address decides which conversation is open. The page gives a new chat an id until the server has made its
+// conversation. Then the address becomes the conversation's, and the chat stays open.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { unsentNewChat } from "../chat/live";
@@ -9,10 +9,10 @@ import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 export type Open =
   | {
       at: "chat";
-      /** Stays the same as long as the same chat is open. */
+      /** The key stays constant as long as the chat is open. */
       key: string;
       isNew: boolean;
-      /** The server's name of it, once known. */
+      /** The server's id of the conversation, once known. */
       conversationId?: string;
     }
   | { at: "nowhere" };
@@ -25,12 +25,12 @@ export function useOpen(): {
   place?: Place;
   openConversation(id: string, messageId?: string): void;
   openNew(): void;
-  /** The chat of this key has become this conversation. */
+  /** The server has made this conversation of the chat with this key. */
   settle(key: string, conversationId: string): void;
 } {
   const [open, setOpen] = useState(() => openAt(location.pathname));
   const [place, setPlace] = useState(() => placeAt(placeIn(location.hash)));
-  /** What was opened last, also before it was drawn. */
+  /** The newest opened chat, also before its render. */
   const newest = useRef(open);
   const show = useCallback((next: Open) => setOpen((newest.current = next)), []);
 
@@ -61,10 +61,10 @@ export function useOpen(): {
   const settle = useCallback(
     (key: string, conversationId: string) => {
       const { current } = newest;
-      // A chat that was left may hear of its name only now; the address is another one's.
+      // A chat may receive its id only after the reader has left it; the address belongs to another chat.
       if (current.at !== "chat" || current.key !== key) return;
       if (current.conversationId !== conversationId) show({ ...current, conversationId });
-      // Instead of `/`, so that going back does not lead to an empty chat that was never there.
+      // It replaces `/`, so that going back does not lead to an empty chat that never existed.
       if (location.pathname !== pathOf(conversationId)) history.replaceState(null, "", pathOf(conversationId));
     },
     [show],

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useState } from "react";
 
 import { onWake } from "../client/wake";
 
-/** The newest answer; undefined until there is one. `read` has to stay the same function. */
+/** Returns the newest value; undefined until the first one arrives. `read` must stay the same function. */
 export function useRead<T>(isAllowed: boolean, read: () => Promise<T>): [T | undefined, () => void] {
   const [value, setValue] = useState<T>();
   const readAgain = useCallback(() => {

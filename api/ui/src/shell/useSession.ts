@@ -1,4 +1,5 @@
-// Who the server takes the reader for. By default nobody is asked; where only tokens count, the page asks for one.
+// This hook holds the reader's identity at the server. By default the server requires none; where it accepts only
+// tokens, the page asks for one.
 import { useCallback, useEffect, useState } from "react";
 
 import { giveUpUnsent } from "../chat/live";
@@ -11,9 +12,9 @@ import { forgetDrafts } from "./drafts";
 export type Session =
   | { state: "asking" }
   | { state: "known"; me: Me }
-  /** The server answers nobody without a token, or not with this one. */
+  /** The server refuses callers without a token, or with this one. */
   | { state: "refused"; hadToken: boolean; mayBeNobody: boolean }
-  /** The server could not be asked. The page goes on; what it does next will say what is wrong. */
+  /** The page failed to reach the server. It continues; its next request will show the problem. */
   | { state: "unreachable" };
 
 export type SignIn =
@@ -21,17 +22,20 @@ export type SignIn =
   | "refused"
   | "unreachable"
   | "not kept"
-  /** So many conversations of the anonymous user can be taken along; `enter` signs in with or without them. */
+  /** The reader can claim this many conversations of the anonymous user; `enter` signs in with or without them. */
   | { claimable: number };
 
 export function useSession(): {
   session: Session;
-  /** Grows when somebody else has become the reader: what was read before is not theirs. */
+  /** Grows when the reader changes: earlier results belong to another reader. */
   count: number;
   signIn(token: string): Promise<SignIn>;
-  /** Signs in with a token that the server accepts. Rejects with a `Problem` if the conversations could not be taken along. */
+  /**
+   * Signs in with a token that the server accepts. Rejects with a `Problem` if the page failed to claim the
+   * conversations.
+   */
   enter(token: string, isClaiming?: boolean): Promise<void>;
-  /** Takes them along after all. */
+  /** Claims the conversations later. */
   claim(): Promise<void>;
   signOut(): void;
   askAgain(): void;
@@ -54,7 +58,7 @@ export function useSession(): {
   useEffect(
     () =>
       readerTabs.onTold(() => {
-        // What is open here is not the new reader's.
+        // The open chat does not belong to the new reader.
         history.replaceState(null, "", "/");
         begin();
       }),
@@ -64,7 +68,7 @@ export function useSession(): {
   const enter = useCallback(async (given: string, isClaiming?: boolean) => {
     const as = bareOf(given);
     if (isClaiming) await claimConversations({ as });
-    // The open conversation belongs to the anonymous user, who stays behind.
+    // The open conversation still belongs to the anonymous user.
     else if (isClaiming === false) history.replaceState(null, "", "/");
     setSession({ state: "known", me: await me({ as }) });
     keepToken(given);
@@ -104,7 +108,7 @@ export function useSession(): {
   return { session, count, signIn, enter, claim, signOut, askAgain };
 }
 
-/** Whether the browser would keep it; the reader stays who they are. */
+/** Whether the browser would keep the token; the reader stays signed in as before. */
 function canKeep(given: string): boolean {
   const before = token();
   const isKept = keepToken(given);
@@ -113,7 +117,7 @@ function canKeep(given: string): boolean {
   return isKept;
 }
 
-/** Who has a token that is no longer good may go on without it, where the server answers nobody in particular. */
+/** A reader whose token is no longer valid may continue without it, where the server accepts anonymous callers. */
 async function refused(): Promise<Session> {
   const hadToken = token() !== undefined;
   const mayBeNobody = hadToken && (await me({ asNobody: true }).then(() => true, () => false));

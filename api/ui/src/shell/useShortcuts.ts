@@ -1,4 +1,4 @@
-// Has commands done when their keys are pressed.
+// This hook runs commands when the reader presses their keys.
 import { useEffect, useRef, useSyncExternalStore } from "react";
 
 import { keep, read } from "./kept";
@@ -11,10 +11,10 @@ export function useShortcuts(commands: Partial<Record<Command, () => void>>): vo
   });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      // A dialog or a menu that is open has the keys.
+      // An open dialog or menu has the keys.
       if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
       const isWriting = isWritingIn(event.target);
-      // Esc in a field leaves that field, and stops nothing.
+      // Esc in a field leaves that field, and stops no answer.
       if (isWriting && event.key === "Escape" && !event.isComposing) (event.target as HTMLElement).blur();
       const command = commandOf(event, isWriting, areLettersOn());
       if (!command) return;
@@ -30,7 +30,7 @@ export function useShortcuts(commands: Partial<Record<Command, () => void>>): vo
 
 const listeners = new Set<() => void>();
 
-/** Letters alone must be possible to turn off, for whoever speaks to the computer (WCAG 2.1.4). */
+/** A reader who speaks to the computer must be able to turn off single letters (WCAG 2.1.4). */
 export function areLettersOn(): boolean {
   return read("letters") !== "off";
 }

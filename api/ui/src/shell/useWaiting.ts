@@ -1,18 +1,18 @@
-// The conversations whose runs wait for the reader, also those that the list has not read.
+// This hook reads the conversations whose runs wait for the reader, also those that the list has not read.
 import { useEffect, useState } from "react";
 
 import { readConversation, readRuns, type Conversation } from "../client/server";
 
-/** The server may have more; so many cards are enough to begin with. */
+/** The server may have more; this many cards are enough at first. */
 const MOST = 50;
 
-/** The ids, newest run first. Where they cannot be had, there are none to tell of. */
+/** Returns the ids, newest run first. After a failed read it returns none. */
 export async function readWaiting(): Promise<ReadonlySet<string>> {
   const runs = await readRuns({ status: "waiting", limit: MOST }).catch(() => undefined);
   return new Set(runs?.items.map((run) => run.conversation_id));
 }
 
-/** The conversations of these ids. The server is asked for those that are not listed, and only when they are wanted. */
+/** Returns the conversations of these ids. It asks the server for unlisted ones, and only if `isWanted`. */
 export function useConversationsOf(ids: ReadonlySet<string>, listed: Conversation[], isWanted: boolean): Conversation[] {
   const [read, setRead] = useState<Conversation[]>([]);
   const known = new Map([...read, ...listed].map((conversation) => [conversation.id, conversation]));

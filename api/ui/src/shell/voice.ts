@@ -1,10 +1,11 @@
-// Dictating through the browser's Web Speech, where there is one. Nothing is loaded and nobody listens until it is turned on.
+// This hook dictates through the browser's Web Speech API, where it exists. It loads nothing and does not listen until
+// the reader turns it on.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
 import { showToast } from "./toasts";
 
-/** What the page needs of `SpeechRecognition`, which TypeScript's DOM does not have. */
+/** The page needs this part of `SpeechRecognition`, which TypeScript's DOM types lack. */
 interface Recognition {
   lang: string;
   continuous: boolean;
@@ -18,7 +19,7 @@ interface Recognition {
 }
 type Speech = { SpeechRecognition?: new () => Recognition; webkitSpeechRecognition?: new () => Recognition };
 
-/** Why it does not work, by the error that the browser names. */
+/** Returns the reason of a failure, by the error that the browser names. */
 function reasonOf(error: string): string {
   const { voice } = words.shell;
   if (!isSecureContext) return voice.insecure;
@@ -28,7 +29,7 @@ function reasonOf(error: string): string {
 export function useVoice(onHeard: (text: string) => void): {
   isPossible: boolean;
   isListening: boolean;
-  /** What was heard and may still change. */
+  /** The recognised text that may still change. */
   guess: string;
   toggle(): void;
 } {

@@ -1,4 +1,4 @@
-// Code: its language, a button that copies it, and its colours, which come when they are loaded.
+// Shows code: its language, a button that copies it, and its colours after they have loaded.
 import type { Element, ElementContent } from "hast";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 
@@ -7,14 +7,14 @@ import { CopyButton } from "../CopyButton";
 import { type Highlight, loadHighlight, loadedHighlight } from "./colour";
 import { usePaced } from "./pace";
 
-/** Code as markdown has found it. */
+/** Shows the code that markdown has found. */
 export function Code({ node, children }: { node?: Element; children: ReactNode }) {
   const code = node?.children.find((child) => child.type === "element");
   if (!code) return <pre>{children}</pre>;
   return <CodeBlock code={textIn(code).replace(/\n$/, "")} language={languageOf(code)} />;
 }
 
-/** `isOpen` is whether it is still being written. */
+/** `isOpen` says whether the model is still writing it. */
 export function CodeBlock({ code, language, isOpen = false }: { code: string; language?: string; isOpen?: boolean }) {
   if (language === "math") {
     return (
@@ -38,15 +38,18 @@ export function CodeBlock({ code, language, isOpen = false }: { code: string; la
   );
 }
 
-/** Code that is longer is not coloured: nobody waits for the colours of a log. */
+/** The page does not colour longer code: no reader waits for the colours of a log. */
 const LONGEST = 40_000;
 
-/** So many times as long as drawing all lines takes, only the newest ones are drawn, and have no colours yet. */
+/**
+ * After rendering all lines, the page renders only the newest ones, without colours, for this multiple of the time that
+ * it took.
+ */
 const REST = 25;
 
 function Lines({ text, language, isOpen }: { text: string; language?: string; isOpen: boolean }) {
   const highlight = useHighlight(language !== undefined);
-  // A line that is being written would change its colours with every sign.
+  // An incomplete line would change its colours with every character.
   const lines = isOpen ? text.slice(0, text.lastIndexOf("\n") + 1) : text;
   const paced = usePaced(lines, REST);
   const start = isOpen ? paced : text;
@@ -54,9 +57,10 @@ function Lines({ text, language, isOpen }: { text: string; language?: string; is
     () => (highlight && language && start.length <= LONGEST ? highlight(start, language)?.map(spanOf) : undefined),
     [highlight, start, language],
   );
-  // It may have been taken back, and be said differently now.
+  // The run may have taken the text back and written another.
   if (!text.startsWith(start)) return text;
-  // Two blocks, so that the lines of the first are not laid out again with every sign in the second.
+  // The lines are in two blocks, so that the browser does not lay out the first again with every character of the
+  // second.
   return (
     <>
       <span>{coloured ?? start}</span>
@@ -70,7 +74,7 @@ function useHighlight(isWanted: boolean): Highlight | undefined {
   useEffect(() => {
     if (highlight || !isWanted) return;
     let isGone = false;
-    // Without the colours' file, which the network may refuse, code is plain.
+    // Without the file of the colours, which the network may refuse, code is plain.
     loadHighlight().then((loaded) => isGone || setHighlight(() => loaded), () => undefined);
     return () => {
       isGone = true;

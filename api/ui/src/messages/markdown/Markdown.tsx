@@ -1,4 +1,5 @@
-// An answer's text. It is cut into blocks, of which only those that have changed are drawn again; nothing in it is trusted.
+// Renders an answer's text. It splits the text into blocks, of which React renders only the changed ones; it trusts no
+// part of the text.
 import { memo, useId, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
@@ -31,14 +32,17 @@ const components: Components = {
   input: ({ checked }) => <Task isDone={checked === true} />,
 };
 
-/** Of a table that is drawn in parts, within another one. */
+/** These render a part of a table, inside the table. */
 const rows: Components = { ...components, table: ({ children }) => <>{children}</> };
 const furtherRows: Components = { ...rows, thead: () => null };
 
-/** Half of what the model is writing is completed, so that it is not seen to turn from signs into what they mean. */
+/**
+ * The page completes the half-written markdown of the model, so that the reader does not see signs turn into
+ * formatting.
+ */
 const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", images: false, htmlTags: false, comparisonOperators: false } as const;
 
-/** What can grow long has a way of its own, on which that costs little. */
+/** Code and tables can grow long, so each has its own renderer that makes growth cheap. */
 const Block = memo(function Block({ text, name }: { text: string; name: string }) {
   const code = codeIn(text);
   if (code) return <CodeBlock {...code} />;
@@ -59,7 +63,7 @@ const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: stri
       remarkPlugins={[gfm, htmlAsText]}
       rehypePlugins={[[rehypeSanitize, allowed], [labelled, { name }], directed, lowered, formulas]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
-      // Addresses are judged where they are linked, because text must stay where a link may not.
+      // The link component checks addresses, because the text must stay where the link may not.
       urlTransform={(address) => address}
       components={as}
     >
@@ -70,7 +74,7 @@ const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: stri
 
 export function Markdown({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) {
   const id = useId();
-  // Drawing may lag behind what comes, rather than hold up the reader's scrolling and typing.
+  // Rendering may be later than the stream, and does not block the reader's scrolling and typing.
   const paced = usePaced(text, 1);
   const shown = isStreaming ? paced : text;
   const blocks = useMemo(() => (isStreaming ? growing(shown) : settled(shown)), [shown, isStreaming]);
@@ -95,7 +99,7 @@ function completed(last: string): string {
   return last.slice(0, at) + remend(last.slice(at), COMPLETION);
 }
 
-/** What refers to another block can only be drawn together with it. */
+/** A block that refers to another one needs it in one render. */
 function settled(text: string): string[] {
   return hasDefinitions(text) ? [text] : blocksOf(text);
 }

@@ -1,4 +1,4 @@
-// The elements and attributes that an answer can consist of: those that markdown makes, and no others.
+// An answer may have only these elements and attributes: markdown makes them, and no others.
 import type { Schema } from "hast-util-sanitize";
 
 export const allowed: Schema = {
@@ -21,6 +21,6 @@ export const allowed: Schema = {
   protocols: { href: ["http", "https", "mailto"], src: ["http", "https"] },
   required: { input: { disabled: true, type: "checkbox" } },
   strip: ["script"],
-  // The only ids are those of footnotes, which have a name of their message's own.
+  // The only ids are those of footnotes, which include the message's name.
   clobber: [],
 };

@@ -5,31 +5,31 @@ import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
 const cuts: [name: string, text: string, blocks: string[]][] = [
   ["nothing is no block", "", []],
   ["blank lines alone are no block", "\n \n\n", []],
-  ["paragraphs are cut", "one\n\ntwo\n\n\nthree\n", ["one", "two", "three"]],
+  ["each paragraph is a block", "one\n\ntwo\n\n\nthree\n", ["one", "two", "three"]],
   ["lines of a paragraph stay together", "one\ntwo", ["one\ntwo"]],
   ["a fence keeps its blank lines", "```js\na\n\nb\n```\n\nafter", ["```js\na\n\nb\n```", "after"]],
   ["an open fence reaches to the end", "before\n\n```\na\n\nb", ["before", "```\na\n\nb"]],
   ["a shorter fence does not close a longer one", "````\n```\n\n```\n````\n\nx", ["````\n```\n\n```\n````", "x"]],
   ["tildes do not close backticks", "```\n~~~\n\na\n```", ["```\n~~~\n\na\n```"]],
   ["a fence with a language does not close one", "```\na\n\n```js\nb\n```\n\nc", ["```\na\n\n```js\nb\n```", "c"]],
-  ["code is cut from the lines around it", "so:\n```\na\n```\nand", ["so:", "```\na\n```", "and"]],
+  ["code is a block apart from the lines around it", "so:\n```\na\n```\nand", ["so:", "```\na\n```", "and"]],
   ["code in an item stays there", "- a\n  ```\n  b\n  ```\n- c", ["- a\n  ```\n  b\n  ```\n- c"]],
   ["code in a line is no fence", "```a``` b\n\nc", ["```a``` b", "c"]],
   ["a loose list is one block", "- a\n\n- b\n\n1. c", ["- a\n\n- b\n\n1. c"]],
-  ["an indented line belongs to what is before", "1. a\n\n   more\n\ntext", ["1. a\n\n   more", "text"]],
-  ["a list behind a paragraph is cut from it", "text\n\n- a", ["text", "- a"]],
+  ["an indented line belongs to the block before", "1. a\n\n   more\n\ntext", ["1. a\n\n   more", "text"]],
+  ["a list after a paragraph is another block", "text\n\n- a", ["text", "- a"]],
   ["a formula keeps its blank lines", "$$\na\n\nb\n$$\n\nc", ["$$\na\n\nb\n$$", "c"]],
-  ["a table is cut from what follows", "|a|b|\n|-|-|\n|1|2|\n\nx", ["|a|b|\n|-|-|\n|1|2|", "x"]],
+  ["a table ends at a blank line", "|a|b|\n|-|-|\n|1|2|\n\nx", ["|a|b|\n|-|-|\n|1|2|", "x"]],
 ];
 
 test.each(cuts)("%s", (_, text, blocks) => expect(blocksOf(text)).toEqual(blocks));
 
-test("a long list is cut between its items", () => {
+test("the cut of a long list is between its items", () => {
   const item = `- ${"word ".repeat(100)}`;
   expect(blocksOf(Array(40).fill(item).join("\n\n")).length).toBeGreaterThan(3);
 });
 
-test("all blocks but the last two stay as they are while text is added", () => {
+test("all blocks but the last two stay unchanged while text arrives", () => {
   const text = "# A\n\none\n\n- a\n- b\n\n```js\nlet x;\n\nlet y;\n```\n\n| a |\n|---|\n| 1 |\n\nend";
   let before: string[] = [];
   for (let length = 1; length <= text.length; length++) {
@@ -40,13 +40,13 @@ test("all blocks but the last two stay as they are while text is added", () => {
   }
 });
 
-test("a long list without blank lines is cut, too", () => {
+test("a long list without blank lines has cuts, too", () => {
   const blocks = blocksOf(Array(400).fill("- some words\n  - and more").join("\n"));
   expect(blocks.length).toBeGreaterThan(2);
   expect(blocks.every((block) => block.startsWith("- some"))).toBe(true);
 });
 
-test("definitions are found", () => {
+test("the text's definitions count", () => {
   expect(hasDefinitions("see [a]\n\n[a]: https://example.org")).toBe(true);
   expect(hasDefinitions("word[^1]\n\n[^1]: a note")).toBe(true);
   expect(hasDefinitions("an [array]: no")).toBe(false);
@@ -60,4 +60,4 @@ test.each([
   ["- a\n- b", "- a\n- b"],
   ["5", "5"],
   ["text\n```", "text\n```"],
-])("the dangling end of %j is not shown", (text, shown) => expect(withoutDangling(text)).toBe(shown));
+])("the page hides the dangling end of %j", (text, shown) => expect(withoutDangling(text)).toBe(shown));

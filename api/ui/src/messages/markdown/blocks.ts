@@ -1,14 +1,17 @@
-// Cuts an answer's markdown into blocks that can be drawn on their own, so that a piece of text redraws one block and not
-// the whole answer. A cut is at a blank line that is outside of everything that reaches over blank lines, and around code.
+// Splits an answer's markdown into independent blocks, so that new text renders one block and not the whole answer. It
+// cuts at a blank line outside of everything that spans blank lines, and around code.
 import { ends, fenceIn } from "./fence";
 
 const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:\s*\S/m;
 
-/** From here on a list is cut between its items too: one block of it would cost as much as an answer that is not cut. */
+/**
+ * Above this length the splitter cuts a list between its items too: as one block it would cost as much as an uncut
+ * answer.
+ */
 const LONG_LIST = 4_000;
 
-/** The blocks, in order; joined with blank lines they are the text again. */
+/** Returns the blocks in order; joined with blank lines they are the text again. */
 export function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let block: string[] = [];
@@ -28,7 +31,7 @@ export function blocksOf(text: string): string[] {
   for (const line of text.split("\n")) {
     const isBlank = line.trim() === "";
     const begun = fence === undefined && !isMath ? fenceIn(line) : undefined;
-    // An indented fence may be a list item's.
+    // An indented fence may belong to a list item.
     if (begun && line[0] === begun[0]) cut();
     else if (!isBlank && fence === undefined && !isMath && isNew(line, { isAfterBlank, isList, length })) cut();
     if (block.length === 0) {
@@ -50,14 +53,14 @@ export function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** Whether a line begins something new. An indented one does not, and neither does an item of a list that is not long. */
+/** Whether a line begins a new block. An indented line does not, and neither does an item of a short list. */
 function isNew(line: string, { isAfterBlank, isList, length }: { isAfterBlank: boolean; isList: boolean; length: number }): boolean {
   if (/^\s/.test(line)) return false;
   if (isList && LIST_ITEM.test(line)) return length >= LONG_LIST;
   return isAfterBlank;
 }
 
-/** Whether a formula that stands on lines of its own is open behind this line. */
+/** Whether a formula on separate lines is open after this line. */
 function isMathBehind(line: string, isOpen: boolean): boolean {
   const content = line.trim();
   if (content === "$$") return !isOpen;
@@ -72,8 +75,8 @@ export function hasDefinitions(text: string): boolean {
 }
 
 /**
- * The text without a last line that is not yet anything: `-` may become a list, a rule or the underline of a heading, and
- * what it becomes should not be seen to change.
+ * Returns the text without an ambiguous last line. `-`, for example, may become a list, a rule or the underline of a
+ * heading, and the reader should not see it change.
  */
 export function withoutDangling(text: string): string {
   return text.replace(/\n[ \t]*(?:[-*+>#=_|]+|`{1,2}|~{1,2}|\d{1,9}[.)]?)[ \t]*$/, "");

@@ -1,5 +1,5 @@
-// The characters that HTML has names for (`&nbsp;`), as far as HTML 4 knows them: the 1,900 names that came later weigh more
-// than all of the page's words, and the browser's own way to read them is forbidden by Trusted Types.
+// This file decodes HTML's named characters (`&nbsp;`), as far as HTML 4 has them. The 1,900 later names weigh more
+// than all of the page's words. Trusted Types forbid the browser's own decoder.
 import { characterEntitiesHtml4 } from "character-entities-html4";
 
 export function decodeNamedCharacterReference(name: string): string | false {

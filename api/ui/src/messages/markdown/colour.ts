@@ -1,7 +1,7 @@
-// Loads what colours code, when the first code is seen, so that the page does not carry it from the start.
+// Loads the highlighter when the first code appears, so that the page does not carry it from the start.
 import type { ElementContent } from "hast";
 
-/** The coloured pieces; undefined for a language that it does not know. */
+/** Returns the coloured pieces, or undefined for an unknown language. */
 export type Highlight = (text: string, language: string) => ElementContent[] | undefined;
 
 let loaded: Highlight | undefined;

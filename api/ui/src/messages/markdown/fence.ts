@@ -1,14 +1,14 @@
-// Code between fences: lines of backticks or tildes, of which the second is at least as long as the first.
+// Fences enclose code: they are lines of backticks or tildes, and the second is at least as long as the first.
 
-/** What follows a fence of backticks has none, or it would be code in a line. */
+/** No backtick follows a fence of backticks on its line, or the line would be inline code. */
 const FENCE = /^ {0,3}(`{3,}(?!`)(?!.*`)|~{3,})/;
 
-/** The signs of a line that begins code. */
+/** Returns the fence that begins a line, if it has one. */
 export function fenceIn(line: string): string | undefined {
   return FENCE.exec(line)?.[1];
 }
 
-/** Whether the line ends the code that such a fence has begun. */
+/** Whether the line ends the code that this fence has opened. */
 export function ends(line: string, fence: string): boolean {
   const signs = line.trim();
   return signs[0] === fence[0] && signs.length >= fence.length && fenceIn(line) === signs;
@@ -16,10 +16,10 @@ export function ends(line: string, fence: string): boolean {
 
 export type FencedCode = { language?: string; code: string; isOpen: boolean };
 
-/** The code of a block that is nothing else. It may still be growing: then it has no second fence. */
+/** Returns the code of a block that consists only of code. A growing block has no second fence. */
 export function codeIn(block: string): FencedCode | undefined {
   const fence = fenceIn(block.split("\n", 1)[0]!);
-  // What is indented loses as much in each of its lines, and that is markdown's to know.
+  // Each line of an indented block loses that indentation, and markdown handles that.
   if (!fence || block[0] !== fence[0]) return undefined;
   const [first = "", ...lines] = block.replaceAll("\r\n", "\n").split("\n");
   const end = lines.findIndex((line) => ends(line, fence));

@@ -1,7 +1,7 @@
-// Formulas in a line, of which `math.ts` has marked where they begin and end: they become code, without their signs.
+// `math.ts` marks where inline formulas begin and end; this file makes code of them, without the marks.
 import type { Element, ElementContent, Root, RootContent, Text } from "hast";
 
-/** Two characters of the private use area, which no text has any use for. */
+/** These two characters are in the private use area, so no text needs them. */
 export const BEGIN = "\uE000";
 export const END = "\uE001";
 
@@ -17,7 +17,7 @@ export function formulas() {
 function withFormulas<Node extends RootContent | ElementContent>(node: Node): (Node | Element | Text)[] {
   if (node.type === "text") return cut(node.value);
   if (node.type !== "element") return [node];
-  // What looked like one may be a part of an address.
+  // A marked text may be part of an address.
   for (const [name, value] of Object.entries(node.properties)) {
     if (typeof value === "string") node.properties[name] = value.replace(MARKS, "");
   }
@@ -25,7 +25,10 @@ function withFormulas<Node extends RootContent | ElementContent>(node: Node): (N
   return [node];
 }
 
-/** The texts and the formulas, one after the other: what a pattern with a group cuts out is at every second place. */
+/**
+ * Returns the texts and the formulas alternately: `split` by a pattern with a group puts its matches at every second
+ * index.
+ */
 function cut(text: string): (Element | Text)[] {
   return text.split(FORMULA).flatMap((piece, index): (Element | Text)[] => {
     const value = piece.replace(MARKS, "");

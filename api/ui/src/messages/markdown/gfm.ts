@@ -1,5 +1,5 @@
-// Tables, task lists, footnotes, struck text and bare addresses. As the package `remark-gfm` has it, without the half of it
-// that writes markdown, which is a fifth of what the page's markdown weighs.
+// This file adds tables, task lists, footnotes, struck text and bare addresses. It equals the package `remark-gfm`
+// without the half that writes markdown, which is a fifth of the page's markdown code.
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm as syntax } from "micromark-extension-gfm";
 import type {} from "remark-parse";

@@ -1,4 +1,4 @@
-// The languages that are coloured. This is a file of its own for the reader who sees code, see `colour.ts`.
+// The highlighter colours these languages. This separate file loads only for a reader who sees code, see `colour.ts`.
 import bash from "highlight.js/lib/languages/bash";
 import cpp from "highlight.js/lib/languages/cpp";
 import css from "highlight.js/lib/languages/css";

@@ -1,11 +1,11 @@
-// The elements of an answer that are not drawn as markdown has them.
+// These components replace elements of an answer that the page does not render as markdown has them.
 import { createContext, type MouseEvent, type ReactNode, useContext } from "react";
 
 import { words } from "../../i18n";
 import { Icon } from "../icons";
 import { hostOf, isNote, safeAddress } from "./links";
 
-/** Whether this is in a link already: there can be none in it. */
+/** Whether the component is inside a link, which cannot contain another one. */
 const InLink = createContext(false);
 
 export function Link({ address, id, describedBy, children }: { address?: string; id?: string; describedBy?: string; children: ReactNode }) {
@@ -34,7 +34,10 @@ function goToNote(event: MouseEvent<HTMLAnchorElement>) {
   focusable?.focus({ preventScroll: true });
 }
 
-/** An image that the model names is not loaded, because its address alone could tell somebody what was said here. */
+/**
+ * The page does not load an image that the model names, because its address alone could leak the conversation's
+ * content.
+ */
 export function Image({ address, alt }: { address?: string; alt?: string }) {
   const name = alt ? words.message.imageNamed(alt) : words.message.image;
   const isInLink = useContext(InLink);
@@ -53,7 +56,7 @@ export function Image({ address, alt }: { address?: string; alt?: string }) {
   );
 }
 
-/** A table that is wider than the text scrolls by itself; it can be focused so that the keyboard can scroll it. */
+/** A table wider than the text scrolls by itself; it takes the focus, so that the keyboard can scroll it. */
 export function Table({ children }: { children: ReactNode }) {
   return (
     <div className="table" role="group" aria-label={words.message.table} tabIndex={0}>
@@ -62,7 +65,7 @@ export function Table({ children }: { children: ReactNode }) {
   );
 }
 
-/** A task's box, which shows and cannot be clicked. */
+/** Shows a task's box, which the reader cannot click. */
 export function Task({ isDone }: { isDone: boolean }) {
   return <span className="task" role="img" data-done={isDone || undefined} aria-label={isDone ? words.message.done : words.message.notDone} />;
 }

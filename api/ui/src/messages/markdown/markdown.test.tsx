@@ -1,4 +1,4 @@
-// What an answer becomes, through the whole pipeline.
+// These tests render answers through the whole pipeline.
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test, vi } from "vitest";
 
@@ -7,7 +7,7 @@ const { Markdown } = await import("./Markdown");
 
 const drawn = (text: string, isStreaming = false) => renderToStaticMarkup(<Markdown text={text} isStreaming={isStreaming} />);
 
-/** The tags and their attributes; what is text can do no harm. */
+/** Returns the tags and their attributes; text can do no harm. */
 const tagsOf = (html: string) => html.match(/<[a-z][^>]*>/gi) ?? [];
 
 const hostile = [
@@ -73,7 +73,7 @@ test.each(hostile)("%j does no harm", (text) => {
     const tags = tagsOf(drawn(text, isStreaming));
     for (const tag of tags) {
       expect(tag).not.toMatch(/^<(?:script|style|iframe|object|embed|link|meta|base|form|img|video|audio|math|noscript|body|details|input)\b/i);
-      // Attributes are told from text by what stands around their values.
+      // The characters around its value distinguish an attribute from text.
       expect(tag.replace(/"[^"]*"/g, '""')).not.toMatch(/\son\w+=|\s(?:src|srcdoc|style|action|formaction|xlink:href)=/i);
       expect(tag).not.toMatch(/href="(?!https?:\/\/|mailto:|#note-)/i);
       expect(tag).not.toMatch(/href="[^"/]*\/\/[^"/]*@/);
@@ -81,11 +81,11 @@ test.each(hostile)("%j does no harm", (text) => {
   }
 });
 
-test("no answer of any kind loads anything", () => {
+test("no answer loads a resource", () => {
   expect(tagsOf(drawn(hostile.join("\n\n"))).filter((tag) => /\b(?:src|srcset|poster|background|data)=/.test(tag))).toEqual([]);
 });
 
-test("HTML is shown as it is written", () => {
+test("HTML stays text", () => {
   expect(drawn("use Vec<String> here")).toContain("Vec&lt;String&gt;");
   expect(drawn("<div>\n\nx")).toContain("&lt;div&gt;");
 });
@@ -96,27 +96,27 @@ test("links open a tab that knows nothing of this page", () => {
   );
 });
 
-test("an image is a link that says where it leads", () => {
+test("an image is a link that shows its target", () => {
   const html = drawn("![a cat](https://example.org/cat.png)");
   expect(html).toContain('href="https://example.org/cat.png"');
   expect(html).toContain("Image: a cat");
   expect(html).toContain("example.org</span>");
 });
 
-test("no link is in a link, and what is not linked says so", () => {
+test("no link is in a link, and an unlinked image says so", () => {
   const html = drawn("[![a cat](https://example.org/cat.png)](https://example.org/cats)");
   expect(html.match(/<a /g)).toHaveLength(1);
   expect(html).toContain('href="https://example.org/cats"');
   expect(drawn("[the guide](/docs/guide)")).toContain('<span title="Not linked: /docs/guide">the guide</span>');
 });
 
-test("tables, tasks, lists and breaks in cells are kept", () => {
+test("tables, tasks, lists and breaks in cells survive", () => {
   expect(drawn("|a|\n|-|\n|b<br>c|")).toMatch(/<table>.*<td[^>]*>b<br\/>\n?c<\/td>/s);
   expect(drawn("- [x] done\n- [ ] not")).toContain('data-done="true" aria-label="done"');
   expect(drawn("3. c\n4. d")).toContain('<ol start="3"');
 });
 
-test("each block has a direction of its own", () => {
+test("each block has its own direction", () => {
   expect(drawn("# مرحبا\n\nhello\n\n- عنصر")).toMatch(/<h3 dir="auto".*<p dir="auto".*<ul dir="auto">\s*<li>/s);
 });
 
@@ -128,20 +128,20 @@ test("a footnote's anchors lead to each other", () => {
   expect(html).toContain(`id="${back}"`);
 });
 
-test("a footnote's description is the label of its own message's footnotes", () => {
+test("a footnote's description is the label of its message's footnotes", () => {
   const html = drawn("a[^1]\n\n[^1]: b");
   const [, label] = /aria-describedby="([^"]+)"/.exec(html)!;
   expect(label).toMatch(/^note-/);
   expect(html).toMatch(new RegExp(`<h3[^>]* id="${label}"`));
 });
 
-test("half of a sign is not seen while it is being written", () => {
+test("the reader never sees half of a sign", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");
   expect(drawn("a paragraph\n-", true)).toBe(drawn("a paragraph", true));
 });
 
-test("formulas are shown as they are written, without their signs", () => {
+test("formulas appear as the model wrote them, without their signs", () => {
   expect(drawn("so $a_i*b_i*c$ and \\(x_1\\) hold")).toContain('so <code class="formula" dir="ltr">a_i*b_i*c</code> and <code class="formula" dir="ltr">x_1</code> hold');
   expect(drawn("| $|x_1|$ |\n|-|\n| a |")).toContain(">|x_1|</code>");
   expect(drawn("[x](https://example.org/?a=$b&c=$d)")).toContain('href="https://example.org/?a=$b&amp;c=$d"');
@@ -155,8 +155,8 @@ test("a long table is one table, with one head", () => {
   expect(html.match(/<td dir="auto"><strong>b<\/strong><\/td>/g)).toHaveLength(100);
 });
 
-test("code is the same while it is written and afterwards", () => {
+test("code is equal during and after its writing", () => {
   const [open, closed] = [drawn("```js\nlet a;\n\nlet b;", true), drawn("```js\nlet a;\n\nlet b;\n```", true)];
-  // Where the newest line is kept apart is all that they differ in.
+  // They differ only in the separate element of the newest line.
   expect(open.replaceAll("</span><span>", "")).toBe(closed.replaceAll("</span><span>", ""));
 });

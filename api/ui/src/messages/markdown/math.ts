@@ -1,11 +1,11 @@
-// Formulas are shown as they are written. Markdown would take their backslashes and underscores for its own, so they are
-// made into what it leaves alone: code of the language `math` for those on lines of their own, escaped text between two
-// marks for the others, of which `formula.ts` makes code when markdown has been read.
-// An answer may be made to be hard to read, so everything here goes forward and looks at nothing twice.
+// The page shows formulas as the model wrote them. Markdown would read their backslashes and underscores, so this file
+// protects them. A formula on separate lines becomes code of the language `math`. An inline formula becomes escaped
+// text between two marks, and `formula.ts` makes code of it after parsing. An answer may be hostile, so this file only
+// moves forward and reads nothing twice.
 import { ends, fenceIn } from "./fence";
 import { BEGIN, END } from "./formula";
 
-/** The markdown of a block, its formulas kept from being read as markdown. */
+/** Returns the markdown of a block with its formulas protected. */
 export function withMathKept(markdown: string): string {
   if (!/\$|\\[([]/.test(markdown)) return markdown;
   const kept: string[] = [];
@@ -28,7 +28,7 @@ export function withMathKept(markdown: string): string {
   return kept.join("\n");
 }
 
-/** A text without fences. */
+/** Takes a text without fences. */
 function keep(text: string): string {
   let kept = "";
   let at = 0;
@@ -39,7 +39,7 @@ function keep(text: string): string {
     const end = endOf[mark as keyof typeof endOf](start);
     if (!end) continue;
     const formula = text.slice(start, end.start);
-    // What ends on its first line, and has something behind it there, stands in a line.
+    // A formula that ends on its first line, and has text after it there, is inline.
     const isInLine = formula.split("\n", 1)[0]!.includes(mark === "$$" ? "$$" : "\\]");
     if (isInLine || formula.trim() === "") continue;
     kept += `${inline(text.slice(at, index))}\`\`\`math\n${formula.trim()}\n\`\`\``;
@@ -48,7 +48,7 @@ function keep(text: string): string {
   return kept + inline(text.slice(at));
 }
 
-/** Finds the next of such ends from a place on, which must not go back. */
+/** Finds the next of these ends from a position, which must not decrease. */
 function lineEndings(text: string, pattern: RegExp) {
   let found: { start: number; end: number } | undefined;
   let isOver = false;
@@ -72,7 +72,7 @@ function inline(text: string): string {
     const { index } = sign;
     kept += text.slice(at, index);
     const end = sign[0] === "`" ? code(index) : formula(index);
-    // A backslash takes the character behind it along: an escaped dollar begins no formula.
+    // A backslash also skips the next character: an escaped dollar begins no formula.
     at = end ?? index + (sign[0] === "\\" ? 2 : 1);
     const taken = text.slice(index, at);
     kept += end !== undefined && sign[0] !== "`" ? BEGIN + taken.replace(/[!-/:-@[-`{-~]/g, "\\$&") + END : taken;
@@ -81,7 +81,10 @@ function inline(text: string): string {
   return kept + text.slice(at);
 }
 
-/** The end of the code, or of the signs alone, that begin at a place: code ends with as many signs as it began with. */
+/**
+ * Returns the end of the code that begins at a position, or of its backticks alone. Code ends with as many backticks as
+ * it began with.
+ */
 function codeIn(text: string): (at: number) => number | undefined {
   const endings = new Map<number, number>();
   const newest = new Map<number, number>();
@@ -95,7 +98,7 @@ function codeIn(text: string): (at: number) => number | undefined {
   return (at) => endings.get(at);
 }
 
-/** The end of the formula that begins at a place, for places that do not go back. */
+/** Returns the end of the formula that begins at a position; successive positions must not decrease. */
 function formulasIn(text: string): (at: number) => number | undefined {
   const bracket = next(text, "\\)");
   const blank = next(text, "\n\n");
@@ -109,7 +112,7 @@ function formulasIn(text: string): (at: number) => number | undefined {
   };
 }
 
-/** As pandoc has it: no white space inside of the dollars, no digit behind them, so that prices stay prices. */
+/** This rule is pandoc's: no white space inside of the dollars, no digit after them, so that prices stay prices. */
 function endOfDollars(text: string, at: number): number | undefined {
   const isDouble = text[at + 1] === "$";
   const start = at + (isDouble ? 2 : 1);
@@ -120,7 +123,7 @@ function endOfDollars(text: string, at: number): number | undefined {
   return /^\s|[\s\\]$/.test(content) || /\d/.test(text[end + 1] ?? "") ? undefined : end + 1;
 }
 
-/** Where something is next, from a place on that does not go back; -1 if nowhere. */
+/** Returns the next index of a text from a position that does not decrease; -1 if there is none. */
 function next(text: string, sought: string): (from: number) => number {
   let found = -2;
   return (from) => {

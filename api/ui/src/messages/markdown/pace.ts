@@ -1,7 +1,8 @@
-// Draws what grows as often as can be afforded, so that the page is free for its reader however large that has become.
+// Renders a growing value only as often as the page can afford, so that the page stays responsive however large the
+// value is.
 import { startTransition, useEffect, useRef, useState } from "react";
 
-/** The newest value there was time to draw: for `rest` times as long as the last drawing took, nothing is drawn. */
+/** Returns the newest rendered value. After a render, the hook pauses for `rest` times that render's duration. */
 export function usePaced<Value>(value: Value, rest: number): Value {
   const [shown, setShown] = useState(value);
   const freeAt = useRef(0);
@@ -10,7 +11,7 @@ export function usePaced<Value>(value: Value, rest: number): Value {
   useEffect(() => {
     const now = performance.now();
     freeAt.current = now + rest * (now - begun);
-    // `begun` is that of the drawing which has brought this value.
+    // `begun` belongs to the render that has brought this value.
   }, [shown]);
 
   useEffect(() => {

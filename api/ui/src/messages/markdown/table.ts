@@ -1,12 +1,15 @@
-// Cuts a table into parts that can be drawn on their own, so that a new row does not redraw all of them.
+// Splits a table into independent parts, so that a new row does not render all of them again.
 
-/** So many rows are drawn again while the last of them is written. */
+/** A part has this many rows, which the page renders again during the writing of its last row. */
 const ROWS = 30;
 
-/** What nothing else begins with. A row may do without its first sign. */
+/** No other block begins with these characters. A row may omit its first sign. */
 const ROW = /^ {0,3}[|\p{L}]/u;
 
-/** The parts, each of which is a table with the same head; undefined for a block that may be anything else. */
+/**
+ * Returns the parts, each of which is a table with its own copy of the head. It returns undefined for a block that may
+ * not be a table.
+ */
 export function tableIn(block: string): string[] | undefined {
   if (!block.startsWith("|")) return undefined;
   const [head = "", delimiters = "", ...rows] = block.split("\n");

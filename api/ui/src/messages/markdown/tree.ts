@@ -1,9 +1,9 @@
-// What is changed in the trees between markdown and elements: HTML becomes text, blocks get a direction of their own, and
-// headings go below those of the page.
+// This file changes the trees between markdown and elements: HTML becomes text, each block gets its own direction, and
+// headings move below those of the page.
 import type { Element, ElementContent, Root as Elements, RootContent } from "hast";
 import type { Nodes, Root as Markdown } from "mdast";
 
-/** HTML is shown as it is written and never becomes elements; only `<br>`, which tables cannot do without, is a line's end. */
+/** HTML stays text and never becomes elements; only `<br>`, which tables need, becomes a line break. */
 export function htmlAsText() {
   return (tree: Markdown) => asText(tree);
 }
@@ -21,7 +21,7 @@ function asText(node: Nodes) {
 
 const DIRECTED = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "td", "th"]);
 
-/** The label that every footnote refers to has its id in its message's own name, because a page has many messages. */
+/** Every footnote refers to the label by an id that includes the message's name, because a page has many messages. */
 export function labelled({ name }: { name: string }) {
   return (tree: Elements) => tree.children.forEach((child) => label(child, `${name}label`));
 }
@@ -35,7 +35,7 @@ function label(node: RootContent | ElementContent, id: string) {
   node.children.forEach((child) => label(child, id));
 }
 
-/** Each block is read from the side on which its own first letter begins. */
+/** Each block's first letter decides its direction. */
 export function directed() {
   return (tree: Elements) => tree.children.forEach(direct);
 }
@@ -44,19 +44,21 @@ function direct(node: RootContent | ElementContent) {
   if (node.type !== "element") return;
   if (DIRECTED.has(node.tagName)) {
     node.properties.dir = "auto";
-    // A list looks for its direction in its items, and passes over what has one itself.
+    // A list takes its direction from its items, and skips those that have one themselves.
     if (node.tagName !== "ul" && node.tagName !== "ol") return;
   }
   if (node.tagName === "li") return node.children.filter(isBlock).forEach(direct);
   node.children.forEach(direct);
 }
 
-/** What, inside of an item, has a direction of its own and is not the item's text. */
+/** Whether an element inside of an item has its own direction and is not the item's text. */
 function isBlock(node: ElementContent): node is Element {
   return node.type === "element" && node.tagName !== "p" && node.tagName !== "ul" && node.tagName !== "ol";
 }
 
-/** An answer's headings are parts of a message: they come below the page's own, in two levels, which no answer can skip. */
+/**
+ * An answer's headings are parts of a message: they come below the page's own, in two levels, which no answer can skip.
+ */
 export function lowered() {
   return (tree: Elements) => tree.children.forEach(lower);
 }
