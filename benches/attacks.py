@@ -337,6 +337,33 @@ def searches(program):
     return f"one search takes {alone * 1000:,.0f} ms; 50 at once: {tally(results)}; another user's search: {tally([victim])} after {waited * 1000:,.0f} ms", server.end()
 
 
+def restores(program):
+    """40 restorations at once of a conversation with 1,000 questions, beside another user's message"""
+    server = Server(program)
+    first = json.loads(server.ask("POST", "/v1/runs", {"input": "[tokens=0]"}, user=MALLORY)[2])
+    conversation, question = first["conversation"]["id"], first["message"]["id"]
+    path = f"/v1/conversations/{conversation}/messages"
+    for number in range(1_000):
+        body = {"content": f"[tokens=0] {number}", "stream": False}
+        while server.ask("POST", path, body, user=MALLORY)[0] == 429:
+            time.sleep(0.05)
+    edit = {"content": "[tokens=0]", "replace_from": question}
+    other = json.loads(server.ask("POST", path, edit, user=MALLORY)[2])["message"]["id"]
+    started_at = time.monotonic()
+    server.ask("POST", f"{path}/{question}/restore", user=MALLORY)
+    alone = time.monotonic() - started_at
+    results = []
+    restore = lambda index: server.ask("POST", f"{path}/{other if index % 2 else question}/restore", user=MALLORY)
+    attack = threading.Thread(target=lambda: results.extend(concurrently(40, restore)))
+    attack.start()
+    time.sleep(0.3)
+    started_at = time.monotonic()
+    victim = server.ask("POST", "/v1/runs", {"input": "[tokens=0]"}, user=VICTIM)
+    waited = time.monotonic() - started_at
+    attack.join()
+    return f"one takes {alone * 1000:,.0f} ms; 40 at once: {tally(results)}; another user's message: {tally([victim])} after {waited * 1000:,.0f} ms", server.end()
+
+
 def approvals(program):
     """the approvals of a run with inputs of 3.5 MB, requested by 30 clients that do not read"""
     # A model writes such inputs by itself; the scripted one copies them from the user's message.
@@ -372,7 +399,7 @@ def forwarded(program):
     return f"100 runs under made-up addresses: {tally(made_up)}; the caller who really has one of the addresses: {tally([victim])}", server.end()
 
 
-ATTACKS = [patterns, rules, streams, slots, writes, pages, trickle, searches, approvals, forwarded]
+ATTACKS = [patterns, rules, streams, slots, writes, pages, trickle, searches, restores, approvals, forwarded]
 
 if __name__ == "__main__":
     program, wanted = sys.argv[1], sys.argv[2:]

@@ -381,7 +381,11 @@ const NAMES: &[&str] = &[
     "`nobody`",
     "by default nobody for a worker that runs as root",
     "commands run as nobody",
+    "a_stdio_server_of_a_root_worker_runs_as_user_nobody_and_sees_nothing_of_it",
 ];
+
+/// A page that a hostile model wrote.
+const HOSTILE: &str = "tests/page/hostile.md";
 
 /// The prose of a file: comments of code, all of a page but its code.
 fn prose(name: &str, text: &str) -> Vec<(usize, String)> {
@@ -400,11 +404,11 @@ fn prose(name: &str, text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn sentences_name_their_actor() {
-    let tracked = Command::new("git").args(["ls-files", "*.rs", "*.md"]).current_dir(root()).output().unwrap();
+    let tracked = Command::new("git").args(["ls-files", "*.rs", "*.md", "*.ts", "*.tsx"]).current_dir(root()).output().unwrap();
     let mut found = Vec::new();
     for name in String::from_utf8(tracked.stdout).unwrap().lines() {
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
-        for (number, line) in prose(name, &text) {
+        for (number, line) in prose(name, &text).into_iter().filter(|_| name != HOSTILE) {
             let plain = NAMES.iter().fold(line, |line, name| line.replace(name, ""));
             let lower = format!(" {} ", plain.to_lowercase().replace(|c: char| !c.is_alphanumeric() && c != ' ', " "));
             let word = WORDS.iter().find(|word| lower.contains(&format!(" {word} ")));
@@ -418,6 +422,9 @@ fn sentences_name_their_actor() {
         }
         let names = text.lines().filter_map(|line| line.trim_start().split("fn ").nth(1)?.split('(').next());
         for test in names {
+            if NAMES.contains(&test) {
+                continue;
+            }
             let spoken = format!(" {} ", test.replace('_', " "));
             if let Some(word) = WORDS.iter().find(|word| spoken.contains(&format!(" {word} "))) {
                 found.push(format!("{name}: {word:?} in the name {test}"));

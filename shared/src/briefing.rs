@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_told_with_the_labels_of_its_language() {
+    fn a_card_has_the_labels_of_its_language() {
         let mut card = BriefingCard {
             briefing_id: Uuid::nil(),
             title: "Review耗时超标".into(),

@@ -55,7 +55,7 @@ async fn a_call_is_approved_with_another_input() {
 }
 
 #[tokio::test]
-async fn who_answers_second_is_told() {
+async fn the_second_answer_learns_of_the_first() {
     let (_, client, _deployment) = Visit::begin(Deployment::embedded(), "answers_too_late").await.ends().await;
     assert_eq!(approval(&client).await["status"], "denied");
 }

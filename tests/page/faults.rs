@@ -8,7 +8,7 @@ use crate::{
     support::{Deployment, Embedded, agent},
 };
 
-in_both_modes!(an_answer_is_shown_to_its_end, a_server_that_comes_back_goes_on_without_a_click);
+in_both_modes!(an_answer_is_shown_to_its_end, a_server_that_comes_back_continues_without_a_click);
 
 /// Long enough for everything that happens meanwhile.
 fn long() -> Value {
@@ -24,7 +24,7 @@ async fn an_answer_is_shown_to_its_end(deployment: Deployment) {
 
 /// An embedded worker dies with its server, and the page reports the lost worker.
 #[tokio::test]
-async fn a_lost_worker_is_told_and_what_it_said_is_replaced() {
+async fn a_lost_worker_is_shown_and_its_text_is_replaced() {
     let mut visit = Visit::with(Deployment::scaled_out(), "retries", long()).await;
     visit.reaches("answering").await;
     visit.deployment.kill_worker();
@@ -33,7 +33,7 @@ async fn a_lost_worker_is_told_and_what_it_said_is_replaced() {
     assert!(shows_the_only_run(&client, &end).await["attempt"].as_u64() > Some(1));
 }
 
-async fn a_server_that_comes_back_goes_on_without_a_click(deployment: Deployment) {
+async fn a_server_that_comes_back_continues_without_a_click(deployment: Deployment) {
     let mut visit = Visit::with(deployment, "reconnects", long()).await;
     visit.reaches("answering").await;
     visit.deployment.kill_api();
@@ -96,7 +96,7 @@ async fn a_failed_answer_stays_and_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn who_says_too_much_is_told_when_to_try_again() {
+async fn a_reader_at_the_rate_limit_sees_when_to_try_again() {
     let deployment = Deployment::embedded().with("CHAT_RATE_LIMIT", "1/minute");
     let mut visit = Visit::begin(deployment, "is_told_when_to_try_again").await;
     visit.reaches("limited").await;

@@ -114,6 +114,6 @@ async fn a_browser_without_dictation_has_no_button_for_it() {
 }
 
 #[tokio::test]
-async fn nobody_needs_a_mouse() {
+async fn the_page_needs_no_mouse() {
     Visit::begin(Deployment::embedded(), "uses_the_keyboard_alone").await.ends().await;
 }

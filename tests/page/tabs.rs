@@ -5,9 +5,9 @@ use serde_json::json;
 use super::{Visit, shows_the_only_run, words};
 use crate::{in_both_modes, support::Deployment};
 
-in_both_modes!(a_reload_shows_the_whole_answer_so_far_and_goes_on);
+in_both_modes!(a_reload_shows_the_answer_so_far_and_continues);
 
-async fn a_reload_shows_the_whole_answer_so_far_and_goes_on(deployment: Deployment) {
+async fn a_reload_shows_the_answer_so_far_and_continues(deployment: Deployment) {
     let (end, client, _deployment) = Visit::begin(deployment, "reloads").await.ends().await;
     shows_the_only_run(&client, &end).await;
 }
