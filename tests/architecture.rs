@@ -404,7 +404,8 @@ fn prose(name: &str, text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn sentences_name_their_actor() {
-    let tracked = Command::new("git").args(["ls-files", "*.rs", "*.md", "*.ts", "*.tsx"]).current_dir(root()).output().unwrap();
+    let tracked =
+        Command::new("git").args(["ls-files", "*.rs", "*.md", "*.ts", "*.tsx"]).current_dir(root()).output().unwrap();
     let mut found = Vec::new();
     for name in String::from_utf8(tracked.stdout).unwrap().lines() {
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
