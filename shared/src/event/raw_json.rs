@@ -23,9 +23,10 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// Parses the value.
+    /// Parses the value. A value that no `Value` can hold, because it nests too deep or has a number without bound, is its
+    /// text.
     pub fn to_value(&self) -> Value {
-        serde_json::from_str(self.get()).expect("a RawValue is valid JSON")
+        serde_json::from_str(self.get()).unwrap_or_else(|_| Value::String(self.get().to_owned()))
     }
 }
 
@@ -56,5 +57,19 @@ impl Serialize for RawJson<'_> {
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&'a RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_that_no_value_holds_is_its_text() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        for text in [deep.as_str(), "1e999"] {
+            let raw = serde_json::from_str::<RawJson<'_>>(text).unwrap();
+            assert_eq!(raw.to_value(), Value::String(text.to_owned()));
+        }
     }
 }

@@ -1,0 +1,358 @@
+//! The rules of ARCHITECTURE.md, held by a test: who imports whom, where each library lives, how long a file may be.
+#![allow(clippy::unwrap_used)]
+
+mod words;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Lines that a file may have, without its tests.
+const BUDGET: usize = 400;
+
+/// Every library that has one home: the crate name as `use` has it, and where it may be used.
+const HOMES: &[(&str, &[&str])] = &[
+    ("axum", &["api/src"]),
+    ("hyper", &["api/src"]),
+    ("metrics_exporter_prometheus", &["api/src/metrics"]),
+    ("metrics_process", &["api/src/metrics"]),
+    ("utoipa_axum", &["api/src/routes"]),
+    ("apalis", &["worker/src/consumer.rs"]),
+    ("apalis_core", &["shared/src/queue/backend.rs"]),
+    ("rust_embed", &["api/src/routes/page.rs"]),
+    ("sqlx", &["shared/src/storage"]),
+    ("deadpool", &["shared/src/storage/pool.rs"]),
+    ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link"]),
+    ("opentelemetry", &["shared/src/telemetry"]),
+    ("opentelemetry_otlp", &["shared/src/telemetry"]),
+    ("opentelemetry_sdk", &["shared/src/telemetry"]),
+    ("governor", &["shared/src/rate_limit/memory.rs"]),
+    ("jsonwebtoken", &["api/src/auth"]),
+    ("genai", &["worker/src/model"]),
+    ("reqwest", &["worker/src/model", "worker/src/tools/mcp", "src/chat", "src/healthcheck.rs"]),
+    ("rmcp", &["worker/src/tools/mcp"]),
+    ("sse_stream", &["worker/src/tools/mcp"]),
+    ("rustix", &["worker/src/tools/mcp", "src/privacy.rs"]),
+    ("jsonschema", &["shared/src/schema"]),
+    ("toml", &["src/agents.rs"]),
+    ("serde_saphyr", &["src/agents.rs"]),
+    ("holdfast_api", &["src"]),
+    ("holdfast_worker", &["src"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for folder in ["src", "api/src", "worker/src", "shared/src"] {
+        collect(&root().join(folder), &mut found);
+    }
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
+    found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether a text names a crate in a path, as `name::`.
+fn mentions(text: &str, name: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.into_iter().any(|line| {
+        line.match_indices(&format!("{name}::")).any(|(at, _)| {
+            !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
+        }) || line
+            .match_indices(&format!("::{name}::"))
+            .any(|(at, _)| !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+    })
+}
+
+#[test]
+fn each_library_has_one_home() {
+    for (name, homes) in HOMES {
+        for (file, text) in sources() {
+            let at_home = homes.iter().any(|home| file.starts_with(home));
+            // A module of ours may have a library's name, as run_log::redis does.
+            let own = text.contains(&format!("mod {}", name)) || file.contains(&format!("/{name}.rs"));
+            assert!(at_home || own || !mentions(&text, name), "{file} uses {name}, whose home is {homes:?}");
+        }
+    }
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let ours = |manifest: &str| {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        let dependencies = text.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap().to_owned();
+        let names = dependencies
+            .lines()
+            .filter_map(|line| line.strip_prefix("holdfast-"))
+            .map(|line| line.split(['.', ' ']).next().unwrap().to_owned());
+        names.collect::<BTreeSet<_>>()
+    };
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(ours("shared/Cargo.toml"), set(&[]));
+    assert_eq!(ours("api/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("worker/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("Cargo.toml"), set(&["api", "shared", "worker"]));
+}
+
+#[test]
+fn no_hosts_clock_decides_when_a_question_expires() {
+    // `mod.rs` measures with it.
+    let executor = |file: &str| file.starts_with("worker/src/executor/") && !file.ends_with("/mod.rs");
+    for (file, text) in sources().into_iter().filter(|(file, _)| executor(file)) {
+        assert!(!text.contains("Utc::now"), "{file} reads the host's clock; `claim.clock` is the database's");
+    }
+}
+
+#[test]
+fn the_domain_is_pure() {
+    let domain = [
+        "agent/mod.rs",
+        "agent/access.rs",
+        "agent/definition.rs",
+        "agent/limits.rs",
+        "agent/mcp_server.rs",
+        "agent/secret.rs",
+        "approval.rs",
+        "briefing.rs",
+        "excerpt.rs",
+        "finish_reason.rs",
+        "schema/mod.rs",
+        "schema/size.rs",
+        "schema/work.rs",
+        "storable.rs",
+        "tool.rs",
+        "trace.rs",
+        "event.rs",
+        "event_id.rs",
+        "transcript.rs",
+        "snapshot.rs",
+        "run.rs",
+        "telemetry/traceparent.rs",
+        "message.rs",
+        "conversation.rs",
+        "page.rs",
+        "idempotency.rs",
+        "ending.rs",
+        "text_enum.rs",
+        "timestamp.rs",
+        "tokens.rs",
+        "usage.rs",
+    ];
+    for (file, text) in sources() {
+        if !domain.iter().any(|name| file == format!("shared/src/{name}")) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for banned in ["async ", "tokio", "sqlx", "redis", "Utc::now", "SystemTime", "Instant"] {
+            assert!(!code.contains(banned), "{file} has {banned}");
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_its_budget() {
+    for (file, text) in sources() {
+        let lines = text.split("#[cfg(test)]").next().unwrap().lines().count();
+        assert!(lines <= BUDGET, "{file} has {lines} lines: find the missing concept");
+    }
+}
+
+#[test]
+fn every_file_says_on_top_what_it_is() {
+    for (file, text) in sources() {
+        assert!(text.starts_with("//! "), "{file} does not begin with `//!`");
+    }
+}
+
+#[test]
+fn no_file_is_a_bucket() {
+    let buckets = ["utils", "common", "helpers", "types", "models", "core", "misc", "manager", "service"];
+    for (file, _) in sources() {
+        let parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+        assert!(!parts.iter().any(|part| buckets.contains(part)), "{file} is named like a bucket");
+    }
+}
+
+#[test]
+fn migrations_come_in_pairs() {
+    let names = |dialect: &str| {
+        let folder = root().join("migrations").join(dialect);
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names("postgres"), names("sqlite"));
+}
+
+#[test]
+fn the_code_is_finished() {
+    for (file, text) in sources() {
+        for banned in ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "dbg!(", "#[ignore"] {
+            assert!(!text.contains(banned), "{file} has {banned}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let documented = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let mut missing = Vec::new();
+    for (file, text) in sources() {
+        for (_, rest) in text.match_indices("env = \"").map(|(at, found)| (at, &text[at + found.len()..])) {
+            let name = rest.split('"').next().unwrap();
+            if !documented.contains(&format!("`{name}`")) {
+                missing.push(format!("{name} ({file})"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/configuration.md lacks {missing:#?}");
+}
+
+#[test]
+fn every_limit_has_its_edge_described() {
+    let described = fs::read_to_string(root().join("docs/operations/limits.md")).unwrap();
+    let configuration = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let settings = configuration.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let limits = settings.filter(|(name, _)| {
+        let parts = [
+            "_MAX_",
+            "_BYTES",
+            "_CHARS",
+            "_TOKENS",
+            "_CONCURRENCY",
+            "_POOL",
+            "_LIMIT",
+            "_RETRIES",
+            "TIMEOUT",
+            "_TTL_MS",
+            "_IDLE_MS",
+        ];
+        parts.iter().any(|part| name.contains(part))
+    });
+    let missing: Vec<&str> =
+        limits.map(|(name, _)| name).filter(|name| !described.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/operations/limits.md lacks {missing:#?}");
+}
+
+/// The packages of the page that its reader receives.
+fn page_packages() -> BTreeSet<String> {
+    let lock: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(root().join("api/ui/package-lock.json")).unwrap()).unwrap();
+    let packages = lock["packages"].as_object().unwrap().iter();
+    let shipped = packages.filter(|(path, package)| {
+        !path.is_empty() && package["dev"].as_bool() != Some(true) && package["optional"].as_bool() != Some(true)
+    });
+    shipped.map(|(path, _)| path.rsplit("node_modules/").next().unwrap().to_owned()).collect()
+}
+
+/// The crates that the executable is linked from.
+fn crates() -> BTreeSet<String> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--offline", "--package", "holdfast", "--edges", "normal", "--prefix", "none"]);
+    tree.args(["--target", "x86_64-unknown-linux-gnu"]).current_dir(root());
+    let output = tree.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let foreign = lines.lines().filter(|line| !line.contains(root().to_str().unwrap()));
+    foreign.filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
+}
+
+#[test]
+fn the_notices_name_every_package_that_is_shipped() {
+    let notices = fs::read_to_string(root().join("THIRD-PARTY-NOTICES.txt")).unwrap();
+    for (kind, packages) in [("crate", crates()), ("npm", page_packages())] {
+        let kind = format!(" ({kind}): ");
+        let named: BTreeSet<&str> = notices
+            .lines()
+            .filter(|line| line.contains(&kind))
+            .filter_map(|line| Some(line.split_once(' ')?.0))
+            .collect();
+        let missing: Vec<&String> = packages.iter().filter(|name| !named.contains(name.as_str())).collect();
+        assert!(missing.is_empty(), "run deploy/third-party-notices.py, which names {missing:?}");
+    }
+}
+
+#[test]
+fn links_between_the_pages_lead_somewhere() {
+    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
+    for folder in ["docs", "docs/operations"] {
+        let files =
+            fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect::<String>()
+    };
+    let mut broken = Vec::new();
+    for page in &pages {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let target =
+                if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
+            let found = match fs::read_to_string(&target) {
+                _ if !target.exists() => false,
+                Ok(text) if !heading.is_empty() => {
+                    text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+                }
+                _ => true,
+            };
+            if !found {
+                broken.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn what_the_clients_page_shows_is_what_the_programs_run() {
+    let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let programs = [
+        "fold.mjs",
+        "event-source.mjs",
+        "eventsource/main.mjs",
+        "fetch-event-source/follow.mjs",
+        "httpx-sse/main.py",
+        "ai-sdk/patiently.mjs",
+        "ai-sdk/use-chat.mjs",
+        "ai-sdk/workflow.mjs",
+        "durable-streams/follow.mjs",
+    ]
+    .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
+    .join("\n");
+    let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap().1);
+    let strange: Vec<&str> = blocks.filter(|block| !programs.contains(block.trim_end())).collect();
+    assert!(strange.is_empty(), "no program in tests/clients has {strange:#?}");
+}
+
+#[test]
+fn event_source_listens_to_every_type_of_event() {
+    let page = fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let table = page.split("\n## Types\n").nth(1).unwrap().trim_start().split("\n\n").next().unwrap();
+    let types = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap());
+    let program = fs::read_to_string(root().join("tests/clients/event-source.mjs")).unwrap();
+    let heard: BTreeSet<&str> = program.split([' ', '\n', '`']).collect();
+    let unheard: Vec<&str> = types.filter(|kind| !heard.contains(kind)).collect();
+    assert!(unheard.is_empty(), "tests/clients/event-source.mjs does not listen to {unheard:?}");
+}
