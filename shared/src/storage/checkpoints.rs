@@ -155,7 +155,8 @@ async fn write_fork(
     )
     .await?;
     // The fork copies the run's input and the messages of the run's branch that the run resumed from. The checkpoint of a
-    // fork itself has no run there, so all messages before the first run are copied.
+    // fork itself has no run there, so all messages before the first run are copied. A worker of the version before stores
+    // an answer without its branch, which is its run's.
     let messages = tx.fetch_all::<(Uuid, i64)>(
         "with recursive path (branch, turn, position) as (\
              select branch, cast(null as bigint), cast(null as bigint) from agent_runs where id = $2 and conversation_id = $1 \
@@ -170,7 +171,8 @@ async fn write_fork(
          and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
          else m.id = r.input_message_id or m.turn < r.position \
          and (m.superseded_at is null or m.superseded_at > r.created_at) \
-         and exists (select 1 from path p where p.branch is not distinct from m.branch \
+         and exists (select 1 from path p where p.branch is not distinct from coalesce(m.branch, (select w.branch \
+         from agent_runs w where w.id = m.run_id and w.conversation_id = $1)) \
          and (p.turn is null or (m.turn, m.position) < (p.turn, p.position))) end \
          order by m.id = r.input_message_id, m.turn, m.position",
         args![source, run_id, Some(state.checkpoint.created_at)],

@@ -78,7 +78,8 @@ impl Storage {
                        union all \
                        select r.output_message_id, r.position, r.version_of from agent_runs r \
                        where r.output_message_id {in:$2} and r.conversation_id = $1 and r.version_of is not null \
-                       and r.superseded_at is null and r.finished_at is not null and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
+                       and r.superseded_at is null and r.finished_at is not null \
+                       and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
                    ), placed as (\
                        select id, position, first from later \
                        union all \
@@ -101,9 +102,9 @@ impl Storage {
 async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
     let doing = || Error::doing("restore a version of a message");
     // Order matters: the conversation is locked before its runs.
-    let sql = "update chat_conversations set last_message_at = {now}, activity_at = {now} \
-               where id = $1 and owner_id = $2 and deleted_at is null";
-    if tx.execute(sql, args![conversation_id, owner]).await.map_err(doing())? == 0 {
+    let sql = "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
+    let locked = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await.map_err(doing())?;
+    if locked.is_none() {
         return Ok(RestoreOutcome::ConversationNotFound);
     }
     let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
@@ -153,7 +154,8 @@ async fn take_back(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(
                where conversation_id = $1 and superseded_in = $2";
     tx.execute(sql, args![conversation_id, change]).await?;
     // Each branch begins with a run, so the newest run that is part of the conversation has the current branch.
-    let sql = "update chat_conversations set branch = (select branch from agent_runs \
+    let sql = "update chat_conversations set last_message_at = {now}, activity_at = {now}, \
+               branch = (select branch from agent_runs \
                where conversation_id = $1 and superseded_at is null order by position desc limit 1) where id = $1";
     tx.execute(sql, args![conversation_id]).await.map(drop)
 }

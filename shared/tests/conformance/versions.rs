@@ -211,7 +211,9 @@ async fn the_restoration_of_a_current_message_changes_nothing(backends: TestBack
     complete(&backends, &claim_of(&backends, one).await, "first").await;
     let (two, _) = backends.submit(Target::Existing(id), "two").await;
     let question = ids(&current(&backends, id).await)[0];
+    let conversation = backends.storage.conversation("ann", id).await.unwrap();
     assert_eq!(restore(&backends, id, question).await, (Vec::new(), Vec::new()));
+    assert_eq!(backends.storage.conversation("ann", id).await.unwrap(), conversation);
     assert_eq!(texts(&current(&backends, id).await), ["one", "first", "two"]);
     assert_eq!(claim_of(&backends, two).await.conversation_id, id);
 }
@@ -246,4 +248,10 @@ async fn a_fork_of_either_version_has_the_history_of_its_run(backends: TestBacke
     let eins = current(&backends, id).await[0].version.unwrap().next.unwrap();
     restore(&backends, id, eins).await;
     check().await;
+    // A worker of the version before knows no branches.
+    if let Some(mut raw) = backends.raw().await {
+        let sql = "update chat_messages set branch = null where role = 'assistant'";
+        raw.execute(sql, sql).await;
+        check().await;
+    }
 }
