@@ -1,4 +1,4 @@
-// What a run asks of its reader: approvals and questions.
+// Questions of a run to its reader: approvals, and calls of the page's own tools.
 import assert from "node:assert/strict";
 
 const card = (tab) => tab.page.getByRole("group", { name: "Allow approval?" });
@@ -84,7 +84,7 @@ export async function approves_with_another_input({ person }) {
   await input.fill("{");
   await tab.text("This is not valid JSON.").waitFor();
   assert(await tab.button("Approve with changes").isDisabled());
-  // What does not fit is refused by the server, and can be mended.
+  // The server refuses an input that does not fit, and the reader can correct it.
   await input.fill('{"action": 5}');
   await tab.button("Approve with changes").click();
   await tab.text(/^That did not work: /).waitFor();

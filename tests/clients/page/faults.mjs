@@ -1,7 +1,7 @@
 // Answers that are streamed, whatever breaks meanwhile, and what is said of what went wrong.
 import assert from "node:assert/strict";
 
-/** What the test compares with what the server has. */
+/** The page's state, which the test compares with the server's. */
 const seen = async (tab) => ({ shown: await tab.shown(), conversation: await tab.conversation() });
 
 /** One question and its answer. */
@@ -77,10 +77,10 @@ export async function waits_for_a_silent_server({ person, given, reach, told }) 
   return seen(tab);
 }
 
-/** What a run has said before it failed stays, and it can be made again. */
+/** The text of a failed run stays, and the reader can ask for the answer again. */
 export async function is_told_of_a_failure({ person, reach }) {
   const tab = await (await person()).open();
-  const trouble = tab.text("The answer could not be finished. What was said so far is kept.");
+  const trouble = tab.text("The answer could not be finished. The text so far is kept.");
   await tab.say("[tokens=40] [delay=30] [fail] hello");
   await tab.reads(15);
   await trouble.waitFor();
@@ -107,7 +107,7 @@ export async function is_told_when_to_try_again({ person, reach, told }) {
   const retry = tab.page.getByRole("button", { name: /^Try again in / });
   assert(await retry.isDisabled());
   assert.match(await retry.textContent(), /^Try again in \d+ s|^Try again in 1 min/);
-  // What was not taken is in the field again.
+  // The refused text is in the field again.
   assert.equal(await tab.field.inputValue(), "[tokens=3] second");
   reach("limited");
   await told();
@@ -149,10 +149,10 @@ export async function waits_for_the_whole({ person }) {
   return seen(tab);
 }
 
-/** What is kept in memory may be lost, and the page says so. */
+/** A server in memory may lose its conversations, and the page says so. */
 export async function is_warned_of_what_may_be_lost({ person }) {
   const tab = await (await person()).open();
-  const caution = tab.text("What is said here may be lost when the server stops.");
+  const caution = tab.text("Messages here may be lost when the server stops.");
   await caution.waitFor();
   await tab.button("Why").click();
   await tab.text(/kept in memory/).waitFor();

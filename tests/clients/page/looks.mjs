@@ -6,7 +6,7 @@ const axe = await readFile(new URL("node_modules/axe-core/axe.min.js", import.me
 
 /** Finds nothing that somebody could not use. */
 async function isAccessible(tab, what) {
-  // What is on its way is neither here nor there.
+  // An element in a transition has no final colours.
   await tab.page.evaluate(() => Promise.all(document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations !== Infinity).map(({ finished }) => finished.catch(() => {}))));
   await tab.page.evaluate(axe);
   const { violations } = await tab.page.evaluate(() => axe.run(document));

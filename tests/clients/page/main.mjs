@@ -1,7 +1,7 @@
-// What a person sees and does on the chat page, in a real browser: main.mjs BASE {"scenario": …, …}
+// A person before the chat page, in a real browser: main.mjs BASE {"scenario": …, …}
 //
 // It reports `{"got": {"at": place}}` where the test is to do something, and waits for a line on its standard input where it
-// has to know that the test has done so. What the page should show is asserted here; what the server should have, by the test.
+// has to know that the test has done so. The scenario asserts the page, and the test asserts the server.
 import { createInterface } from "node:readline";
 
 import { chromium } from "playwright-core";
@@ -29,7 +29,7 @@ const test = {
   given,
   /** The test may act now. */
   reach: (at, more = {}) => report({ got: { at, ...more } }),
-  /** What the test says next. */
+  /** The test's next message. */
   told: async () => JSON.parse((await lines.next()).value),
 };
 

@@ -1,7 +1,7 @@
 // Figures of the page on this machine; nothing is asserted.
 import { gzipSync } from "node:zlib";
 
-/** What is loaded before one can write, and when that is. */
+/** The files that the browser loads before the reader can write, and the time until then. */
 async function load(person) {
   const me = await person();
   await me.context.addInitScript(() => {

@@ -1,4 +1,4 @@
-// What one does with messages, and with many of them.
+// Work with messages, also with many of them.
 import assert from "node:assert/strict";
 
 /** Edits a message, has it answered again, copies it, and continues from it in another conversation. */
@@ -188,7 +188,7 @@ export async function reads_a_long_conversation({ person, given }) {
   assert(await isInView(tab.answer));
 }
 
-/** Who has scrolled up stays where they are, and can jump to the end. */
+/** A reader who has scrolled up stays there, and can jump to the end. */
 export async function scrolls_while_it_streams({ person }) {
   const tab = await (await person()).open();
   await tab.say("[tokens=700] [delay=1] first");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 
 export class Person {
-  /** What the page did that it must never do: requests elsewhere, errors, things that its own policy forbids. */
+  /** The page's faults: requests to other origins, errors, violations of its own policy. */
   strange = [];
   pages = [];
 
@@ -35,7 +35,7 @@ export class Person {
         void dialog.dismiss();
       });
       page.on("console", (message) => {
-        // What the network refuses, the browser tells of by itself.
+        // The browser reports a refusal of the network by itself.
         const isOfNetwork = /^Failed to load resource|net::ERR_/.test(message.text());
         if (["error", "warning"].includes(message.type()) && !isOfNetwork) this.strange.push(`on the console: ${message.text()}`);
       });
@@ -140,7 +140,7 @@ export class Tab {
     await this.page.waitForFunction((text) => recorded.some((seen) => seen.includes(text)), text);
   }
 
-  /** What is written in the answers. */
+  /** The texts of the answers. */
   shown() {
     return this.answers.evaluateAll((answers) =>
       answers.map((answer) => [...answer.querySelectorAll("p")].map((paragraph) => paragraph.textContent.trim()).join("\n\n")),

@@ -1,4 +1,4 @@
-// The pictures of the documentation. What is on them comes from here and not from a server, so that it is the same each time.
+// The pictures of the documentation. Their content comes from this file and not from a server, so it does not change.
 const NOW = Date.now();
 const at = (minutes) => new Date(NOW - minutes * 60_000).toISOString();
 const ID = "01a20000-0000-7000-8000-000000000001";

@@ -1,4 +1,4 @@
-// What a model says does nothing but be read.
+// The text of a model is text: the page runs none of it.
 import assert from "node:assert/strict";
 
 /** Everything in the messages that is not there to be read. */
@@ -26,7 +26,7 @@ export async function reads_hostile_text({ person, given }) {
   await tab.page.reload();
   await tab.text("The end of the hostile text.", tab.answer).waitFor();
   assert.deepEqual(await harm(tab), { harmful: [], done: [] });
-  // What leads out of the page does so in a tab of its own.
+  // A link to another site opens its own tab.
   const links = await tab.log.getByRole("link").evaluateAll((links) => links.filter(({ target }) => target !== "_blank").map(({ href }) => href));
   assert.deepEqual(links.filter((href) => !href.startsWith(`${me.base}/`)), []);
   assert.equal(await tab.page.evaluate(() => document.querySelectorAll("title").length), 1);

@@ -30,7 +30,7 @@ export async function keeps_the_list({ person, reach, told }) {
   await title.fill("Ships <b>at</b> sea");
   await title.press("Enter");
   await entry(tab, "Ships <b>at</b> sea").waitFor();
-  // What is begun can be left.
+  // The reader can leave an unfinished rename.
   await choose(tab, lighthouse, "Rename");
   await title.fill("Nothing");
   await title.press("Escape");
@@ -60,7 +60,7 @@ export async function keeps_the_list({ person, reach, told }) {
   const gone = tab.page.waitForResponse((response) => response.request().method() === "DELETE");
   await tab.page.clock.fastForward(8_100);
   assert((await gone).ok());
-  // Who leaves the page at once has deleted, too.
+  // A reader who leaves the page at once has deleted the conversation, too.
   await choose(tab, "Ships <b>at</b> sea", "Delete");
   await entry(tab, "Ships <b>at</b> sea").waitFor({ state: "detached" });
   await tab.page.reload();
@@ -221,7 +221,7 @@ export async function leaves_conversations_behind({ person, given }) {
   await tab.button("Leave behind", dialog).click();
   await tab.page.waitForURL("/");
   await tab.text("ann", tab.list).waitFor();
-  await tab.text("What you talk about will be kept here.", tab.list).waitFor();
+  await tab.text("Your conversations will be kept here.", tab.list).waitFor();
   await tab.button("Take along 1 earlier conversation").click();
   await entry(tab, "[tokens=5] before").click();
   await tab.text("[tokens=5] before", tab.questions).waitFor();

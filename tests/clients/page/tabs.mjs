@@ -21,7 +21,7 @@ export async function reloads({ person }) {
   return { shown: await tab.shown(), conversation: await tab.conversation() };
 }
 
-/** What was begun in one tab is live in all others, also in those that were there before. */
+/** An answer that one tab has started is live in all others, also in older ones. */
 export async function reads_in_two_tabs({ person }) {
   const me = await person();
   const first = await me.open();

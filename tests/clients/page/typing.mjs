@@ -55,7 +55,7 @@ export async function types_with_an_input_method({ person }) {
   await tab.readsToTheEnd();
 }
 
-/** What has the focus, as it is called. */
+/** The accessible name of the focused element. */
 const focused = (tab) =>
   tab.page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim());
 
@@ -71,7 +71,7 @@ async function tabTo(tab, name, key = "Tab") {
 export async function uses_the_keyboard_alone({ person }) {
   const tab = await (await person()).open();
   const { keyboard } = tab.page;
-  // Who comes can write at once.
+  // A reader can write at once.
   await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
   await keyboard.type("[tokens=5000] [delay=20] first");
   await keyboard.press("Enter");

@@ -139,7 +139,7 @@ fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> R
     let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
     let words = tokens * 3 / 4;
     let task = format!(
-        "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep what is needed to go on: \
+        "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep everything that the conversation needs to continue: \
          facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
          at most {words} words, and nothing but the summary."
     );

@@ -21,7 +21,7 @@ export const shell = {
       yesterday: "Yesterday",
       week: "Last 7 days",
       month: "Last 30 days",
-      empty: "What you talk about will be kept here.",
+      empty: "Your conversations will be kept here.",
       nothing: (q: string) => `No conversation contains “${apart(q)}”.`,
       found: (n: number) => (n === 1 ? "1 conversation found" : `${n} conversations found`),
       unreachable: "The list could not be read.",
@@ -86,7 +86,7 @@ export const shell = {
     },
     lost: { title: "There is nothing at this address" },
     caution: {
-      text: "What is said here may be lost when the server stops.",
+      text: "Messages here may be lost when the server stops.",
       why: "Why",
       dismiss: "Hide this notice",
     },
@@ -101,7 +101,7 @@ export const shell = {
       refused: "The server does not accept this token. It may be incomplete, or no longer valid.",
       notKept: "The browser did not keep this token. It may be too long, or cookies are turned off.",
       unreachable: "The server does not answer. Try again in a moment.",
-      forget: "Go on without a token",
+      forget: "Continue without a token",
       claimable: (n: number) =>
         n === 1 ? "This browser has 1 conversation from before. Shall it become yours?" : `This browser has ${n} conversations from before. Shall they become yours?`,
       takeThem: "Take along",
