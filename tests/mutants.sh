@@ -38,8 +38,10 @@ mutant() {
 
 mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
   shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d" \
-  shared/src/storage/flush.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 = $2 and/' \
+  shared/src/storage/flush.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
   shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
+  shared/src/storage/complete.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
+  shared/src/storage/complete.rs 's/id = \$3 and attempt = \$4 and/id = $3 and $4 > 0 and/' \
   worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
 mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
   shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
@@ -51,7 +53,7 @@ mutant no-replay-of-the-archive "--test e2e after_a_restart" \
   api/src/relay/replay.rs 's/let events = truncate\(following\(archived.events, cursor\)\);/let events: Vec<Event> = Vec::new();/'
 mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
   api/src/relay/subscriber.rs '/if self.hint_sent \{/,/\}/s/return Some\(self.truncate\(\).await\);/return None;/'
-mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_run_goes_from_submit_to_its_end" \
+mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_late_answer_belongs_to_the_version" \
   shared/src/storage/flush.rs 's/Some\(_\) => tx.commit\(\).await\?,/Some(_) => tx.rollback().await?,/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
   shared/src/storage/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
