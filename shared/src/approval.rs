@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::lenient::Growing;
+
 /// A question about one call, as the API shows it. The answer counts for this exact input only.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Approval {
@@ -89,6 +91,16 @@ crate::text_enum!(ApprovalStatus {
     Superseded = "superseded",
     Cancelled = "cancelled",
 });
+
+impl Growing for ApprovalKind {
+    /// A reader asks the human in either case.
+    const UNKNOWN: Self = Self::Policy;
+}
+
+impl Growing for ApprovalStatus {
+    /// The question is closed, and no worker called the tool.
+    const UNKNOWN: Self = Self::Denied;
+}
 
 /// The answer of an approver.
 #[derive(Debug, Clone, PartialEq)]

@@ -231,6 +231,26 @@ mod tests {
     }
 
     #[test]
+    fn a_word_of_a_newer_version_hides_no_event() {
+        let nil = "00000000-0000-0000-0000-000000000000";
+        let message = format!(
+            r#"{{"id":"{nil}","conversation_id":"{nil}","run_id":null,"role":"oracle","content_type":"text","content":"hi","status":"late","retrieval_context":null,"created_at":"2026-11-22T08:30:00Z"}}"#
+        );
+        for line in [
+            r#"attempt.started {"attempt":1,"base":"0-1","reason":"moved"}"#.to_owned(),
+            r#"tool_call.started {"call_id":"c","step":1,"name":"n","input":{},"by":"moon"}"#.to_owned(),
+            format!(
+                r#"approval.requested {{"approval_id":"{nil}","call_id":"c","kind":"second","name":"n","input":{{}},"expires_at":"2026-11-22T08:30:00Z"}}"#
+            ),
+            format!(r#"approval.resolved {{"approval_id":"{nil}","call_id":"c","decision":"deferred"}}"#),
+            format!(r#"message.completed {{"message":{message}}}"#),
+        ] {
+            let event = Event::parse(format!("1-2 0 {line}").into()).unwrap();
+            assert_ne!(event.body(), EventBody::Unknown, "{line}");
+        }
+    }
+
+    #[test]
     fn each_kind_has_its_own_name() {
         for kind in EventKind::ALL {
             assert_eq!(EventKind::of(kind.name()), *kind);

@@ -23,6 +23,7 @@ pub mod excerpt;
 pub mod finish_reason;
 pub mod hidden;
 pub mod idempotency;
+mod lenient;
 pub mod message;
 pub mod page;
 pub mod queue;

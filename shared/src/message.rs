@@ -5,7 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{briefing::BriefingCard, finish_reason::FinishReason};
+use crate::{
+    briefing::BriefingCard,
+    finish_reason::FinishReason,
+    lenient::{self, Growing},
+};
 
 /// One message, as the API shows it and as `message.completed` carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -20,11 +24,13 @@ pub struct Message {
     /// The run that the message started or that wrote it. A card has none.
     pub run_id: Option<Uuid>,
     /// `user` for a client's message, `assistant` for an answer, `system` for a card.
+    #[serde(deserialize_with = "lenient::word")]
     pub role: Role,
     /// Serialized as the two fields `content_type` and `content`.
     #[serde(flatten)]
     pub content: Content,
     /// `complete` for every message of a client.
+    #[serde(deserialize_with = "lenient::word")]
     pub status: MessageStatus,
     /// The model's reason for ending a complete answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +168,16 @@ pub enum Language {
 
 crate::text_enum!(Role { User = "user", Assistant = "assistant", System = "system" });
 crate::text_enum!(MessageStatus { Complete = "complete", Cancelled = "cancelled", Failed = "failed" });
+
+impl Growing for Role {
+    /// Only an event has a role to read, and that of an answer.
+    const UNKNOWN: Self = Self::Assistant;
+}
+
+impl Growing for MessageStatus {
+    /// The text is there.
+    const UNKNOWN: Self = Self::Complete;
+}
 
 #[cfg(test)]
 mod tests {

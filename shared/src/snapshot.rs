@@ -157,7 +157,8 @@ impl SnapshotBuilder {
             finish_reason: None,
             error: None,
         };
-        for event in &self.events {
+        // Each event frees its memory once it is applied.
+        for event in self.events {
             snapshot.apply(event.body());
         }
         snapshot

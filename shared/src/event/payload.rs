@@ -13,6 +13,7 @@ use crate::{
     approval::{ApprovalKind, ApprovalStatus},
     event_id::EventId,
     finish_reason::FinishReason,
+    lenient::{self, Growing},
     message::Message,
     run::RunError,
     tool::ToolError,
@@ -42,6 +43,7 @@ pub struct AttemptStarted {
     /// This event supersedes all events after its base.
     pub base: EventId,
     /// Why the attempt began.
+    #[serde(deserialize_with = "lenient::word")]
     pub reason: AttemptReason,
     /// Workers that were lost with this run since its last completed step.
     #[serde(default)]
@@ -122,6 +124,7 @@ pub struct ToolCallStarted<'a> {
     #[schema(value_type = serde_json::Value)]
     pub input: RawJson<'a>,
     /// The party that executes the call.
+    #[serde(deserialize_with = "lenient::word")]
     pub by: ExecutedBy,
     /// When a call that the client executes expires without a result.
     #[serde(
@@ -168,6 +171,7 @@ pub struct ApprovalRequested<'a> {
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
     /// Why a human must decide.
+    #[serde(deserialize_with = "lenient::word")]
     pub kind: ApprovalKind,
     /// The tool.
     #[serde(borrow)]
@@ -193,6 +197,7 @@ pub struct ApprovalResolved<'a> {
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
     /// The decision.
+    #[serde(deserialize_with = "lenient::word")]
     pub decision: ApprovalStatus,
     /// The human's reason.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -333,4 +338,14 @@ pub enum AttemptReason {
     Drain,
     /// The previous worker stopped renewing its lease.
     LeaseExpired,
+}
+
+impl Growing for AttemptReason {
+    /// The most careful one: the attempt before may have shown what it had not archived.
+    const UNKNOWN: Self = Self::LeaseExpired;
+}
+
+impl Growing for ExecutedBy {
+    /// A reader shows the call, and does not wait for its own client.
+    const UNKNOWN: Self = Self::Worker;
 }

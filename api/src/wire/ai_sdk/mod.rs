@@ -18,7 +18,7 @@ use holdfast_shared::{
     },
     run::RunStatus,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Block, Detail, LogPosition, View};
 pub use chunk::Chunk;
@@ -144,9 +144,9 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         EventBody::ApprovalRequested(request) => approval_request(request),
         EventBody::ApprovalResolved(resolved) => withdrawal(resolved).into_iter().collect(),
         EventBody::ToolCallCompleted(call) => call_completed(call),
-        EventBody::AgentState(state) => vec![Chunk::DataState { data: json!(state), transient: true }],
-        EventBody::ContextUsage(usage) => vec![Chunk::DataContext { id: "context", data: json!(usage) }],
-        EventBody::WarningRaised(warning) => vec![Chunk::DataWarning { data: json!(warning) }],
+        EventBody::AgentState(_) => vec![Chunk::DataState { data: payload(event), transient: true }],
+        EventBody::ContextUsage(_) => vec![Chunk::DataContext { id: "context", data: payload(event) }],
+        EventBody::WarningRaised(_) => vec![Chunk::DataWarning { data: payload(event) }],
         EventBody::RunCompleted(end) => {
             let status = Some(RunStatus::Completed);
             let (usage, finish_reason) = (Some(end.usage), end.finish_reason);
@@ -168,6 +168,11 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         }
         EventBody::AttemptStarted(_) | EventBody::MessageCompleted(_) | EventBody::Unknown => Vec::new(),
     }
+}
+
+/// Returns the payload as it is, so that a client receives the fields of a newer version too.
+fn payload(event: &Event) -> Value {
+    serde_json::from_slice(event.payload()).unwrap_or_default()
 }
 
 fn metadata(view: &View) -> UiMetadata {
